@@ -31,6 +31,7 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
 def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
     """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
     numbers = [
+        # Decimals are not compared with 0 and 1: they are amounts.
         (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
         for name, dtype in rollouts.collect_schema().items()
         if dtype.is_numeric() and not dtype.is_decimal() and catalog.is_boolean(name)
@@ -77,6 +78,7 @@ def metric_columns(
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)
+    # Facts describe a rollout; only `num_turns` among them is also a metric.
     excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )

@@ -114,6 +114,7 @@ class Sheet:
         if name not in self._coded:
             column = self.frame[name].cast(pl.String)
             present, null = column.drop_nulls(), column.is_null()
+            # Sorted words, so that equal groups have equal codes whatever the order of rows.
             words = present.unique().sort()
             codes = np.empty(column.len(), dtype=np.int64)
             codes[~null.to_numpy()] = present.cast(pl.Enum(words)).to_physical().to_numpy()
@@ -132,6 +133,7 @@ class Sheet:
         row_numbers = np.arange(self.frame.height)
         if not by:
             return [({}, row_numbers)]
+        # Row numbers are aggregated by group and sorted, because Polars does not order the rows within a group.
         numbered = self.frame.select(by).with_columns(pl.Series("\0row", row_numbers, dtype=pl.Int64))
         groups = in_each_group(numbered, by).group_by(by).agg("\0row").sort(by)
         keys = groups.select(by).rows(named=True)
@@ -149,6 +151,7 @@ def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, Bo
     complete = ~observed & (duration >= sheet.fact("num_turns").fill_null(0).to_numpy())
     words = {} if metric == "time_to_success" else {f"{schema.SUCCESS} of the attack": schema.SUCCESS}
     words |= {word: word for word in competing}
+    # Only rollouts followed to their last turn, without the event, can have ended in a competing way.
     marks = {name: (ending == word).fill_null(value=False).to_numpy() & complete for name, word in words.items()}
     return {schema.SUCCESS: observed, **marks}
 
@@ -158,6 +161,7 @@ def successes_of_unknown_time(sheet: Sheet, rows: IntArray, metric: str) -> int:
     if metric != "time_to_success":
         return 0
     _, observed = sheet.times(metric)
+    # Without judged turns, the success is known from the outcome of the rollout.
     unjudged = (sheet.numbers("num_judged")[rows] == 0) & (sheet.numbers("num_turns")[rows] > 1)
     return int((observed[rows] & unjudged).sum())
 
@@ -189,6 +193,11 @@ def row_of(estimate: Estimate) -> dict[str, Any]:
     return {name: getattr(estimate, name) for name in _FIELDS}
 
 
+def join_reasons(*reasons: str | None) -> str | None:
+    """Return the given reasons as one text; None without any."""
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
 def positions_of(curve: Incidence, note: str | None, axis: FloatArray | None = None) -> list[dict[str, Any]]:
     """Return the positions of a curve by column name, NaN as null; the note joins the reason at every position except 0.
 
@@ -201,7 +210,7 @@ def positions_of(curve: Incidence, note: str | None, axis: FloatArray | None = N
         {
             "at": float(at if axis is None else axis[at]),
             "method": curve.method,
-            "reason": "; ".join(part for part in (curve.reason[index], note if at else None) if part) or None,
+            "reason": join_reasons(curve.reason[index], note if at else None),
             **{name: None if np.isnan(values[index]) else float(values[index]) for name, values in numbers.items()},
             **{name: int(values[index]) for name, values in counts.items()},
         }

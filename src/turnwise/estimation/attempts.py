@@ -9,9 +9,8 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
-from turnwise.estimation.arrays import Sheet, row_of, rows_of
-from turnwise.estimation.clusters import generator
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, at_the_bounds, headings
+from turnwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, at_the_bounds, headings
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from turnwise.stats.clusters import Grouping
@@ -132,7 +131,8 @@ def attempts(
         raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric)
-    partial = row_headings == HALF_JUDGED
+    # Missing values of partially judged attempts are bounded; other missing values are left out.
+    partial = row_headings == PARTIALLY_JUDGED
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
@@ -152,6 +152,7 @@ def _group(
 ) -> list[dict[str, Any]]:
     evidence = repeats.stopping
     course = _course(repeats, evidence, stopped)
+    # By default every number of attempts up to the largest of any goal.
     largest = int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0))
     ks = numbers or tuple(range(1, max(1, largest) + 1))
     unknown = int(np.isnan(repeats.values).sum())
@@ -159,17 +160,18 @@ def _group(
     shared = {"metric": repeats.metric, "axis": "attempt", "level": level}
     result = []
     for kind in _kinds(repeats):
+        # Kaplan-Meier has no counterpart for pass^k, which therefore assumes a fixed number.
         kind_course = "fixed" if course == "either" and kind == "pass^k" else course
         doubt = _doubt(evidence, stopped, kind_course) if repeats.share and unknown < repeats.values.size else None
         for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, partial, kind_course), strict=True):
-            reason = "; ".join(part for part in (exclusion, doubt, row.pop("reason")) if part)
+            reason = join_reasons(exclusion, doubt, row.pop("reason"))
             result.append(
                 {
                     **shared,
                     "kind": kind,
                     "at": float(number),
                     **row,
-                    "reason": reason or None,
+                    "reason": reason,
                     "estimand": _estimand(repeats, kind, number, stops=kind_course != "fixed"),
                 }
             )
@@ -225,6 +227,7 @@ def _rows(
     if course == "stopped" and kind in {"pass^k", "best@k"}:
         reason = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
         return [{"at_risk": repeats.goals.count, "reason": reason} for _ in ks]
+    # The same estimator is applied to the known values, or to both extremes of the unknown ones.
     estimator: Callable[[Attempts], list[dict[str, Any]]]
     if course != "fixed":
         refusal = _REFUSED if course == "stopped" else None
@@ -243,15 +246,14 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     successes, judged = repeats.counts()
     enough = judged >= k
     unit = tuple(codes[enough] for codes in repeats.unit.codes)
+    # A goal with n attempts and c successes contributes the probability that k of them, chosen at random,
+    # contain a success (or only successes).
     chance = held_in if kind == "pass^k" else reached_in
     if kind == "best@k":
         has_value = ~np.isnan(repeats.values)
-        values = best_of(
-            k,
-            repeats.values[has_value],
-            Grouping(repeats.goals.codes[has_value], repeats.goals.count),
-        )[enough]
-        rng = generator(seed, [*repeats.unit.ids()])
+        goals = Grouping(repeats.goals.codes[has_value], repeats.goals.count)
+        values = best_of(k, repeats.values[has_value], goals)[enough]
+        rng = repeats.unit.generator(seed)
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
         values = chance(k, successes[enough], judged[enough])
@@ -277,7 +279,7 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     return {
         **{name: value for name, value in row_of(estimate).items() if name in schema.CURVE.names},
         "method": estimate.method and f"combinatorial, {estimate.method}",
-        "reason": "; ".join(part for part in (estimate.reason, exclusion, bounds) if part) or None,
+        "reason": join_reasons(estimate.reason, exclusion, bounds),
         "at_risk": int(enough.sum()),
         "events": events,
         "censored": excluded,
@@ -299,6 +301,7 @@ def _bounds(repeats: Attempts, chance: Callable[..., FloatArray], k: int) -> str
 def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: str | None) -> list[dict[str, Any]]:
     """Return the Kaplan-Meier estimate over attempts for each k."""
     duration, succeeded, goal = repeats.follow_up()
+    # Attempts at a goal are never independent, so goals are clusters even without cluster columns.
     clusters = repeats.unit.codes or (np.arange(repeats.goals.count),)
     survival = kaplan_meier(duration, succeeded, tuple(codes[goal] for codes in clusters), level=level, horizon=max(ks))
     return [_stopped_row(survival, k, reason) for k in ks]
@@ -309,7 +312,7 @@ def _stopped_row(survival: Incidence, k: int, reason: str | None) -> dict[str, A
     return {
         **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
         "method": survival.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
-        "reason": "; ".join(part for part in (reason, survival.reason[k]) if part) or None,
+        "reason": join_reasons(reason, survival.reason[k]),
         **{
             name: int(getattr(survival, name)[k])
             for name in ("at_risk", "events", "censored", "competing", "n_clusters")

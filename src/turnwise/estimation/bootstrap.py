@@ -124,6 +124,7 @@ def bootstrap(
     sheet = Sheet(frame)
     statistic_name = str(name or getattr(statistic, "__name__", "statistic"))
     options = _Options(statistic, statistic_name, names, cluster, strata, interval, vectorized, resamples, seed)
+    # Only rollouts with all arguments known can be passed to the function.
     has_values = np.ones(frame.height, dtype=np.bool_)
     for column in names:
         has_values &= sheet.known(column)
@@ -178,6 +179,7 @@ def _estimates(
     except Exception as error:
         arguments = f"it is given an array of each of {', '.join(options.columns)}"
         raise MetricError(f"bootstrap: {options.name} failed on the data themselves: {error} ({arguments})") from error
+    # Without a value on the original data, replicates would have no center.
     if np.isnan(point):
         return [Estimate(n=rows.size, n_clusters=clusters.count, reason=f"{options.name} has no value here")] * len(
             levels
@@ -209,10 +211,12 @@ def _interval(
     plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options
 ) -> Estimate:
     point, flaw = plain.estimate or 0.0, null_flaw(replicates)
+    # The standard error and BCa add squares, which overflow for huge or infinite replicates.
     overflow = unaddable(np.append(replicates[~np.isnan(replicates)], point))
     if jackknife is not None and overflow is not None:
         low, high, flaw = None, None, f"among the estimate and its replicates, {overflow}"
     elif jackknife is not None:
+        # The acceleration is defined by deviations of the mean minus the jackknife values, hence the sign.
         a = acceleration(-jackknife)
         low, high = bca_interval(replicates, point, a, level)
         flaw = bca_flaw(replicates, point, a, level)

@@ -73,6 +73,7 @@ def changes(
     for value in (group, baseline):
         if value not in values:
             raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
+    # NaN would make the mean of a goal NaN; it counts as unknown.
     numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, unit]
     pairs = (
@@ -81,6 +82,7 @@ def changes(
         .agg(
             group=numbers.filter(values_of == group).mean().fill_nan(None),
             baseline=numbers.filter(values_of == baseline).mean().fill_nan(None),
+            # A goal may be tried without a known value: its change is unknown, not added.
             tried=(values_of == group).any(),
             before=(values_of == baseline).any(),
         )
@@ -96,6 +98,7 @@ def changes(
             .then(pl.lit("removed"))
             .when(change.is_null())
             .then(pl.lit("unknown"))
+            # Equal rates from different numbers of attempts may differ by rounding.
             .when(change.abs() <= 1e-12)
             .then(pl.lit("same"))
             .when(change > 0)

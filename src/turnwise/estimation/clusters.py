@@ -79,6 +79,7 @@ class Group:
         ArgumentError
             If a cluster column is missing or holds lists, or there are more than two.
         """
+        # Validate even the columns chosen by "auto": `goal` may be a column of lists.
         names = self._auto(metric) if cluster == "auto" else _names_of(cluster)
         if len(names) > 2:
             raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
@@ -112,6 +113,7 @@ class Group:
         """Return the number of distinct known values of a column, and of the rows that have one."""
         if name not in self._sizes:
             column = self.sheet.coded(name)
+            # Nulls do not count: an unknown goal neither varies nor repeats.
             known = column.codes[self.rows][~column.null[self.rows]]
             self._sizes[name] = _compact(known, column.count)[0].size, known.size
         return self._sizes[name]
@@ -121,6 +123,7 @@ class Group:
         if names not in self._units:
             columns = [self.sheet.coded(name) for name in names]
             compact = [_compact(column.codes[self.rows], column.count) for column in columns]
+            # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
             ids = partial(columns[0].labels, compact[0][0]) if columns else self._rollout_ids
             nulls = max((int(column.null[self.rows].sum()) for column in columns), default=0)
             self._units[names] = Unit(names, tuple(codes for _, codes in compact), ids, nulls)
@@ -149,6 +152,7 @@ def _compact(codes: IntArray, count: int) -> tuple[IntArray, IntArray]:
     """
     if count > 4 * codes.size:
         return np.unique(codes, return_inverse=True)
+    # The cumulative count of present codes is the position of each code among them.
     present = np.bincount(codes, minlength=count) > 0
     return np.flatnonzero(present), (np.cumsum(present, dtype=np.int64) - 1)[codes]
 
@@ -183,6 +187,7 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
         raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
     codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
     strata = np.zeros(unit.count, dtype=np.int64)
+    # Each row writes the stratum of its cluster; reading it back shows whether rows of a cluster disagree.
     strata[unit.codes] = codes
     if not np.array_equal(strata[unit.codes], codes):
         raise ArgumentError(

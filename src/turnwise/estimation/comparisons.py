@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 
 from turnwise.errors import ArgumentError, counted
-from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.arrays import Sheet, join_reasons
 from turnwise.estimation.clusters import Unit, generator, unit_of
-from turnwise.estimation.estimates import also
-from turnwise.estimation.missingness import HALF_JUDGED, VALUE, Headings
+from turnwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.differences import Arm, Difference, Draws, Method
@@ -72,11 +71,13 @@ class Match:
 
     def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
         self.arms, self.unit = arms, unit
+        # Codes of both arms come from one unit, so equal codes are equal goals.
         split = arms[0].size
         ways = unit.codes
         self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
         cell_codes = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
         if ways:
+            # Combine two ways into one code per cell, unique because every code is below the width.
             width = 1 + max(int(way.max(initial=0)) for way in ways)
             cell_codes = [self._cells(clusters, width) for clusters in self.clusters]
         self.codes = cell_codes
@@ -111,6 +112,7 @@ class Match:
         if not self.unit.names:
             return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
         group_counts, baseline_counts = (np.unique(codes, return_counts=True) for codes in self.codes)
+        # Numbers of rollouts of the common units in each arm, in the same order.
         sizes = [counts[np.isin(units, self.common)] for units, counts in (group_counts, baseline_counts)]
         return {
             "n_pairs": self.common.size,
@@ -150,13 +152,16 @@ class Comparison:
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
             )
-        partial = [int((self.headings[rows] == HALF_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)]
+        partial = [
+            int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
+        ]
         if (
             any(partial)
             and self.statistic == "mean"
             and self.kind == "proportion"
             and self.options.undecided == "bounds"
         ):
+            # Partially judged rollouts leave the estimates of both arms open as well.
             result = self._bounds(level, partial)
             estimates: tuple[float | None, float | None] = (None, None)
         else:
@@ -164,7 +169,8 @@ class Comparison:
             estimates = self._estimates(match, arms)
             if any(partial) and self.kind == "proportion":
                 result = replace(
-                    result, reason=also(result.reason, f"{counted(sum(partial), 'partially judged rollout')} left out")
+                    result,
+                    reason=join_reasons(result.reason, f"{counted(sum(partial), 'partially judged rollout')} left out"),
                 )
         return {
             **self.key,
@@ -204,11 +210,13 @@ class Comparison:
             return "max-T needs two common goals"
         if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
             return f"not in the family: {flaw}"
+        # The column is part of the name, so that a goal and a task of equal id are different units.
         labels = unit.ids()
         return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
 
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""
+        # A time is known if there was any follow-up.
         known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.headings == VALUE
         return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
 
@@ -229,6 +237,7 @@ class Comparison:
             return unpaired_improvement(*arms, level=level)
         if self.statistic != "mean":
             return self._quantiles(match, arms, level)
+        # What remains is the mean of a proportion or a number.
         share, method = self.kind == "proportion", self.options.method
         if match.is_paired:
             return paired_difference(
@@ -271,7 +280,7 @@ class Comparison:
 
         It reaches from the difference if they are failures in the group and successes in the baseline to the opposite case.
         """
-        applicable = np.isin(self.headings, (VALUE, HALF_JUDGED))
+        applicable = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
         arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
         unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
         match = Match(arms, unit, self.options.paired)
@@ -285,6 +294,7 @@ class Comparison:
             for unknown in (0.0, 1.0)
         )
         return Difference(
+            # The interval covers all values between the two extremes.
             low=worst.low,
             high=best.high,
             n_clusters=worst.n_clusters,
@@ -303,6 +313,7 @@ class Comparison:
         seed, number = self.options.seed, self.options.resamples
         draws = []
         for name, rows, codes in zip((self.group, self.baseline), match.arms, match.codes, strict=True):
+            # The name of the arm is part of the seed: unpaired arms are drawn independently, even with the same goals.
             ids = match.labels(np.unique(codes)) if match.unit.names else self._ids(rows)
             draws.append(Draws(generator(seed, ids, name), generator(seed, ids, name, "\0test"), number))
         return draws[0], draws[1]
@@ -334,6 +345,7 @@ class Comparison:
             return float(np.quantile(compared_values[0], q)), float(np.quantile(compared_values[1], q))
         if self.statistic == "improvement":
             chance = chance_of_more(compared_values[0], compared_values[1])
+            # Paired improvement is a mean over goals, which the two pooled arms do not determine.
             return (chance, 1 - chance) if not match.is_paired else (None, None)
         return float(compared_values[0].mean()), float(compared_values[1].mean())
 

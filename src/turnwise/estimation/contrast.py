@@ -10,10 +10,9 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant, plural
 from turnwise.estimation.arguments import metric_columns, rollouts_frame
-from turnwise.estimation.arrays import Sheet, rows_of
+from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import generator
 from turnwise.estimation.comparisons import Comparison, Options
-from turnwise.estimation.estimates import also
 from turnwise.estimation.missingness import headings
 from turnwise.schema.arguments import (
     By,
@@ -154,6 +153,7 @@ def contrast(
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
     headings_of = {metric: headings(sheet, metric) for metric in columns}
+    # Each row as the position of its value among the compared values.
     codes = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
     index = {value: number for number, value in enumerate(values)}
     if baseline is None:
@@ -180,6 +180,7 @@ def contrast(
         for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
         for lower, group in pairs
     ]
+    # Judges are compared within each group, because groups may differ in their judges.
     if not force:
         _check_judges(sheet, comparisons)
     rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
@@ -257,6 +258,7 @@ def _adjust(
         return
     kind: Adjustment = adjust  # type: ignore[assignment]
     raw = [rows[0]["p_value"] for rows in rows_of_comparisons]
+    # NaN marks comparisons without a p-value; they are not part of the family.
     p_values = adjusted([np.nan if p is None else p for p in raw], kind)
     note = f"{_FAMILY[adjust]} over {len(raw) - raw.count(None)}"
     for rows, p in zip(rows_of_comparisons, p_values, strict=True):
@@ -278,6 +280,7 @@ def _max_t(
         for comparison, rows in zip(comparisons, rows_of_comparisons, strict=True)
     ]
     members = [number for number, family in enumerate(families) if not isinstance(family, str)]
+    # All comparisons flip the signs of the same goals, which preserves their correlation.
     goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
     goal_index = {goal: number for number, goal in enumerate(goals)}
     inputs = [family for family in families if not isinstance(family, str)]
@@ -295,6 +298,7 @@ def _max_t(
                 p_adjusted=float(p), adjust=f"max-T over {len(members)}", resamples=options.resamples, seed=options.seed
             )
             if row["std_error"] is not None and np.isfinite(result.critical):
+                # The simultaneous interval is symmetric: the common critical value times the standard error.
                 half_width = result.critical * row["std_error"]
                 limit = (
                     1.0 if comparisons[index].kind == "proportion" else np.inf
@@ -308,4 +312,4 @@ def _max_t(
     for rows, family in zip(rows_of_comparisons, families, strict=True):
         if isinstance(family, str):
             for row in rows:
-                row["reason"] = also(row["reason"], family)
+                row["reason"] = join_reasons(row["reason"], family)

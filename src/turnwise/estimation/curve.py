@@ -148,6 +148,7 @@ def curve(
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)
     sheet = Sheet(frame)
+    # Survival asks what would happen if nothing competed, so every other ending censors.
     ways = endings(sheet, metric, () if kind == "survival" else competing)
     options = _Options(metric, kind, axis, cluster, seed if band == "simultaneous" else None)
     rows = [
@@ -225,6 +226,7 @@ def _group(
 ) -> list[dict[str, Any]]:
     metric, kind = options.metric, options.kind
     ends, at = _positions(sheet, group, ways, options)
+    # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
     without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
     shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
@@ -238,6 +240,7 @@ def _group(
     note = f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None
     result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
+        # An ending that never happens gets no curve.
         if way == schema.SUCCESS or happened[rows].any():
             cause = causes(ways, rows, way)
             estimates = _curve(options, duration, cause, unit, level)
@@ -255,6 +258,7 @@ def _positions(
         return duration, np.arange(duration.max(initial=0) + 1.0)
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
+    # Positions are the amounts at which something happened; censoring alone changes no estimate.
     ended = has_amount & np.any([happened[group] for happened in ways.values()], axis=0)
     # Follow-ups censored before the first ending were at risk until then, so the smallest amount is a position too.
     amounts = (
@@ -262,6 +266,7 @@ def _positions(
         if has_amount.any()
         else spent[:0]
     )
+    # The number of positions at or below the amount of each rollout.
     positions = np.where(has_amount, np.searchsorted(amounts, spent, side="right"), 0)
     return positions.astype(np.int64), np.concatenate([[0.0], amounts])
 
@@ -271,10 +276,12 @@ def _curve(options: _Options, duration: IntArray, cause: IntArray, unit: Unit, l
     if options.kind == "survival":
         cause = np.where(cause == EVENT, EVENT, CENSORED)
     if options.seed is not None:
+        # A simultaneous band is a pointwise one at a higher level, found by simulating the largest deviation.
         rng = unit.generator(options.seed)
         interval_level = simultaneous_level(duration, cause, unit.codes, level=level, rng=rng)
     if options.kind == "survival":
         estimates = kaplan_meier(duration, cause == EVENT, unit.codes, level=interval_level)
+        # Kaplan-Meier gives the share with the event; survival is its complement, so the ends swap.
         estimates = replace(estimates, estimate=1 - estimates.estimate, low=1 - estimates.high, high=1 - estimates.low)
     else:
         estimator = hazard if options.kind == "hazard" else cumulative_incidence

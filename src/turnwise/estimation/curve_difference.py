@@ -93,6 +93,7 @@ def curve_difference(
                 }
                 numbers = asdict(row)
                 result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
+            # Without follow-up in one arm there is still one row, which gives the reason.
             if not differences:
                 result.append(
                     {
@@ -164,6 +165,7 @@ def curve_test(
                 ("restricted_mean", "influence, t", mean, area),
             ):
                 shared = arms.words(metric, level_, statistic_words)
+                # A method is only named if it gave a result.
                 named_method = method if row.p_value is not None else None
                 result.append(
                     {**shared, **asdict(row), "statistic": statistic, "of": of, "method": named_method, **arms.pairing}
@@ -227,6 +229,7 @@ class _Arms:
     def pairing(self) -> dict[str, int]:
         """Numbers of clusters in both arms, in one of them only, and in total."""
         way = (
+            # Of two crossed ways the smaller one limits the degrees of freedom.
             min(self.unit.codes, key=lambda codes: np.unique(codes).size)
             if self.unit.codes
             else np.arange(self.rows.size)
@@ -244,8 +247,10 @@ def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str
     baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     values = sheet.frame[of].cast(pl.String)
+    # Sort before the cast to text, so that numbers are in numeric order.
     ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
+        # Rollouts without follow-up have no part in the comparison.
         followed = np.asarray(group[duration[group] > 0])
         texts = values.gather(followed)
         names = set(values.gather(group)) - {baseline_text}

@@ -10,13 +10,12 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import counted, listing
 from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, VALUE, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, headings
 from turnwise.estimation.trials import Attempts
 from turnwise.measurement.measure import measure, require_turns
 from turnwise.measurement.trees import measure_paths
 from turnwise.metrics.timing import SPENT
 from turnwise.schema.arguments import frame_of
-from turnwise.stats.estimate import IntArray
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
 
@@ -60,6 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
     table = _Table(frame)
+    # Each check yields the analyses of one kind, valid or not.
     findings = [finding for check in _CHECKS for finding in check(table)]
     rows = [
         {"analysis": name, "valid": flaw is None, "reason": flaw or note, "call": None if flaw else call}
@@ -110,9 +110,9 @@ class _Table:
                 return name
         return None
 
-    def headings_of(self, metric: str) -> IntArray:
+    def headings_of(self, metric: str) -> Headings:
         """Return the heading of each rollout for a metric."""
-        return headings(self.sheet, metric).astype(np.int64)
+        return headings(self.sheet, metric)
 
     def attempts(self, metric: str) -> Attempts:
         """Return all rollouts that the metric applies to, as attempts."""
@@ -133,9 +133,9 @@ class _Table:
         return next((name for name in flags if name not in schema.TURNS.names and self.has_values(name)), None)
 
     @cached_property
-    def scores(self) -> list[str]:
-        """Columns of scores with values."""
-        return scores_in(self.frame)
+    def score(self) -> str | None:
+        """The first column of rewards or scores that has values."""
+        return next(iter(scores_in(self.frame)), None)
 
 
 def _of_rates(table: _Table) -> Iterator[Finding]:
@@ -150,6 +150,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         row_headings = table.headings_of(metric)
         applicable, with_verdict = int((row_headings != INAPPLICABLE).sum()), int((row_headings == VALUE).sum())
         flaw = None
+        # First reasons why there is no rate at all, then caveats of a rate.
         if not applicable:
             flaw = (
                 "the table has no rollouts"
@@ -160,7 +161,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
             flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {remedy}"
             if metric[0] == "a" and table.flag:
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
-        partial, unit_column = int((row_headings == HALF_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
+        partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         subject = counted(partial, "partially judged rollout leaves", "partially judged rollouts leave")
         notes = [f"{subject} the rate open: it gets bounds, no point"] if partial else []
         units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()
@@ -181,7 +182,9 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
 def _of_time(table: _Table) -> Iterator[Finding]:
     duration, observed = table.sheet.times("time_to_success")
     judged, turns = table.sheet.numbers("num_judged"), table.sheet.numbers("num_turns")
+    # A duration of 0 means that no turn was judged.
     followed = duration > 0
+    # Successes recorded for a whole rollout of several turns, whose turn is unknown.
     undated = int((observed & (judged == 0) & (turns > 1)).sum())
     flaw = note = None
     if not followed.any():
@@ -238,35 +241,26 @@ def _of_contrasts(table: _Table) -> Iterator[Finding]:
     arms: list[str] = []
     if name:
         arms = _arms(table.rollouts.filter(pl.Series(table.headings_of(metric) == VALUE)), name)
-    flaw = (
-        None
-        if len(arms) > 1
-        else f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"
-    )
-    call = (
-        f"tw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
-        if len(arms) > 1
-        else None
-    )
+    flaw = call = None
+    if len(arms) > 1:
+        call = f"tw.contrast({table.measured}, of={name!r}, baseline={arms[0]!r}, metrics={metric!r})"
+    else:
+        flaw = f"nothing to compare: none of {listing(USUAL_GROUPS)} has several values with verdicts"
     yield "difference of rates, paired by goal", flaw, None, call
 
 
 def _of_spending(table: _Table) -> Iterator[Finding]:
     texts = {
-        "target_call": "its call",
-        "tokens": "how many tokens",
-        "cost_usd": "how many dollars",
-        "seconds": "how many seconds",
+        "target_call": "which call of the target it was",
+        "tokens": "how many tokens it took",
+        "cost_usd": "how many dollars it took",
+        "seconds": "how many seconds it took",
     }
     columns = {"tokens": ("prompt_tokens", "response_tokens")}
     for axis in SPENT:
         flaw = None
         if not any(table.has_values(name) for name in columns.get(axis, (axis,))):
-            flaw = (
-                f"no turn says {texts[axis]} it took"
-                if axis != "target_call"
-                else "no turn says which call of the target it was"
-            )
+            flaw = f"no turn says {texts[axis]}"
         elif table.tree:
             flaw = "a path of a tree shares what it spent with others; `tw.trees.paths(turns)` makes rollouts of the paths first"
         elif not (table.sheet.times("time_to_success")[0] > 0).any():
@@ -292,24 +286,23 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     metric_option = "" if metric == "attack_success" else f", metric={metric!r}"
     call = f"tw.attempts({table.measured}{metric_option}{table.groups})"
     yield "success at least once in k attempts", flaw, note, call
+    # After a success no further attempt was made, so nothing is known about a second one.
     refusal = "attempts stopped at the first success, so none could succeed twice" if stops else None
     yield "success in all of k attempts", flaw or refusal, note, call
-    number_of_units = (
-        len(np.unique(repeats.unit.codes[0][judged > 0]))
-        if repeats.unit.codes and judged.size
-        else int((judged > 0).sum())
-    )
+    units = repeats.unit.codes[0] if repeats.unit.codes else np.arange(judged.size)
+    number_of_units = np.unique(units[judged > 0]).size
     few_flaw = (
         f"{counted(number_of_units, 'goal is', 'goals are')} too few to see how they differ; {FEWEST_CLUSTERS} are the least"
         if number_of_units < FEWEST_CLUSTERS
         else None
     )
     partial_flaw = (
-        "partially judged rollouts: judge them first" if (table.headings_of(metric) == HALF_JUDGED).any() else None
+        "partially judged rollouts: judge them first" if (table.headings_of(metric) == PARTIALLY_JUDGED).any() else None
     )
+    # A forecast for ten times the observed attempts, the limit of what `forecast` accepts without a warning.
     forecast_call = f"tw.forecast({table.measured}{metric_option}, k={10 * int(judged.max(initial=1))})"
     yield "forecast at more attempts", flaw or few_flaw or partial_flaw, None, forecast_call
-    score = next(iter(table.scores), None)
+    score = table.score
     best_flaw = (
         flaw
         or (None if score else "no turn has a score")
@@ -337,7 +330,7 @@ def _plan_flaw(repeats: Attempts, flaw: str | None) -> str | None:
 
 
 def _of_turns(table: _Table) -> Iterator[Finding]:
-    score = next(iter(table.scores), None)
+    score = table.score
     has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].any())
     flaw = None
     if table.tree:
@@ -363,12 +356,13 @@ def _of_release(table: _Table) -> Iterator[Finding]:
     unknown = ~np.isin(table.headings_of(table.metric), (VALUE, INAPPLICABLE))
     note = "rollouts without a whole verdict count against what is required" if unknown.any() else None
     yield "release gate", flaw, note, f"tw.gate({table.measured}, {require!r}{table.groups})"
+    # Training steps are found by name; the column must be constant within rollouts and vary between them.
     step = next((name for name in table.frame.columns if "step" in name.lower() and _is_step(table.frame, name)), None)
     step_flaw = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
     if step and table.tree:
         step_flaw = "steps of a tree: `tw.trees.paths(turns)` makes rollouts of the paths first"
     metric, expression = table.metric, f"m.{table.metric}()"
-    score = next(iter(table.scores), None)
+    score = table.score
     if flaw and score:
         metric, expression = (
             ("total_reward", "m.total_reward()") if score == "reward" else (f"final_{score}", f"m.final({score!r})")

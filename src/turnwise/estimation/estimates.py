@@ -7,9 +7,9 @@ import numpy as np
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted
-from turnwise.estimation.arrays import causes, endings, row_of
+from turnwise.estimation.arrays import causes, endings, join_reasons, row_of
 from turnwise.estimation.clusters import Group, Unit, strata_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, VALUE, Headings, at_the_bounds, counts
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, at_the_bounds, counts
 from turnwise.metrics.catalog import about
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
@@ -104,7 +104,8 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
     # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
     clusters = applicable.cluster_columns(cell.metric, cell.options.cluster)
     sample = _sample(cell, known, clusters)
-    partially_judged = bool((cell.headings == HALF_JUDGED).any())
+    partially_judged = bool((cell.headings == PARTIALLY_JUDGED).any())
+    # Counts of rollouts without a value are the same for every statistic of the cell.
     missing = counts(cell.headings)
     rows = []
     for statistic in statistics or DEFAULT_STATISTICS[cell.kind]:
@@ -121,7 +122,7 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
                     "rollout without turns weighs nothing",
                     "rollouts without turns weigh nothing",
                 )
-                estimate = replace(estimate, reason=also(estimate.reason, note))
+                estimate = replace(estimate, reason=join_reasons(estimate.reason, note))
             rows.append(
                 {
                     "metric": cell.metric,
@@ -141,6 +142,7 @@ def _sample(cell: Cell, group: Group, clusters: tuple[str, ...], unknown: float 
     """Return the rollouts of a group that have any weight, with `unknown` in place of missing values."""
     sheet, weights = group.sheet, None
     if cell.options.weighting == "turn":
+        # Rollouts without turns have no weight; `rows_of_cell` reports them.
         group = group.select(np.nan_to_num(sheet.numbers("num_turns")[group.rows]) > 0)
         weights = sheet.numbers("num_turns")[group.rows]
     rows = group.rows
@@ -163,7 +165,9 @@ def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Esti
     if cell.options.strata is None or estimate.low is None or (statistic == "mean" and cell.kind != "time"):
         return estimate
     reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
-    return replace(estimate, low=None, high=None, method=None, resamples=None, reason=also(estimate.reason, reason))
+    return replace(
+        estimate, low=None, high=None, method=None, resamples=None, reason=join_reasons(estimate.reason, reason)
+    )
 
 
 def _unstratified(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
@@ -225,7 +229,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     else:
         return _clipped(cell, estimate)
     wilson = proportion(sample.values, clusters, weights=weights, level=level)
-    return wilson if wilson.low is None else replace(wilson, reason=also(estimate.reason, reason))
+    return wilson if wilson.low is None else replace(wilson, reason=join_reasons(estimate.reason, reason))
 
 
 def _leaves_unit_interval(estimate: Estimate) -> bool:
@@ -305,11 +309,11 @@ def _partially_judged(
     cell: Cell, extremes: list[_Sample], clusters: tuple[str, ...], level: float, estimate: Estimate
 ) -> Estimate:
     """Bound a rate if some turns are unjudged: one success settles a rollout, but one failure does not."""
-    number = int((cell.headings == HALF_JUDGED).sum())
+    number = int((cell.headings == PARTIALLY_JUDGED).sum())
     rollouts = counted(cell.group.rows.size, "rollout")
     note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} partially judged"
     if cell.options.undecided == "drop":
-        return replace(estimate, reason=also(estimate.reason, f"{note} and left out, which pushes the rate up"))
+        return replace(estimate, reason=join_reasons(estimate.reason, f"{note} and left out, which pushes the rate up"))
     if cell.options.undecided == "censor":
         return _censored(cell, clusters, level, note)
     low, high = (row_of(_mean(cell, sample, level)) for sample in extremes)
@@ -326,6 +330,7 @@ def _censored(cell: Cell, clusters: tuple[str, ...], level: float, note: str) ->
             "`tw.measure(turns, m.attack_success(), m.time_to_success())`, or choose undecided='bounds'"
         )
     duration, _ = sheet.times("time_to_success")
+    # A duration of 0 means that no turn was judged; such rollouts have no follow-up.
     followed = cell.group.select((cell.headings != INAPPLICABLE) & (duration[cell.group.rows] > 0))
     sample = _sample(cell, followed, clusters)
     curve = cumulative_incidence(
@@ -335,8 +340,9 @@ def _censored(cell: Cell, clusters: tuple[str, ...], level: float, note: str) ->
         weights=sample.weights,
         level=level,
     )
+    # The share with success by the last turn is the last point of the curve.
     last = curve.point(-1)
-    reason = also(last.reason, f"{note} and censored before their first unjudged turn")
+    reason = join_reasons(last.reason, f"{note} and censored before their first unjudged turn")
     return replace(last, n=sample.rows.size, reason=reason)
 
 
@@ -358,8 +364,3 @@ def _estimand(cell: Cell, sample: _Sample, statistic: str, missing: dict[str, in
         f"{statistic_in_words(statistic)} of {cell.metric}{horizon}, every {cell.options.weighting} weighing the same; "
         f"unit: {sample.unit.words}{strata}" + (f"; without a value: {without}" if without else "")
     )
-
-
-def also(reason: str | None, more: str) -> str:
-    """Return the reason of an estimate with another sentence added."""
-    return more if reason is None else f"{reason}; {more}"

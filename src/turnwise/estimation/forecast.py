@@ -10,9 +10,8 @@ import scipy
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
-from turnwise.estimation.arrays import Sheet, rows_of
-from turnwise.estimation.clusters import generator
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from turnwise.stats.bootstrap import MOST_NULL
@@ -115,7 +114,7 @@ def forecast(
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, applicable, metric, cluster)
-        partial = int((row_headings[applicable] == HALF_JUDGED).sum())
+        partial = int((row_headings[applicable] == PARTIALLY_JUDGED).sum())
         rows += [{**key, **row} for row in _group(repeats, numbers, levels, resamples, seed, partial)]
     return rows_of(rows, frame, by, schema.FORECAST)
 
@@ -140,7 +139,8 @@ def _group(
             for k in numbers
         ]
     fit = beta_binomial(c, n)
-    weights = generator(seed, repeats.unit.ids()).multinomial(count, np.full(count, 1 / count), size=resamples)
+    # How often each cluster is drawn in each replicate; one vectorized fit of all replicates.
+    weights = repeats.unit.generator(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
     draws = beta_binomial(c, n, weights[:, np.unique(clusters, return_inverse=True)[1]])
     shared |= {"seed": seed, "resamples": resamples, **_held_out(repeats), **_parameters(fit)}
     rows = []
@@ -152,7 +152,7 @@ def _group(
                 if k > FAR * n.max()
                 else None
             )
-            reason = "; ".join(part for part in (row.pop("reason"), warning) if part) or None
+            reason = join_reasons(row.pop("reason"), warning)
             columns = {"at": float(k), "level": level, "reason": reason, "estimand": _estimand(repeats, k)}
             rows.append({**shared, **row, **columns})
     return rows
@@ -196,6 +196,7 @@ def _row(
     undefined = np.isnan(replicates)
     if np.isnan(share) or undefined.mean() > MOST_NULL:
         return _bounds_only(*attempts, k, level, None if np.isnan(share) else share)
+    # On the logit scale the interval stays within (0, 1); shares of 0 or 1 are clipped to finite logits.
     logits = scipy.special.logit(np.clip(replicates[~undefined], 1e-12, 1 - 1e-12))
     spread, center = float(logits.std(ddof=1)), float(scipy.special.logit(min(max(share, 1e-12), 1 - 1e-12)))
     if not spread > 0:
@@ -219,6 +220,7 @@ def _bounds_only(
 
     ASR(k)/k falls with k and ASR(k) rises, so ASR(k) is at most k/n times ASR(n) for k > n, and at least ASR(n).
     """
+    # ASR(n) can be estimated at the smallest number of attempts, which every goal has.
     fewest = int(n.min())
     reach: FloatArray = reached_in(fewest, successes, n)
     observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
@@ -239,6 +241,7 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
     stopped = repeats.stopping is not None and repeats.stopping.design == "stopped"
     duration, succeeded, _ = repeats.follow_up()
     successes, judged = repeats.counts()
+    # Compare at the largest number of attempts that Kaplan-Meier reaches, or at the median number.
     last = int(duration.max(initial=0)) if stopped else int(np.median(judged[judged > 0]))
     first = last - last // 3
     if first in {0, last}:

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.estimation.arguments import no_metric, rollouts_frame
-from turnwise.estimation.arrays import Sheet, rows_of
+from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.estimates import DEFAULT_STATISTICS
 from turnwise.estimation.missingness import INAPPLICABLE, VALUE, headings
@@ -109,6 +109,7 @@ def gate(
             "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
             "(`tw.summarize`), which hold what each group does"
         )
+    # A SUMMARY saved by another version may lack optional columns; they count as null.
     if set(schema.SUMMARY.required) <= set(table.columns):
         missing = [name for name in schema.SUMMARY.names if name not in table.columns]
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
@@ -141,6 +142,7 @@ def verdict(gates: pl.DataFrame) -> str:
         sentence += (
             f" in each of {gates.height // requirements.len()} groups" if gates.height > requirements.len() else ""
         )
+        # The row with the smallest share of known rollouts carries the caveat.
         lowest = min(gates.rows(named=True), key=_share_with_verdict)
         if _share_with_verdict(lowest) == 1:
             return sentence
@@ -230,6 +232,7 @@ def _worst_end(
     sheet: Sheet, required: Required, applicable: IntArray, rows: IntArray, cluster: Cluster, level: float
 ) -> float | None:
     """Return the end of a share's interval that one more success (or failure) cannot improve; unknown rollouts count against it."""
+    # The unit is chosen among all applicable rollouts, as `summarize` does.
     names = unit_of(sheet, applicable, required.metric, cluster).names or None
     codes = unit_of(sheet, rows, required.metric, names).codes
     end = upper_end if required.below else lower_end
@@ -255,6 +258,7 @@ def _row_of_gate(
     side, outcome = ("upper", "successes") if required.below else ("lower", "failures")
     end_of_known = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
     reasons = [row["reason"]]
+    # Without a bound a requirement fails, for whatever reason the summary gives.
     if not row["n"] or (row["estimate"] is None and not share) or bound is None:
         bound, reasons = None, [row["reason"] or "no data"]
     elif _number_unknown(row) and unknown == "ignore":
@@ -275,7 +279,7 @@ def _row_of_gate(
         "threshold": required.threshold,
         "bound": bound,
         "unknown": unknown,
-        "reason": "; ".join(part for part in reasons if part) or None,
+        "reason": join_reasons(*reasons),
     }
 
 
@@ -340,8 +344,10 @@ def _end_of_summary(row: dict[str, Any], required: Required, level: float, unkno
     end: float | None = row["high"] if required.below else row["low"]
     if end is None or row["bound_low"] is None or not row["n_clusters"]:
         return end
+    # Clusters of one rollout each use the normal quantile, as `proportion` does.
     unclustered = row["n_clusters"] == row["n"]
     df = None if unclustered else row["n_clusters"] - 1
+    # Without a success (or failure) the effective sample size is the number of clusters.
     ends = [end, wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0]
     ends[1] = ends[1] if required.below else 1 - ends[1]
     at_the_bounds = row["estimate"] is None  # partially judged: the ends hold whatever the unknown are

@@ -124,6 +124,7 @@ def iqm(
         for metric in columns:
             group_headings = headings(sheet, metric)[group]
             goals = Goals(sheet, metric, group[group_headings == VALUE], cluster)
+            # All statistics and levels share the draws.
             replicates = goals.replicates(names, over, draws, target_value, resamples, seed)
             for statistic in names:
                 for level_ in levels:
@@ -152,6 +153,7 @@ class Goals:
         if len(self.unit.names) > 1:
             raise ArgumentError(f"goals are one way, and these are {self.unit.names}; name one with cluster=")
         self.values = sheet.numbers(metric)[rows]
+        # Without clusters every rollout is a goal of its own.
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
         self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         self.count = int(self.codes.max(initial=-1)) + 1
@@ -169,6 +171,7 @@ class Goals:
             return "no values"
         rates = over == "goals" or self.binary
         if statistic != "iqm" or rates:
+            # Infinite values make a mean undefined, but not an interquartile mean, which drops them.
             is_shortfall = statistic == "optimality_gap" and not rates
             if reason := unaddable(np.maximum(target - self.values, 0.0) if is_shortfall else self.values):
                 return reason

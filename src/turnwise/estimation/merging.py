@@ -73,6 +73,7 @@ def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept
     if isinstance(rollouts, pl.DataFrame):
         return _state(rows.sort(_ROW).collect(), counted, kept)
     try:
+        # Batches of a frame sorted by id never overlap; any other frame is sorted first.
         return merged(_state(batch, counted, kept) for batch in _batches(rows))
     except _MixedError:
         return merged(_state(batch, counted, kept) for batch in _batches(rows.sort(_ROW)))
@@ -103,6 +104,7 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
     if duplicates.len():
         raise SchemaError(_duplicate_id(duplicates[0]))
     as_categories = pl.col(pl.String).cast(pl.Categorical)  # four bytes each
+    # Count equal combinations; the number of rows no longer grows with the rollouts.
     tally = rollouts.lazy().group_by(counted).agg(pl.len().cast(pl.Int64).alias(_COUNT)) if counted else pl.LazyFrame()
     return State(
         ids.first(),
@@ -143,6 +145,7 @@ def merged(states: Iterable[State]) -> State:
             empty = state
             continue
         tallies.append(state.counted)
+        # Counted rows are added up as they come; only the kept rows of all parts stay in memory.
         parts.append(replace(state, counted=state.counted.clear()))
         if sum(map(len, tallies)) > _COMPACT:
             tallies = [_add_up(tallies)]
@@ -150,6 +153,7 @@ def merged(states: Iterable[State]) -> State:
         if empty is None:
             raise ValueError("no states were given")
         return empty
+    # By their first ids, so that the result does not depend on the order of the parts.
     parts.sort(key=lambda part: part.first)  # type: ignore[arg-type, return-value]  # ids of one table are of one kind
     for part, following in pairwise(parts):
         if part.last == following.first:
@@ -159,6 +163,7 @@ def merged(states: Iterable[State]) -> State:
                 f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured apart, "
                 "but their ids are mixed, so a rollout could be in both; `turnwise convert` puts rollouts in order of their ids"
             )
+    # Parts may have shrunk a column to different integer dtypes.
     kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")
     return State(parts[0].first, parts[-1].last, _add_up(tallies), kept, parts[0].dtypes)
 
@@ -201,6 +206,7 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
     groups = (
         pl.concat(sizes).group_by(by).agg(pl.col(_COUNT).max()).with_columns(_restore_dtypes(by, state.dtypes)).sort(by)
     )
+    # Rollouts before each group; whole groups with the same quotient form a block.
     offset = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
     for block in groups.with_columns(block=offset // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
         keys = block.select(by).with_columns(pl.col(pl.String).cast(pl.Categorical))
@@ -219,6 +225,7 @@ def _repeat_rows(tally: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
         return tally
     columns = [name for name in tally.columns if name != _COUNT]
     ordered = tally.with_columns(_restore_dtypes(columns, dtypes)).sort(columns)
+    # A combination counted n times becomes n equal rows.
     rows = np.repeat(np.arange(ordered.height, dtype=np.uint32), ordered[_COUNT].to_numpy())
     return ordered.select(columns)[rows].with_row_index(_ROW)
 

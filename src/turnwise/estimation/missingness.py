@@ -17,7 +17,7 @@ from turnwise.metrics import catalog
 OF_SUCCEEDED = {"attack_success", "success_within"}
 FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
 """Columns of ROLLOUTS that decide the heading of a rollout."""
-VALUE, INAPPLICABLE, ERROR, UNDETERMINED, HALF_JUDGED, MISSING = range(6)
+VALUE, INAPPLICABLE, ERROR, UNDETERMINED, PARTIALLY_JUDGED, MISSING = range(6)
 Headings = NDArray[np.uint8]
 
 
@@ -25,7 +25,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     """Return the heading of each rollout: uint8 (n,).
 
     The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
-    `ERROR`, `UNDETERMINED`, `HALF_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
+    `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
 
     Examples
     --------
@@ -34,6 +34,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     {'n_error': 1, 'n_undetermined': 0, 'n_missing': 1, 'n_inapplicable': 0}
     """
     known = sheet.known(metric)
+    # The common case needs no facts of the rollouts.
     if known.all():
         return np.full(known.size, VALUE, dtype=np.uint8)
     about = catalog.about(metric)
@@ -45,7 +46,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
         partial = outcome.is_null() & (judged > 0) & (judged < turns)
         # Only `succeeded` is counted by turns; for other conditions, a null without another explanation is partially judged.
         every = pl.Series([True]).new_from_index(0, len(partial))
-        marks.append((HALF_JUDGED, partial if about.name in OF_SUCCEEDED else every))
+        marks.append((PARTIALLY_JUDGED, partial if about.name in OF_SUCCEEDED else every))
     marks += [
         (UNDETERMINED, outcome == schema.UNDETERMINED),
         (ERROR, outcome == schema.ERROR),
@@ -67,7 +68,7 @@ def counts(headings: Headings) -> dict[str, int]:
     number = np.bincount(headings, minlength=6)
     return {
         "n_error": int(number[ERROR]),
-        "n_undetermined": int(number[UNDETERMINED] + number[HALF_JUDGED]),
+        "n_undetermined": int(number[UNDETERMINED] + number[PARTIALLY_JUDGED]),
         "n_missing": int(number[MISSING]),
         "n_inapplicable": int(number[INAPPLICABLE]),
     }

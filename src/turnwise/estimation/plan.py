@@ -10,7 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
-from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.arrays import Sheet, join_reasons
 from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.missingness import VALUE, headings
 from turnwise.schema.arguments import Cluster, finite_numbers, whole_numbers
@@ -104,6 +104,7 @@ def plan(
     _check_shares(rate=rate, below=below, power=power, level=level, difference=difference)
     _check_shares(0.0, 1.0, icc=icc, correlation=correlation)
     source = "given"
+    # A given value takes precedence over the pilot.
     if pilot is not None and (rate is None or icc is None):
         rate, icc, source = _of_pilot(pilot, metric, cluster, rate, icc)
     if icc is None and max(tries) > 1:
@@ -171,6 +172,7 @@ def _of_difference(
     rows = []
     for size in sizes:
         smallest = detectable(paired_variance, size, power=power, level=level)
+        # A difference that would move the other rate out of (0, 1) cannot occur.
         possible = smallest < max(rate, 1 - rate)
         flaw = (
             None
@@ -187,7 +189,7 @@ def _of_difference(
                 "difference": smallest if possible else None,
                 "half_width": width,
                 "method": f"(z + z)·√(V/G), {arms}",
-                "reason": "; ".join(part for part in (flaw, note) if part) or None,
+                "reason": join_reasons(flaw, note),
             }
         )
     if difference is None:
@@ -219,6 +221,7 @@ def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple
 
 def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: float) -> list[dict[str, Any]]:
     rollouts = rollouts_for_none(below, level=level)
+    # Attempts at a goal carry less information the more they are correlated; the tolerance absorbs rounding.
     needed = math.ceil(rollouts * (1 + (m - 1) * icc) / m - 1e-9)
     goals_of_gate = goals_for_gate(below, level=level, repeated=m > 1)
     rate = shared["rate"]

@@ -110,10 +110,12 @@ def portfolio(
     reached = (
         frame.filter(is_attempt)
         .group_by(*by, pl.col(of).cast(pl.String).alias("\0member"), pl.col(unit).cast(pl.String).alias("\0unit"))
+        # By Kleene's logic: true with any success, null if unknown values remain, false if all are failures.
         .agg(pl.col(metric).any(ignore_nulls=False).alias("\0reached"))
     )
     rows: list[dict[str, Any]] = []
     for key, group in reached.group_by(by, maintain_order=False) if by else [((), reached)]:
+        # One row per goal and one column per member.
         table = group.pivot(on="\0member", index="\0unit", values="\0reached").sort("\0unit")
         group_key = dict(zip(by, key, strict=True))
         rows += [{**group_key, **row} for row in _rows_of_group(table, of, metric, unit, levels)]
@@ -138,6 +140,7 @@ def _rows_of_group(
     known_goals = table.select(members).drop_nulls()
     reached = known_goals.to_numpy().reshape(known_goals.height, len(members)).astype(np.bool_)
     reached_before = np.zeros(known_goals.height, dtype=np.bool_)
+    # Each step adds the member that reaches most goals not reached before.
     for rank, column in enumerate(greedy_order(reached), start=1):
         shared = {
             "kind": "greedy",
@@ -145,6 +148,7 @@ def _rows_of_group(
             "member": members[column],
             "n_missing": table.height - known_goals.height,
         }
+        # The set so far is one of all sets of this size, among which the greedy order chose.
         sets = comb(len(members), rank)
         text = f"{members[column]} or any member before it, chosen on these {plural(unit)}"
         rows += [

@@ -100,12 +100,14 @@ def profile(
         thresholds = np.unique(finite_numbers(at, "profile: at"))
     else:
         grid = np.linspace(0.0, 1.0, 21) if sheet.kinds[metric] == "proportion" else np.zeros(0)
+        # A step function changes only at the means of goals; the grid makes groups comparable.
         steps = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
         thresholds = (
             steps[np.diff(steps, prepend=-inf) > 1e-12] if grid.size else steps
         )  # a rate of 3/10 and the 0.3 of the grid are one threshold
     rows: list[dict[str, Any]] = []
     for key, group, goals in groups:
+        # Goals without any known value are counted as missing.
         all_units = unit_of(sheet, group, metric, cluster)
         all_goals = np.unique(all_units.codes[0]).size if all_units.names else group.size
         for level_ in levels:
@@ -117,6 +119,7 @@ def _steps(goals: Goals, thresholds: FloatArray, level: float, band: str, missin
     means, number = goals.means, goals.count
     single_attempts = goals.binary and number == goals.values.size
     reason = "one 0/1 rollout for each goal: goals are broken always or never" if single_attempts else None
+    # Massart's constant: the probability of a deviation beyond e is at most 2·exp(-2·n·e²).
     half_width = sqrt(log(2 / (1 - level)) / (2 * number)) if number else 0.0
     result = []
     for at in thresholds:

@@ -136,6 +136,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
                 f"pareto: {name!r} is {table.schema[name]} and better {goal!r}; give numbers, higher or lower"
             )
     index_name, rival_name = "\0row", "\0other"
+    # Flip the sign of columns that should be low, so that higher is better in all of them.
     signed = [
         (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if goal == "higher" else -1)).alias(f"\0{number}")
         for number, (name, goal) in enumerate(better.items())
@@ -147,6 +148,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     rivals = complete.select(
         "\0group", pl.col(index_name).alias(rival_name), *[pl.col(name).alias(f"{name}'") for name in values]
     )
+    # A row is dominated if a rival of its group is at least as good everywhere and better somewhere.
     dominated = (
         complete.lazy()
         .join(rivals.lazy(), on="\0group")
@@ -158,6 +160,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
         .unique()
         .collect()
     )
+    # Rows with a null in a compared column are neither dominated nor dominating.
     index = pl.int_range(pl.len(), dtype=pl.UInt32)
     is_complete = index.is_in(complete[index_name].implode())
     return table.with_columns(pareto=pl.when(is_complete).then(~index.is_in(dominated[index_name].implode())))

@@ -143,6 +143,7 @@ def summarize(
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
     _check_options(names, weighting, method, undecided, resamples)
+    # A state, or counts by batch, instead of one row per rollout in memory.
     if merge or isinstance(rollouts, State):
         return _merged(
             rollouts,
@@ -178,9 +179,11 @@ def summarize(
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
+    # One heading per rollout and metric, computed once for all groups.
     headings_of = {metric: headings(sheet, metric) for metric in columns}
     result = []
     for key, rows in _all_groups(sheet, by, margins=margins):
+        # All metrics share the group, so that each of its units is computed once.
         group = Group(sheet, rows)
         for metric in columns:
             cell = Cell(group, metric, headings_of[metric][rows], options)
@@ -193,6 +196,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
     if isinstance(rollouts, State):
         dtypes = rollouts.dtypes
     else:
+        # Read 0 and 1 as Booleans first, because shares are counted and numbers are kept.
         rollouts = rollouts if isinstance(rollouts, pl.LazyFrame) else frame_of(rollouts, "summarize")
         rollouts = rollouts.with_columns(booleans(rollouts))
         dtypes = rollouts.collect_schema()
@@ -206,6 +210,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
     shares = [name for name in columns if name not in numbers]
     rows = [
+        # Counted rollouts hold the shares and times, kept rollouts the numbers; each part has the same groups.
         summarize(part, by=by, metrics=names, **options)
         for block in blocks(state, () if options["margins"] else by)
         for part, names in zip(block, (shares, numbers), strict=True)
@@ -223,6 +228,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
         result.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else result.join(groups, how="cross")
     )
     order = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
+    # Shares and numbers were summarized apart: sort rows as if they came from one call, by group and metric.
     return numbered.sort(order, maintain_order=True).drop("\0group")
 
 
@@ -247,6 +253,7 @@ def to_merge(
     by = names_of(by)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    # Columns that both kinds need: groups, clusters, and the facts that decide headings.
     shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
 
     def in_order(names: list[str]) -> list[str]:
@@ -288,6 +295,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
                 f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
+    # Every proper subset of the grouping columns, the largest first; the others are pooled.
     for size in range(len(by) - 1, -1, -1):
         for names in combinations(by, size):
             pooled = dict.fromkeys(by, schema.POOLED)

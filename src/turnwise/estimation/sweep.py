@@ -117,6 +117,7 @@ def sweep(
 
 def _full_grid(spaces: Sequence[Any]) -> list[Configuration] | None:
     """Return every distinct configuration; None if there are more than `MOST_CONFIGURATIONS`."""
+    # One more than allowed is enough to know that the grid is too large.
     configurations = list(islice(_combinations(spaces, {}), MOST_CONFIGURATIONS + 1))
     return None if len(configurations) > MOST_CONFIGURATIONS else list(_distinct(configurations).values())
 
@@ -141,6 +142,7 @@ def _random_sample(spaces: Sequence[Any], n: int, rng: np.random.Generator) -> l
         return [grid[row] for row in rng.choice(len(grid), n, replace=False)]
     distinct: dict[str, Configuration] = {}
     failures = 0
+    # Draw until there are enough distinct configurations, or many draws in a row were repetitions.
     while len(distinct) < n:
         before = len(distinct)
         # A draw yields at most one configuration: none if a function excludes it.
@@ -161,6 +163,7 @@ def _combinations(
     if not spaces:
         yield so_far
         return
+    # Extend the configuration by the first space, then each result by the remaining spaces.
     first, *rest = spaces
     for configuration in _extend_by_space(first, so_far, rng):
         yield from _combinations(rest, configuration, rng)
@@ -191,6 +194,7 @@ def _extend_by_choices(
         yield so_far
         return
     (name, choice), *rest = choices
+    # A frozen SciPy distribution is callable too, but its values are drawn.
     is_function = callable(choice) and not hasattr(choice, "rvs")
     values = choice(dict(so_far)) if is_function else choice
     if isinstance(values, Mapping):
@@ -333,6 +337,7 @@ def _nested(configuration: Configuration) -> dict[str, Any]:
             block = block.setdefault(part, {})
             if not isinstance(block, dict):
                 raise ArgumentError(f"sweep: `{name}` is inside `{part}`, which has a value itself; choose one of them")
+        # `a.b` was set before and so has nested names, or twice.
         if last in block:
             raise ArgumentError(f"sweep: `{name}` has a value, and parameters within; choose one of them")
         block[last] = value

@@ -81,10 +81,12 @@ def tradeoff(
     is_known = sheet.known(attack) & sheet.known(task)
     rows = []
     for key, group in sheet.groups(by):
+        # Only rollouts with both outcomes known are part of the table.
         known_rows: IntArray = group[is_known[group]]
         unit = unit_of(sheet, known_rows, attack, cluster)
         succeeded, solved = (sheet.numbers(name)[known_rows] == 1 for name in (attack, task))
         for level_, (attack_outcome, task_outcome) in product(levels, product((False, True), repeat=2)):
+            # Each combination of outcomes is a share of the known rollouts.
             mask = (succeeded == attack_outcome) & (solved == task_outcome)
             estimate = proportion(mask.astype(np.float64), unit.codes, level=level_)
             text = f"share of rollouts with {attack} {attack_outcome} and {task} {task_outcome}, every rollout weighing the same"

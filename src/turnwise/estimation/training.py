@@ -10,9 +10,9 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arguments import rollouts_frame
-from turnwise.estimation.arrays import Sheet, rows_of
+from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import unit_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
@@ -100,6 +100,7 @@ def training(
     with_step = frame.with_columns(numbers_of_step).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
     if with_step.is_empty():
         return rows_of([], frame, by, schema.TRAINING)
+    # The rate of each step is a summary grouped by step.
     summary = summarize(
         with_step, by=(*by, "\0step"), metrics=metric, statistics="mean", cluster=cluster, level=levels, seed=seed
     )
@@ -107,13 +108,14 @@ def training(
     number_without = frame.height - with_step.height
     sheet = Sheet(with_step)
     row_headings = headings(sheet, metric)
-    partial = row_headings == HALF_JUDGED
+    partial = row_headings == PARTIALLY_JUDGED
     result = []
     for key, group in sheet.groups(by):
         rows = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, rows, metric, cluster)
         steps = sheet.numbers("\0step")[rows]
         distinct_steps = np.unique(sheet.numbers("\0step")[group])
+        # Steps whose rate is bounded have no point estimate, so changes to and from them are open.
         open_steps = {float(at) for at in distinct_steps if partial[rows][steps == at].any()}
         for level_ in levels:
             rates_of_steps = [rates[*key.values(), at, level_] for at in distinct_steps]
@@ -131,8 +133,9 @@ def training(
                     if number_without
                     else rate["estimand"]
                 )
+                # Only attempts in this step count; values of other steps become missing.
                 uniform = _uniform_groups(repeats.with_values(np.where(steps == at, repeats.values, np.nan)))
-                reason = "; ".join(part for part in (rate["reason"], change.pop("reason", None)) if part) or None
+                reason = join_reasons(rate["reason"], change.pop("reason", None))
                 result.append(
                     {**key, **columns, "step": float(at), **change, **uniform, "estimand": estimand, "reason": reason}
                 )
@@ -174,11 +177,9 @@ def _change(
     reason = None if low is not None else f"change: {estimate.reason}"
     if repeats.share and low is not None and high is not None:
         low, high = max(low, -1.0), min(high, 1.0)  # a difference of shares lies in [-1, 1]
-    if (
-        low is None
-        and repeats.share
-        and None not in {rate_before["low"], rate_before["high"], rate_after["low"], rate_after["high"]}
-    ):
+    ends = [rate[name] for rate in (rate_before, rate_after) for name in ("low", "high")]
+    # If all goals changed equally there is no variance between them: combine the intervals of both rates.
+    if low is None and repeats.share and None not in ends:
         interval_after, interval_before = (
             (row["estimate"], row["low"], row["high"]) for row in (rate_after, rate_before)
         )

@@ -82,6 +82,7 @@ def trajectory(
     window = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")
     )
+    # Rollouts in which no turn has the event, counted by group.
     without_event = Sheet(aligned.filter(pl.col("\0since").is_null().all().over("rollout_id")))
     number_without = {
         tuple(key.values()): without_event.frame["rollout_id"].gather(rows).n_unique()
@@ -128,6 +129,7 @@ def _group(
 ) -> list[dict[str, Any]]:
     since = sheet.frame["\0since"].to_numpy()[group]
     values = sheet.numbers(column)[group]
+    # Every rollout with the event has exactly one row at position 0.
     with_event = int((since == 0).sum())
     result = []
     for at in span:

@@ -67,10 +67,12 @@ class Attempts:
     def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
         """Return these rows of the table as attempts."""
         goals = _same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
+        # The first row of each goal represents it when units are looked up.
         first = np.full(goals.count, rows.size, dtype=np.int64)
         np.minimum.at(first, goals.codes, np.arange(rows.size))
         unit = unit_of(sheet, rows[first], metric, cluster)
         for name in unit.names:
+            # More pairs of goal and cluster than goals: the cluster varies within some goal.
             pairs = np.unique(goals.codes * (sheet.coded(name).count + 1) + sheet.coded(name).codes[rows])
             if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
                 raise ArgumentError(
@@ -122,6 +124,7 @@ class Attempts:
         # Among attempts of equal rank a success comes last, as it does if attempts stopped at it.
         order = np.lexsort((self.values == 1, self.rank, codes))
         order = order[has_value[order]]
+        # The position is the index in this order minus the start of the loop, from 1.
         size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
         position = np.zeros(codes.size, dtype=np.int64)
         position[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
@@ -146,6 +149,7 @@ class Attempts:
         """
         loops = self.loops or self.goals
         position, succeeded = self.position, self.values == 1
+        # Loops without a success keep a first success beyond every position, so `size` is the smaller one.
         first = np.full(loops.count, position.size + 1)
         np.minimum.at(first, loops.codes[succeeded], position[succeeded])
         size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
@@ -164,6 +168,7 @@ def _same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: S
     for name in names:
         words = sheet.fact(name).gather(rows).cast(pl.String)
         ranks = words.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+        # Combine the codes so far with the ranks of this column, and renumber them to keep them small.
         codes = np.unique(codes * (ranks.max(initial=0) + 1) + ranks, return_inverse=True)[1].astype(np.int64)
     if required:
         unnamed = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
@@ -176,6 +181,7 @@ def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Gro
     rank = number.fill_null(0).to_numpy()
     if number.null_count():
         return rank, None
+    # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
     for loops in (goals, _same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
         if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
             return rank, loops

@@ -59,6 +59,7 @@ def reduced(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
         requested = columns.names() if with_columns is None else with_columns
+        # The filter of the query may need columns that the result does not contain.
         needed = {*requested, *(() if predicate is None else predicate.meta.root_names())}
         needed_facts = [name for name in facts if name in needed]
         needed_values = [value for value in values if value.meta.output_name() in needed]
@@ -103,6 +104,7 @@ def _parts(
     except (*_READ_ERRORS, OSError) as error:
         if is_interrupt(error):
             raise
+        # Read the needed columns once without reducing them: an error here comes from the file, not from a metric.
         deque(in_batches(turns.select({"rollout_id", *_columns_read(turns, facts, values)}), _CHUNK), maxlen=0)
         if error_of is None or not isinstance(error, pl.exceptions.PolarsError):
             raise
@@ -160,6 +162,7 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
     """Yield slices of whole rollouts of a table in memory, without copies."""
     ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
+    # Move each boundary back to the first row of its rollout; a long rollout may remove a boundary.
     starts = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
     for start, end in pairwise([*dict.fromkeys(starts), len(ids)]):
         yield turns.slice(start, end - start)
@@ -222,6 +225,7 @@ def whole_rollouts(turns: pl.LazyFrame) -> Iterator[pl.DataFrame]:
             continue
         rows = pl.concat(pending, rechunk=True)
         ids = rows["rollout_id"]
+        # The last rollout may continue in the next chunk, so it is kept back.
         last = int(ids.search_sorted(ids[-1], "left"))
         pending = [rows[last:]]
         if last:

@@ -87,6 +87,7 @@ def convert(
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)
     out = address_of(out) or path_of(out)
+    # Files of an earlier conversion are removed only after the new manifest is in place.
     previous = manifest_of(out, storage_options) if overwrite else None
     with whole_folder(out, overwrite=overwrite, options=storage_options) as draft:
         plan = _plan_files(lazy, by, rollouts_per_file)
@@ -137,6 +138,7 @@ def _plan_files(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int)
         raise SchemaError("convert: column `rollout_id` is null somewhere; `tw.turns(frame)` says in which row")
     ordered = rollouts.sort(*by, "rollout_id", nulls_last=True)
     position = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    # A new file begins with each partition, and after every `rollouts_per_file` rollouts.
     file = pl.struct(*by, place=position // rollouts_per_file).rle_id()
     return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
 
@@ -163,6 +165,7 @@ def _sorted_files(
                 ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
             )  # nodes of a tree keep their order
             yield number, rows.sort(keys, maintain_order=True)
+            # Free the space on disk as soon as a file is written.
             pieces.unlink()
             bar.update()
 
@@ -231,6 +234,7 @@ def _row_groups(ids: pl.Series) -> Iterator[tuple[int, int]]:
     [(0, 3)]
     """
     starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
+    # The first start of a rollout at or after each multiple of the row group size.
     steps = np.arange(0, ids.len(), ROW_GROUP)
     index = np.searchsorted(starts, steps)
     firsts = np.unique(starts[index[index < len(starts)]])

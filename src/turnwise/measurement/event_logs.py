@@ -126,6 +126,7 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
         (rollout, step): (parent, kind, name) for rollout, step, parent, kind, name in rows
     }
 
+    # Results by step, so that each chain of parents is followed once.
     innermost_functions: dict[Key, int | None] = {}
 
     def innermost(rollout: str, step: int | None) -> int | None:
@@ -171,6 +172,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
         "UUID": pl.format("{}/{}", "rollout_id", "step"),
     }
     functions = [name for name in EVENTS if "function_" in name]
+    # Events without a time are placed by the other end of their step.
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
     takes_time = pl.col("start") < pl.col("end")
     closing = (
@@ -207,6 +209,7 @@ def _with_nova(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the number of and the times to later requests, as the toolkit's documentation defines them; null without a time."""
     time = pl.col("event_timestamp")
     requests = time.filter(pl.col("event_type") == "LLM_START").drop_nulls().sort()
+    # Requests up to and including this time; the next one is strictly later.
     index = requests.search_sorted(time, side="right")
     remaining = (requests.len().cast(pl.Int64) - index.cast(pl.Int64)).over(_SAME)
     upcoming = (requests.gather(index, null_on_oob=True) - time).over(_SAME)

@@ -93,9 +93,11 @@ def measure(
             )
     constant_columns = _constant(frame, columns, kept_columns) if isinstance(frame, pl.DataFrame) else ()
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
+    # A metric must not replace a fact or another column of the result.
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
     # One chunk: if a rollout spans two chunks, its floats are summed in another order.
     table = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
+    # The counts come first; a metric called `num_turns` is replaced by the count.
     values = [expression.alias(name) for name, expression in {**_COUNTS, **expressions_by_name, **_COUNTS}.items()]
     present = [name for name in carried if name in columns]
     absent = [pl.lit(None, schema.ROLLOUTS.dtypes[name]).alias(name) for name in carried if name not in columns]
@@ -103,6 +105,7 @@ def measure(
     try:
         if isinstance(frame, pl.LazyFrame):
             error_of = partial(_error_of_metric, expressions_by_name=expressions_by_name, is_valid=True)
+            # A lazy frame is not read here: the result is a query that reads batches when it is collected.
             query = reduced(table, present, values, error_of).with_columns(absent).select(order)
             _check_values(query.collect_schema(), expressions_by_name)
             return query
@@ -226,6 +229,7 @@ def _error_of_metric(
     """
     columns = turns.collect_schema()
     for name, expression in expressions_by_name.items():
+        # The first metric that fails by itself explains the error.
         query = turns.group_by("rollout_id").agg(expression)
         try:
             query.collect(engine="streaming") if is_valid else query.collect_schema()
@@ -273,7 +277,9 @@ def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, 
     starts, distinct = frame.select(
         is_same.not_().sum().alias("starts"), pl.col("rollout_id").n_unique().alias("ids")
     ).row(0)
+    # Contiguous rollouts have as many starts as ids; only otherwise are rows sorted.
     ordered = frame if starts == distinct else frame.sort("rollout_id", maintain_order=True)
+    # A column is constant if it never changes between consecutive rows of one rollout.
     changes = ordered.select(
         (pl.col(name).ne_missing(pl.col(name).shift()) & is_same).any().alias(name) for name in candidates
     ).row(0, named=True)

@@ -91,5 +91,6 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
         )
         for side in (0, 1)
     )
+    # A null price, of an unknown model, gives a null cost.
     dollars = (read_price * pl.col("prompt_tokens") + written_price * pl.col("response_tokens")) / MILLION
     return steps.with_columns(cost_usd=pl.coalesce("cost_usd", dollars))

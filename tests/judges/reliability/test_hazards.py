@@ -142,7 +142,7 @@ def test_the_curve_can_be_drawn() -> None:
         (LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
         (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
         (LABELS, {"metric": "num_turns"}, "'num_turns' is Int32, not a time to an event"),
-        (LABELS, {"competing": ("gaveup",)}, "competing='gaveup' is no ending; it is one of budget"),
+        (LABELS, {"competing": ("gaveup",)}, "competing='gaveup' is not an ending; it is one of budget"),
         (LABELS, {"kind": "hazard"}, "kind='hazard' is unknown"),
         (LABELS, {"by": "family"}, "no column 'family'"),
     ],

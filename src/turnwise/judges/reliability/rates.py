@@ -12,7 +12,7 @@ from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
-from turnwise.estimation.missingness import HALF_JUDGED, INAPPLICABLE, at_the_bounds, counts, headings
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, at_the_bounds, counts, headings
 from turnwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -107,7 +107,7 @@ def correct(
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
         cell = _Cell(sheet, gold, metric, group[status[group] != INAPPLICABLE], label_rows, cluster, method)
-        partially_judged = int((status[group] == HALF_JUDGED).sum())
+        partially_judged = int((status[group] == PARTIALLY_JUDGED).sum())
         for coverage in levels:
             estimate, columns = cell.row(coverage, partially_judged, pooled=pool and bool(by))
             words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}

@@ -59,6 +59,7 @@ def paths(turns: Any) -> pl.DataFrame:
         node, position = forest.parents[node], position - 1
         below_root = node >= 0
         node, position = node[below_root], position[below_root]
+    # The path of each row, and its turn within the path.
     path = np.repeat(np.arange(len(steps)), steps)
     rows = forest.rows[nodes]
     numbers = pl.Series(np.arange(1, len(path) + 1) - np.repeat(ends - steps, steps), dtype=pl.Int32)
@@ -77,6 +78,7 @@ def facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
     columns = [name for name in ("rollout_id", "node_id", "outcome", "ending", *_TREE_TOTALS) if name in frame.columns]
     leaf = frame.select(pl.col(columns).gather(forest.rows[forest.leaves]))
     present = [name for name in columns[1:] if name != "node_id" and leaf[name].null_count() < leaf.height]
+    # Facts of a tree with a single path are facts of this path.
     is_single_path = pl.lit(leaf["rollout_id"].is_unique() if present else None, pl.Boolean)
     tree, outcome, ending = pl.col("rollout_id"), pl.col("outcome"), pl.col("ending")
     facts = {"rollout_id": tree, "tree": tree}

@@ -109,6 +109,7 @@ class _Leaves:
         depth = pl.Series(forest.depths, dtype=pl.Int32)
         self._nodes = (
             frame.lazy()
+            # Nodes in the order of the forest, with null for missing columns; rows without a turn have no turn number.
             .select(pl.col(name).gather(forest.rows) for name in names if name in frame.columns)
             .with_columns(
                 *(pl.lit(None, schema.TURNS.dtypes[name]).alias(name) for name in names if name not in frame.columns),
@@ -250,6 +251,7 @@ def _attack_success(leaves: _Leaves) -> pl.Expr:
     is_success = (_OUTCOME == SUCCESS).fill_null(value=False) | (
         _OUTCOME.ne_missing(FAILURE) & succeeded.fill_null(value=False)
     )
+    # An outcome decides; without one, the turns do, unless the rollout ended in an error.
     is_failure = _ENDING.ne_missing(ERROR) & (_OUTCOME.eq_missing(FAILURE) | (_OUTCOME.is_null() & succeeded.not_()))
     return pl.when(is_success).then(True).when(is_failure).then(False)
 
@@ -257,6 +259,7 @@ def _attack_success(leaves: _Leaves) -> pl.Expr:
 def _follow_up(leaves: _Leaves) -> tuple[pl.Expr, pl.Expr]:
     """Return the duration of follow-up for the attack's success, and whether it was observed; as in `time_to_success`."""
     first, unjudged, last = leaves.first(_SUCCEEDED), leaves.first(_SUCCEEDED.is_null()), leaves.last()
+    # A success counts as observed only if no unjudged turn comes before it.
     before_gap = first.is_not_null() & (unjudged.is_null() | (first < unjudged))
     duration = (
         pl.when(_OUTCOME == SUCCESS)

@@ -98,6 +98,7 @@ def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
     roots = frame.height - int(children.sum())
     first_child = roots + np.cumsum(children) - children
     levels, parents, starts = [by_parent[:roots]], [np.full(roots, -1, dtype=np.int64)], [0, roots]
+    # The rows of the next level are the children of this level, in the order of their parents.
     while len(levels[-1]):
         number_of_children = children[levels[-1]]
         sibling = np.arange(number_of_children.sum()) - np.repeat(
@@ -107,6 +108,7 @@ def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
         levels.append(by_parent[np.repeat(first_child[levels[-1]], number_of_children) + sibling])
         starts.append(starts[-1] + len(sibling))
     rows = np.concatenate(levels)
+    # Rows that no root reaches belong to a cycle.
     if len(rows) < frame.height:
         _refuse_cycle(frame, rows_above, rows, verb)
     leaves = np.flatnonzero(children[rows] == 0)
@@ -127,6 +129,7 @@ def _rows_above(frame: pl.DataFrame, node: pl.Series, verb: str) -> IntArray:
         rows_above = _rows_of_parents(frame, node, verb)
     if not node.all():
         chain = frame.lazy().select("rollout_id", "turn").with_row_index("row").filter(~node).sort("rollout_id", "turn")
+        # In a rollout without node ids, each turn follows the previous one.
         is_same_rollout = pl.col("rollout_id") == pl.col("rollout_id").shift()
         links = chain.select("row", above=pl.when(is_same_rollout).then(pl.col("row").cast(pl.Int64).shift())).collect()
         rows_above[links["row"].to_numpy()] = links["above"].fill_null(-1).to_numpy()

@@ -146,6 +146,7 @@ def _walk_graphs(walker: _Walker, roots: list[Any], names: pl.Series) -> tuple[p
     if type(first) in set(map(type, roots)):
         _check_roots(roots, names)
     attribute = next((name for name in PROMPTS if getattr(first, name, None) is not None), None)
+    # The fast path assumes that all nodes are like the first one; it is given up if a node is not, or has no prompt.
     if attribute is not None:
         try:
             walk = walker(
@@ -192,6 +193,7 @@ def _first_children(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Wa
                 if not children:
                     break
             else:
+                # Only a very long chain is checked, and again after as many nodes: a cycle would never end.
                 _check_chain(top, len(walk.reward) - ends[-1], names[len(ends) - 1], fetch)
         ends.append(len(walk.reward))
     walk.sizes = np.array(ends[1:], dtype=np.int64) - np.array(ends[:-1], dtype=np.int64)

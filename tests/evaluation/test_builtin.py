@@ -519,6 +519,6 @@ def test_expected_calls_that_are_none_are_a_sentence(bench, items, field, steps)
     made = bench.run(skip_workflow=True)
     (why,) = made.failures.values()
     assert why.startswith("item 1: `expected_tool_calls`: expected a tool call with a name")
-    assert why.endswith("; mend it")
+    assert why.endswith("; fix it")
     assert made.items["match"].to_list() == [True]
     assert json.loads(made.items["expected_tool_calls"][0]) == field

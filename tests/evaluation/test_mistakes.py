@@ -61,9 +61,9 @@ def file(tmp_path: Path):
         ("max_concurrency: 8", "max_concurrency: 0", r"line 4: `eval.general.max_concurrency` is 0, but should be greater than"),
         ("_type: json", "_type: jason", r"line 6: `eval.general.dataset._type` is 'jason', but should be 'json'"),
         ("eval:", "evals: 1\neval:", r"line 1: `evals` is unknown; did you mean `eval`\?"),
-        ("match:", "../x:", r"line 9: `eval.evaluators.../x` is no name of a file"),
-        ("match:", "a/b:", r"line 9: `eval.evaluators.a/b` is no name of a file"),
-        ("match:", ".hidden:", r"is no name of a file"),
+        ("match:", "../x:", r"line 9: `eval.evaluators.../x` cannot be a file name"),
+        ("match:", "a/b:", r"line 9: `eval.evaluators.a/b` cannot be a file name"),
+        ("match:", ".hidden:", r"cannot be a file name"),
         ("match:", "workflow:", r"line 9: `eval.evaluators.workflow` would be written where the workflow"),
         ("match:", "response:", r"line 9: `eval.evaluators.response` is the name of a column of the items; choose another keyword"),
         ("_type: exact_match", "type: exact_match", r"line 9: `eval.evaluators.match` lacks the key `_type`"),
@@ -72,7 +72,7 @@ def file(tmp_path: Path):
         ("_type: exact_match", "_type: factuality", r"line 9: `eval.evaluators.match` lacks the key `llm_name`; add it"),
         ("_type: exact_match", "_type: factuality\n      llm_name: judge", r"line 11: `eval.evaluators.match.llm_name` is 'judge', "
          r"which is no language model; the file has no `llms:`"),
-        ("eval:", "llms: {j: {_type: opanai, model_name: m}}\neval:", r"line 1: `llms.j._type` is 'opanai', which is not known; did "
+        ("eval:", "llms: {j: {_type: opanai, model_name: m}}\neval:", r"line 1: `llms.j._type` is 'opanai', which is unknown; did "
          r"you mean `openai`\?"),
         ("eval:", "llms: {j: {_type: openai}}\neval:", r"line 1: `llms.j` lacks the key `model_name`"),
         ("eval:", "eval: {}\neval:", r"eval.yml, line 2: is not valid YAML \(found duplicate key"),
@@ -102,19 +102,19 @@ def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> Non
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([*ROWS, *ROWS], "entry 2: the id 1 stands twice; give every entry an id of its own"),
-        ([*ROWS, {**ROWS[0], "id": "1"}], "entry 2: the id '1' stands twice"),
+        ([*ROWS, *ROWS], "entry 2: the id 1 occurs twice; give every entry its own id"),
+        ([*ROWS, {**ROWS[0], "id": "1"}], "entry 2: the id '1' occurs twice"),
         ([{**ROWS[0], "id": None}], "entry 1: its `id` is None; give every entry a text or a number"),
         ([{**ROWS[0], "id": [1]}], r"entry 1: its `id` is \[1\]"),
         ([{"question": "q"}], "names the column 'id', which .* lacks; there is question"),
         ([{"id": 1}], "names the column 'question', which .* lacks"),
         ([], "holds no entries"),
-        ({"id": 1}, "is no list of entries"),
-        ([1], "entry 1: is 1, no object with fields"),
+        ({"id": 1}, "is not a list of entries"),
+        ([1], "entry 1: is 1, not an object with fields"),
         ("[{", "cannot be read as json"),
         ("", "cannot be read as json"),
-        ([{**ROWS[0], "intermediate_steps": "[{"}], "`intermediate_steps` is no JSON"),
-        ([{**ROWS[0], "intermediate_steps": [1]}], "`intermediate_steps` is no list of steps"),
+        ([{**ROWS[0], "intermediate_steps": "[{"}], "`intermediate_steps` is not JSON"),
+        ([{**ROWS[0], "intermediate_steps": [1]}], "`intermediate_steps` is not a list of steps"),
     ],
 )
 def test_a_mistake_in_the_data_set_is_one_sentence(file, rows, said) -> None:
@@ -129,11 +129,11 @@ def test_a_mistake_in_the_data_set_is_one_sentence(file, rows, said) -> None:
         (
             "return []",
             "{z: 3}",
-            r"failed \(TypeError: made\(\) got an unexpected keyword argument 'z'\); mend it, or its `kwargs`",
+            r"failed \(TypeError: made\(\) got an unexpected keyword argument 'z'\); fix it, or its `kwargs`",
         ),
-        ("return 1 / 0", "{}", r"failed \(ZeroDivisionError: division by zero\); mend it"),
-        ("raise SystemExit(3)", "{}", r"failed \(SystemExit: 3\); mend it"),
-        ("return 7", "{}", "gave an int; it is to give a list of entries, or a table"),
+        ("return 1 / 0", "{}", r"failed \(ZeroDivisionError: division by zero\); fix it"),
+        ("raise SystemExit(3)", "{}", r"failed \(SystemExit: 3\); fix it"),
+        ("return 7", "{}", "gave an int; return a list of entries, or a table"),
     ],
 )
 def test_a_mistake_in_a_function_that_makes_a_data_set_is_one_sentence(file, tmp_path, body, kwargs, said) -> None:
@@ -170,7 +170,7 @@ TRAJECTORY = {"schema_version": "ATIF-v1.4", "steps": [{"source": "agent", "time
 def test_a_mistake_in_steps_is_one_sentence(file, steps, said, key) -> None:
     """Which entry, which field, before anything is scored."""
     with pytest.raises(
-        ReadError, match=rf"data.json, entry 2: {said.replace('`inter', f'`{key[:-18]}inter')}; mend it$"
+        ReadError, match=rf"data.json, entry 2: {said.replace('`inter', f'`{key[:-18]}inter')}; fix it$"
     ):
         file("eval:", "eval:", [*ROWS, {**ROWS[0], "id": 2, key: steps}])
 

@@ -134,7 +134,7 @@ def test_of_several_turns_one_counts(tmp_path: Path, strategy: Any, scores: list
     """The first, the last, or the highest, whatever the order of rows; attempts are told apart."""
     verdicts = tw.judge(TURNS, lambda response: float(response), progress=False)  # noqa: PLW0108  # a class is no judge
     with pytest.raises(
-        SchemaError, match=r"4 verdicts claim the line of scenario 'plead', item 'win_rep0', .*reduction_strategy"
+        SchemaError, match=r"4 verdicts belong to the line of scenario 'plead', item 'win_rep0', .*reduction_strategy"
     ):
         tw.compat.nat.write_red_team(verdicts, tmp_path / "out", rollouts=TURNS)
     assert list(tmp_path.iterdir()) == []
@@ -193,12 +193,12 @@ VERDICT: dict[str, Any] = {"rollout_id": ["a", "b"], "value": [1.0, 0.0], "attac
 @pytest.mark.parametrize(
     ("change", "options", "says"),
     [
-        ({"value": [5.0, 0.0]}, {}, "rollout 'a' is 5, and scores are from 0 to 1; bring them"),
-        ({"value": [0.0, math.inf]}, {}, "rollout 'b' is inf, and scores are from 0 to 1"),
+        ({"value": [5.0, 0.0]}, {}, "rollout 'a' is 5, and scores must be from 0 to 1; rescale them"),
+        ({"value": [0.0, math.inf]}, {}, "rollout 'b' is inf, and scores must be from 0 to 1"),
         ({"attack": ["x", None]}, {}, "rollout 'b' has no `attack`; name the column .* scenario="),
         ({}, {"scenario": "category"}, "rollout 'a' has no `category`"),
-        ({"task": ["1", "1"]}, {}, "2 verdicts claim .* item '1', .*rollouts 'a' and 'b': number them in a column `attempt`"),
-        ({}, {"reduction_strategy": "mean"}, "reduction_strategy='mean'; it is 'first', 'max', 'last' or None"),
+        ({"task": ["1", "1"]}, {}, "2 verdicts belong to .* item '1', .*rollouts 'a' and 'b': number them in a column `attempt`"),
+        ({}, {"reduction_strategy": "mean"}, "reduction_strategy='mean'; give 'first', 'max', 'last' or None"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_refused(

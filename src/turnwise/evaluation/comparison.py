@@ -1,4 +1,4 @@
-"""Two runs side by side: their items paired, and what changed between them."""
+"""Comparison of two runs: their items paired, and the items whose scores changed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,10 @@ def is_run(path: str | Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it was read.
+    """A run.
 
-    `scores` are the columns of its items that its evaluators gave, not the numbers of its data set; items alone do not tell
-    these apart: of a frame, both are scores. `folder` is what the folder is called that holds the run, if it was given by its
-    path.
+    `scores` are the columns of its items that come from evaluators, not from the data set. A frame of items does not
+    distinguish them: then both are scores. `folder` is the name of the run's folder, if it was given by its path.
     """
 
     items: pl.DataFrame
@@ -39,38 +38,38 @@ class Run:
     folder: str | None = None
 
 
-def run_of(given: Given) -> Run:
-    """A run by the folder of an evaluation, by its ``items.parquet``, or by the frame itself; one that was read stays as it is.
+def run_of(source: Given) -> Run:
+    """Return a run, from the folder of an evaluation, its ``items.parquet``, or its frame; a `Run` is returned unchanged.
 
     Raises
     ------
     ReadError
-        Where there is none.
+        If there is no run.
     """
-    if isinstance(given, Run):
-        return given
-    if not isinstance(given, str | Path):
-        items = frame_of(given, "contrast")
+    if isinstance(source, Run):
+        return source
+    if not isinstance(source, str | Path):
+        items = frame_of(source, "contrast")
         return Run(items, scores_in(items))
-    path = Path(given) / ITEMS if Path(given).is_dir() else Path(given)
+    path = Path(source) / ITEMS if Path(source).is_dir() else Path(source)
     if not path.is_file():
         raise ReadError(
-            f"{given}: holds no evaluation, as there is no {ITEMS}; name the output folder of `turnwise eval`"
+            f"{source}: holds no evaluation, as there is no {ITEMS}; name the output folder of `turnwise eval`"
         )
     items = pl.read_parquet(path)
-    scores, told = scores_in(items), path.parent / SCORES
-    if told.is_file():
-        evaluators = set(pl.scan_parquet(told).select(pl.col("judge").unique()).collect()["judge"])
+    scores, verdicts = scores_in(items), path.parent / SCORES
+    if verdicts.is_file():
+        evaluators = set(pl.scan_parquet(verdicts).select(pl.col("judge").unique()).collect()["judge"])
         scores = [name for name in scores if name in evaluators]
-    folder = Path(given).resolve() if Path(given).is_dir() else path.resolve().parent
+    folder = Path(source).resolve() if Path(source).is_dir() else path.resolve().parent
     return Run(items, scores, folder.name)
 
 
 def paired_runs(first: Given, second: Given) -> pl.DataFrame:
-    """ROLLOUTS of two runs in one table, `run` telling them apart: to be contrasted, paired by item.
+    """Return ROLLOUTS of two runs in one table, with their names in `run`, to be contrasted and paired by item.
 
-    Runs of one name are called by their folders; if these have one name too, ``<name> (1)`` and ``<name> (2)``. Scores that
-    only one run has are left out.
+    Runs with equal names get the names of their folders; if these are equal too, ``<name> (1)`` and ``<name> (2)``. Scores
+    that only one run has are excluded.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def paired_runs(first: Given, second: Given) -> pl.DataFrame:
     Raises
     ------
     ReadError, ArgumentError
-        Where a run cannot be read, or the two have no item or no score in common.
+        If a run cannot be read, or the two have no item or no score in common.
 
     Examples
     --------
@@ -100,21 +99,21 @@ def paired_runs(first: Given, second: Given) -> pl.DataFrame:
     names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
     if names[0] == names[1]:
         names = [run.folder or name for run, name in zip(runs, names, strict=True)]
-    told = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
+    labels = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
     sides = [
         frame.select(common).with_columns(
             run=pl.lit(name), rollout_id=pl.format("{}/{}", pl.lit(str(number)), "rollout_id")
         )
-        for number, (frame, name) in enumerate(zip(frames, told, strict=True), start=1)
+        for number, (frame, name) in enumerate(zip(frames, labels, strict=True), start=1)
     ]
     return pl.concat(sides, how="vertical_relaxed")
 
 
 def changed(first: Given, second: Given) -> pl.DataFrame:
-    """The items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
+    """Return the items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
 
-    An item that only one run has, or that has no score in one of them, is there with null for what is not known. Scores that
-    only one run has are left out.
+    An item that only one run has, or that has no score in one of them, is included with null for the unknown score. Scores
+    that only one run has are excluded.
 
     Examples
     --------
@@ -124,9 +123,9 @@ def changed(first: Given, second: Given) -> pl.DataFrame:
     >>> changed(a, a.with_columns(match=pl.Series([True, False]))).rows()
     [('2', 1, 'match', 1.0, 0.0, -1.0)]
     """
-    one, other = run_of(first), run_of(second)
-    both_have = [name for name in one.scores if name in other.scores]
-    long = [_long(run.items, both_have, name) for run, name in ((one, "first"), (other, "second"))]
+    runs = run_of(first), run_of(second)
+    shared = [name for name in runs[0].scores if name in runs[1].scores]
+    long = [_long(run.items, shared, name) for run, name in zip(runs, ("first", "second"), strict=True)]
     both = long[0].join(long[1], on=[*PAIRED_BY, "metric"], how="full", coalesce=True, maintain_order="left_right")
     return both.filter(pl.col("first").ne_missing(pl.col("second"))).with_columns(
         difference=pl.col("second") - pl.col("first")
@@ -134,7 +133,7 @@ def changed(first: Given, second: Given) -> pl.DataFrame:
 
 
 def scores_in(items: pl.DataFrame) -> list[str]:
-    """The columns of items that are scores: Booleans and numbers that are no facts."""
+    """Return the columns of items that are scores: Booleans and numbers that are not facts of rollouts."""
     from turnwise.estimation.arguments import metric_columns
 
     return [name for name in metric_columns(items, (), None, None) if name != "num_turns"]

@@ -1,10 +1,10 @@
-"""The file of an evaluation: what is evaluated, by whom, and where the results go.
+"""The configuration file of an evaluation: data set, workflow, evaluators and output folder.
 
 ```yaml
-plugins: [my_package.register]        # modules, or files beside this one
+plugins: [my_package.register]        # modules, or files in the folder of this one
 llms:
   judge: {_type: openai, model_name: gpt-4o, base_url: ..., api_key: "${OPENAI_API_KEY}"}
-workflow: my_package.answer:respond   # or {_type: sampler | chat | endpoint, ...}; none to score answers that are there
+workflow: my_package.answer:respond   # or {_type: sampler | chat | endpoint, ...}; none to score existing answers
 eval:
   general:
     output_dir: ./results
@@ -14,15 +14,15 @@ eval:
     similarity_eval: {_type: similarity, similarity_type: cosine}
 ```
 
-Of what NeMo Agent Toolkit's file has, this one leaves out what is done otherwise here, and refuses it as unknown: `profiler` (the
-steps are a frame, see `tw.steps`, and evaluators such as `avg_llm_latency`), clean-up, job ids and eviction (a folder is never
-emptied), `s3`, hooks and scripts (the results are files, and commands compose), users.
+These keys of NeMo Agent Toolkit's file are unknown here, and an error: `profiler` (use the frame of steps, see `tw.steps`, and
+evaluators such as `avg_llm_latency`), clean-up, job ids and eviction (a folder is never emptied), `s3`, hooks and scripts (the
+results are files that other commands can read), and users.
 
-A file runs no code but what it names: plug-ins, and functions written as ``package.module:name``.
+A file runs only the code that it names: plug-ins, and functions written as ``package.module:name``.
 
-Paths are seen from the working folder, as the seed has it; a data set that is not there is looked for beside the file. A value
-``${NAME}`` or ``${NAME:-else}`` is the environment's; keys belong there, and a key that stands in the file is not copied into
-the results.
+Paths are relative to the working folder, as in the toolkit; a data set that does not exist there is searched in the folder of the
+file. A value ``${NAME}`` or ``${NAME:-default}`` comes from the environment. Keep API keys there; a key in the file itself is
+not copied into the results.
 """
 
 import os
@@ -40,7 +40,7 @@ from turnwise.files.configuration import Document, LocalPath, Place, Strict
 Whole = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool
 _KEYWORD = re.compile(r"\w[\w .-]*", re.ASCII)
-_RESERVED = frozenset({"workflow"})  # workflow_output.json is ours
+_RESERVED = frozenset({"workflow"})  # `workflow_output.json` is written by the run itself
 
 
 class Structure(Strict):
@@ -68,7 +68,7 @@ class Filter(Strict):
 
 
 class Dataset(Strict):
-    """The data set; of what `filter` leaves, shuffled or not, the first `num_samples` entries are evaluated."""
+    """The data set; after filtering and shuffling, the first `num_samples` entries are evaluated."""
 
     type: Literal["json", "jsonl", "csv", "parquet", "xls", "custom"] | None = pydantic.Field(
         default=None, alias="_type"
@@ -93,7 +93,7 @@ class Output(Strict):
 
 
 class General(Strict):
-    """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before anything is paid for."""
+    """Options of the run; with `validate_llm_endpoints`, each of the `llms` is asked for one word before the run."""
 
     output_dir: LocalPath = Path("evaluation")
     output: Output = Output()
@@ -108,7 +108,7 @@ class General(Strict):
 
 
 class Eval(Strict):
-    """The part of the file that says how to evaluate."""
+    """The part of the file about the evaluation."""
 
     general: General = General()
     evaluators: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
@@ -135,7 +135,7 @@ class EvalConfig(Strict):
 
 
 def load(document: Document) -> EvalConfig:
-    r"""The configuration, checked, with what it takes from the environment.
+    r"""Return the checked configuration, with the values that it takes from the environment.
 
     Raises
     ------
@@ -149,34 +149,34 @@ def load(document: Document) -> EvalConfig:
     >>> _ = path.write_text("eval:\n  evaluators:\n    ../x: {_type: similarity}\n")
     >>> load(Document.read(path))
     Traceback (most recent call last):
-    turnwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` is no name of a file; use letters, digits, _ and -
+    turnwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` cannot be a file name; use letters, digits, _ and -
     """
     config = document.checked(EvalConfig, _from_environment(document.data, document, ()))
-    for keyword, given in config.eval.evaluators.items():
+    for keyword, entry in config.eval.evaluators.items():
         place = ("eval", "evaluators", keyword)
         if not _KEYWORD.fullmatch(keyword) or len(keyword) > 100:
-            raise document.error(place, "is no name of a file; use letters, digits, _ and -")
+            raise document.error(place, "cannot be a file name; use letters, digits, _ and -")
         if keyword in _RESERVED:
             raise document.error(place, "would be written where the workflow's own output goes; choose another keyword")
-        if not isinstance(given.get("_type"), str):
+        if not isinstance(entry.get("_type"), str):
             raise document.error(place, "lacks the key `_type`, the name of an evaluator; add it")
     return config
 
 
-def kind_of(document: Document, place: Place, given: dict[str, Any], known: Mapping[str, Any]) -> Any:
-    """Return the class that the `_type` of an entry names.
+def kind_of(document: Document, place: Place, entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
+    """Return the kind that the `_type` of an entry names.
 
     Raises
     ------
     ReadError
-        Where it is missing or unknown, with what was probably meant.
+        If it is missing or unknown, with the name that was probably meant.
     """
-    name = given.get("_type")
+    name = entry.get("_type")
     if not isinstance(name, str):
-        raise document.error(place, f"lacks the key `_type`, one of {', '.join(known)}; add it")
-    if name not in known:
-        raise document.error((*place, "_type"), f"is {name!r}, which is not known; {meant(name, known)}")
-    return known[name]
+        raise document.error(place, f"lacks the key `_type`, one of {', '.join(kinds)}; add it")
+    if name not in kinds:
+        raise document.error((*place, "_type"), f"is {name!r}, which is unknown; {meant(name, kinds)}")
+    return kinds[name]
 
 
 def _from_environment(value: Any, document: Document, place: Place) -> Any:
@@ -187,13 +187,13 @@ def _from_environment(value: Any, document: Document, place: Place) -> Any:
     if not isinstance(value, str):
         return value
 
-    def of(found: re.Match[str]) -> str:
-        known = os.environ.get(found[1], found[2])
-        if known is None:
-            raise document.error(place, f"asks for ${{{found[1]}}}, which the environment lacks; set it")
-        return known
+    def variable(match: re.Match[str]) -> str:
+        text = os.environ.get(match[1], match[2])
+        if text is None:
+            raise document.error(place, f"asks for ${{{match[1]}}}, which the environment lacks; set it")
+        return text
 
     try:
-        return VARIABLE.sub(of, value)
+        return VARIABLE.sub(variable, value)
     except RecursionError as error:
         raise ReadError(f"{document.path}: an entry is nested too deeply; write it out") from error

@@ -1,10 +1,10 @@
-"""A data set -> items: read, filtered, checked; nothing is dropped or renamed silently."""
+"""A data set -> items: read, filtered and checked; nothing is dropped or renamed silently."""
 
 import codecs
 import fnmatch
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -45,11 +45,11 @@ class Item:
     error: str | None = None
 
     def name(self, *, rep: bool) -> Any:
-        """Name of the item in results: its id, with the attempt where there are several (`rep`)."""
+        """Return the name of the item in results: its id, with the attempt if there are several (`rep`)."""
         return f"{self.id}_rep{self.attempt - 1}" if rep else self.id
 
     def seen(self, *, rep: bool, whole: bool) -> EvalInputItem:
-        """The item as an evaluator sees it: `whole` says that it has its entry."""
+        """Return the item in the form that evaluators get, with its entry of the data set if `whole`."""
         return EvalInputItem.trusted(
             id=self.name(rep=rep),
             input_obj=self.question,
@@ -62,14 +62,14 @@ class Item:
 
 
 class Shown(Sequence[EvalInputItem]):
-    """Items as evaluators see them, each made when it is looked at: all of them weigh more than the data set."""
+    """Items in the form that evaluators get, each created on access: all together they need more memory than the data set."""
 
     def __init__(self, items: Sequence[Item], *, rep: bool, whole: bool) -> None:
         self._items, self._rep, self._whole = items, rep, whole
 
     @property
     def names(self) -> Iterator[Any]:
-        """Names of the items in results."""
+        """Return the names of the items in results."""
         return (item.name(rep=self._rep) for item in self._items)
 
     def __len__(self) -> int:
@@ -86,19 +86,19 @@ class Shown(Sequence[EvalInputItem]):
 
 
 def read(document: Document, config: Dataset, override: Path | None = None) -> tuple[list[Item], Path | None]:
-    """The items of a data set and its file, in its order, each once.
+    """Return the items of a data set in its order, each once, and the path of its file.
 
     Parameters
     ----------
     document, config
-        The file, and its part about the data set.
+        The configuration file, and its part about the data set.
     override
-        Another file to read instead; its suffix says how.
+        Another file to read instead; its suffix decides the format.
 
     Raises
     ------
     ReadError
-        Where the data set cannot be read, lacks a column, or holds an id twice.
+        If the data set cannot be read, lacks a column, or holds an id twice.
     """
     path, entries = _entries(document, config, override)
     where = str(path or config.function)
@@ -106,29 +106,25 @@ def read(document: Document, config: Dataset, override: Path | None = None) -> t
         raise ReadError(f"{where}: holds no entries; give a data set with at least one")
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise ReadError(f"{where}, entry {number + 1}: is {entry!r:.40}, no object with fields; mend it")
+            raise ReadError(f"{where}, entry {number + 1}: is {entry!r:.40}, not an object with fields; fix it")
     columns = list(dict.fromkeys(name for entry in entries for name in entry))
-    kept = list(_filtered(entries, config, columns, document))
-    if not kept:
+    selected = list(_filtered(entries, config, columns, document))
+    if not selected:
         raise document.error((*HERE, "filter"), f"leaves none of {counted(len(entries), 'entry')}; loosen it")
     if config.shuffle:
-        Random(config.seed).shuffle(kept)  # noqa: S311  # an order, no secret
-    return list(_items(kept[: config.num_samples], config, columns, document, where)), path
+        Random(config.seed).shuffle(selected)  # noqa: S311  # an order, not a secret
+    return list(_items(selected[: config.num_samples], config, columns, document, where)), path
 
 
 def repeated(items: Sequence[Item], reps: int) -> list[Item]:
-    """The items so many times over, attempt by attempt."""
-    return [
-        Item(each.id, attempt, each.entry, each.question, each.answer, each.generated, each.steps, each.expected_steps)
-        for attempt in range(1, reps + 1)
-        for each in items
-    ]
+    """Return the items repeated `reps` times, attempt by attempt."""
+    return [replace(item, attempt=attempt, error=None) for attempt in range(1, reps + 1) for item in items]
 
 
 def _items(
     entries: Sequence[Entry], config: Dataset, columns: list[str], document: Document, where: str
 ) -> Iterator[Item]:
-    keys, seen = config.structure, set[str]()
+    keys, ids = config.structure, set[str]()
     _require(config.id_key, columns, document, (*HERE, "id_key"), where)
     if not keys.disable:
         _require(keys.question_key, columns, document, (*HERE, "structure", "question_key"), where)
@@ -140,9 +136,9 @@ def _items(
             raise ReadError(
                 f"{where}, entry {number}: its `{config.id_key}` is {item!r}; give every entry a text or a number"
             )
-        if str(item) in seen:
-            raise ReadError(f"{where}, entry {number}: the id {item!r} stands twice; give every entry an id of its own")
-        seen.add(str(item))
+        if str(item) in ids:
+            raise ReadError(f"{where}, entry {number}: the id {item!r} occurs twice; give every entry its own id")
+        ids.add(str(item))
         yield Item(
             item,
             1,
@@ -161,25 +157,25 @@ def _require(name: str, columns: list[str], document: Document, place: Place, wh
 
 
 def _listed(value: Any, where: str, key: str) -> Sequence[Any]:
-    """The steps of an entry; as JSON text, where the file holds tables only; a whole trajectory as the one entry."""
+    """Return the steps of an entry: a list, a single trajectory, or JSON text of these, as in files that hold only tables."""
     if isinstance(value, str) and value.strip():
         try:
             value, _ = _decoded(value.encode(errors="replace"))
         except BrokenError as error:
-            raise ReadError(f"{where}: `{key}` is no JSON ({error}); mend it") from error
+            raise ReadError(f"{where}: `{key}` is not JSON ({error}); fix it") from error
     if value is None or value == "":
         return ()
     if isinstance(value, dict):
         value = [value]
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise ReadError(f"{where}: `{key}` is no list of steps; mend it")
+    if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
+        raise ReadError(f"{where}: `{key}` is not a list of steps; fix it")
     if fault := fault_of(value, key):
-        raise ReadError(f"{where}: {fault}; mend it")
+        raise ReadError(f"{where}: {fault}; fix it")
     return value
 
 
 def fault_of(steps: Sequence[Any], key: str) -> str | None:
-    """Return the reason why steps cannot be read, with its field; None where there is none.
+    """Return the reason why steps cannot be read, with the field; None if they can.
 
     Examples
     --------
@@ -203,8 +199,8 @@ def fault_of(steps: Sequence[Any], key: str) -> str | None:
 
 
 def _as_steps(steps: Sequence[Any]) -> list[Any]:
-    """Steps of NAT as objects; other trajectories as they are."""
-    return as_steps(steps) if steps and all("payload" in each for each in steps) else list(steps)
+    """Return steps of NeMo Agent Toolkit as objects, and other trajectories unchanged."""
+    return as_steps(steps) if steps and all("payload" in step for step in steps) else list(steps)
 
 
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -226,8 +222,9 @@ def _tests(
         if column not in columns:
             place = (*HERE, "filter", name, "field", column)
             raise document.error(place, f"is no column of the data set; {meant(column, columns)}")
-        listed = values if isinstance(values, list) else [values]
-        pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in listed) or r"(?!)")
+        alternatives = values if isinstance(values, list) else [values]
+        # Without alternatives, the pattern is one that matches nothing.
+        pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in alternatives) or r"(?!)")
         tests.append((column, partial(_fits, pattern)))
     return tests
 
@@ -244,16 +241,16 @@ def _text(value: Any) -> str:
 def _entries(document: Document, config: Dataset, override: Path | None) -> tuple[Path | None, list[Any]]:
     if config.type == "custom" and override is None:
         return None, _custom(document, config)
-    given = str(override) if override is not None else config.file_path
-    if given is None:
+    address = str(override) if override is not None else config.file_path
+    if address is None:
         raise document.error(HERE, "names no data set; add `file_path`, or give --dataset")
-    path = path_of(given)
+    path = path_of(address)
     if not path.exists() and override is None and (document.path.parent / path).exists():
         path = document.path.parent / path
     by_suffix = _KINDS.get(path.suffix.lower())
     kind = by_suffix if override is not None else config.type or by_suffix
     if kind is None:
-        raise ReadError(f"{path}: the suffix {path.suffix!r} names no data set; it is one of {listing(_KINDS)}")
+        raise ReadError(f"{path}: the suffix {path.suffix!r} is unknown; it must be one of {listing(_KINDS)}")
     if not path.is_file():
         place = (*HERE, "file_path")
         if override is not None:
@@ -264,41 +261,43 @@ def _entries(document: Document, config: Dataset, override: Path | None) -> tupl
     except TurnwiseError:
         raise
     except Exception as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ReadError(f"{path}: cannot be read as {kind} ({said[0]}); check the file and its `_type`") from error
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ReadError(f"{path}: cannot be read as {kind} ({lines[0]}); check the file and its `_type`") from error
 
 
 def _custom(document: Document, config: Dataset) -> list[Any]:
-    """Load entries from a function that returns a list of entries or a frame."""
+    """Return the entries of a function that returns a list of entries or a frame."""
     if config.function is None:
         raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")
     function, place = object_at(config.function, document.path.parent), (*HERE, "function")
     try:
-        made = function(**config.kwargs)
+        entries = function(**config.kwargs)
     except TurnwiseError:
         raise
     except (Exception, SystemExit) as error:
-        raise document.error(place, f"failed ({type_and_message(error)}); mend it, or its `kwargs`") from error
-    if isinstance(made, list):
-        return made
+        raise document.error(place, f"failed ({type_and_message(error)}); fix it, or its `kwargs`") from error
+    if isinstance(entries, list):
+        return entries
     from turnwise.schema.arguments import frame_of
 
     try:
-        return frame_of(made, "dataset").to_dicts()
+        return frame_of(entries, "dataset").to_dicts()
     except ArgumentError as error:
-        what = type(made).__name__
+        what = type(entries).__name__
         raise document.error(
-            place, f"gave {'an' if what[0] in 'aeiou' else 'a'} {what}; it is to give a list of entries, or a table"
+            place, f"gave {'an' if what[0] in 'aeiou' else 'a'} {what}; return a list of entries, or a table"
         ) from error
 
 
 def _decoded(content: bytes) -> tuple[Any, int]:
-    """JSON, also with a byte-order mark, or with NaN as Python writes it: null, and how many there were.
+    """Return the value of JSON, and the number of NaN or infinite numbers in it, which become null.
+
+    A byte-order mark is ignored.
 
     Raises
     ------
     BrokenError
-        Where it is none.
+        If the content is not JSON.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
@@ -313,25 +312,25 @@ def _say_nulled(path: Path, odd: int) -> None:
 
 
 def _json(path: Path) -> list[Any]:
-    found, odd = _decoded(path.read_bytes())
+    entries, odd = _decoded(path.read_bytes())
     _say_nulled(path, odd)
-    if not isinstance(found, list):
-        raise ReadError(f"{path}: is no list of entries; write [{{...}}, {{...}}]")
-    return found
+    if not isinstance(entries, list):
+        raise ReadError(f"{path}: is not a list of entries; write [{{...}}, {{...}}]")
+    return entries
 
 
 def _lines(path: Path) -> list[Any]:
-    found, all_odd = [], 0
+    entries, all_odd = [], 0
     for number, line in enumerate(path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if line.strip():
             try:
                 value, odd = _decoded(line)
             except BrokenError as error:
-                raise ReadError(f"{path}, line {number}: {error}; mend it") from error
-            found.append(value)
+                raise ReadError(f"{path}, line {number}: {error}; fix it") from error
+            entries.append(value)
             all_odd += odd
     _say_nulled(path, all_odd)
-    return found
+    return entries
 
 
 def _csv(path: Path) -> list[Any]:

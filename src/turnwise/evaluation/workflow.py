@@ -25,7 +25,7 @@ class WorkflowError(TurnwiseError):
 
 
 class Workflow:
-    """Workflow and the settings that its answers depend on."""
+    """A workflow, and the settings that its answers depend on."""
 
     def __init__(self, answer: Answer, configuration: Any) -> None:
         self.answer = answer
@@ -69,46 +69,47 @@ class EndpointOptions(Strict):
 
 
 def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], asked: Options) -> Workflow:
-    """The workflow that the file, or ``--endpoint``, describes; its answer is what stands at `result_json_path` in what it gives.
+    """Return the workflow of the file, or of ``--endpoint``; its answer is the value at `result_json_path` in its result.
 
     Raises
     ------
     ReadError
         With file, line and key of a mistake.
     ArgumentError
-        Where it cannot be imported or used.
+        If it cannot be imported or used.
     """
-    given = {"_type": "endpoint", "url": asked.endpoint} if asked.endpoint is not None else config.workflow
-    if given is None:
-        raise document.error(HERE, "is missing; name what answers, give --endpoint, or score answers that are there with "
+    described = {"_type": "endpoint", "url": asked.endpoint} if asked.endpoint is not None else config.workflow
+    if described is None:
+        raise document.error(HERE, "is missing; name a workflow, give --endpoint, or score existing answers with "
                              "--skip_workflow")  # fmt: skip
-    entry = {"_type": "function", "function": given} if isinstance(given, str) else given
+    entry = {"_type": "function", "function": described} if isinstance(described, str) else described
     model, make = kind_of(document, HERE, entry, _KINDS)
+    # A service reads its own path; the answer of any other workflow is wrapped.
     steps, is_service = json_steps(asked.result_json_path), model is EndpointOptions
     if steps and is_service:
         entry, steps = {**entry, "result_json_path": asked.result_json_path}, []
     if asked.endpoint_timeout is not None:
         if not is_service:
             raise ArgumentError(
-                "--endpoint_timeout is for a service, and `workflow` is none; leave it out, or give --endpoint"
+                "--endpoint_timeout needs a service, and `workflow` is not one; omit it, or give --endpoint"
             )
         entry = {**entry, "timeout": asked.endpoint_timeout}
     options = document.checked(model, entry, HERE)
     try:
-        made: Workflow = make(options, document.path.parent, llm)
+        workflow: Workflow = make(options, document.path.parent, llm)
     except TypeError as error:
-        raise document.error(HERE, f"does not take these options ({error}); mend them") from error
-    return _at(made, steps) if steps else made
+        raise document.error(HERE, f"does not take these options ({error}); fix them") from error
+    return _at(workflow, steps) if steps else workflow
 
 
 def _at(workflow: Workflow, path: list[str | int]) -> Workflow:
-    """A workflow whose answer is what stands at a path in the answer of another."""
+    """Return a workflow whose answer is the value at a path in the answer of another."""
 
     async def answer(question: Any) -> Any:
-        made = await workflow.answer(question)
-        if isinstance(made, WorkflowOutput):
-            return made.model_copy(update={"output": _taken(made.output, path)})
-        return _taken(made, path)
+        result = await workflow.answer(question)
+        if isinstance(result, WorkflowOutput):
+            return result.model_copy(update={"output": _value_at(result.output, path)})
+        return _value_at(result, path)
 
     return Workflow(answer, {"of": workflow.configuration, "path": path})
 
@@ -117,7 +118,7 @@ def _function(options: FunctionOptions, folder: Path, llm: Callable[[str], Any])
     function = object_at(options.function, folder)
     function = function() if isinstance(function, type) else function
     if not callable(function):
-        raise ArgumentError(f"workflow: {options.function} is no function; name one that takes the question")
+        raise ArgumentError(f"workflow: {options.function} is not a function; name one that takes the question")
 
     async def answer(question: Any) -> Any:
         return await called(function, question, **options.kwargs)
@@ -133,8 +134,9 @@ def _sampler(options: SamplerOptions, folder: Path, llm: Callable[[str], Any]) -
 
         sampler: Any = SimulatedSampler(**options.options)
     else:
-        made = object_at(options.use, folder)
-        sampler = made(**options.options) if isinstance(made, type) or options.options else made
+        imported = object_at(options.use, folder)
+        is_factory = isinstance(imported, type) or bool(options.options)
+        sampler = imported(**options.options) if is_factory else imported
 
     async def answer(question: Any) -> Any:
         graph = await called(sampler.eval_rollout, question)
@@ -151,15 +153,15 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
         text = question if isinstance(question, str) else json.dumps(question)
         system = [{"role": "system", "content": options.system}] if options.system else []
         reply = await model.complete([*system, {"role": "user", "content": text}])
-        used = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.response_tokens}
-        known = [each for each in used.values() if each is not None]
+        usage = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.response_tokens}
+        counts = [count for count in usage.values() if count is not None]
         payload = {
             "event_type": "LLM_END",
             "name": options.llm_name,
             "span_event_timestamp": None if reply.seconds is None else 0.0,
             "event_timestamp": reply.seconds,
             "data": {"input": text, "output": reply.text},
-            "usage_info": {"token_usage": {**used, "total_tokens": sum(known) if known else None}},
+            "usage_info": {"token_usage": {**usage, "total_tokens": sum(counts) if counts else None}},
         }
         return WorkflowOutput(output=reply.text, intermediate_steps=[{"payload": payload}])
 
@@ -169,21 +171,21 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
 def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
     if importlib.util.find_spec("httpx2") is None:
         raise ArgumentError(
-            "workflow: httpx2 is not installed, which asks HTTP addresses; pip install 'turnwise[judge]'"
+            "workflow: an HTTP address needs httpx2, which is not installed; pip install 'turnwise[judge]'"
         )
     if not options.url.startswith(("http://", "https://")):
-        raise ArgumentError(f"workflow: {options.url!r} is no HTTP address; write http://host:port/path")
+        raise ArgumentError(f"workflow: {options.url!r} is not an HTTP address; write http://host:port/path")
     path = json_steps(options.result_json_path)
 
     async def answer(question: Any) -> Any:
         from turnwise.evaluation.posting import posted
 
-        return _taken(await posted(options, {options.input_key: question}), path)
+        return _value_at(await posted(options, {options.input_key: question}), path)
 
     return Workflow(answer, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
 
 
-def _taken(value: Any, path: list[str | int]) -> Any:
+def _value_at(value: Any, path: list[str | int]) -> Any:
     try:
         return value_at(value, path)
     except LookupError as error:

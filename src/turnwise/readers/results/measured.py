@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from turnwise.errors import ArgumentError
-from turnwise.readers.chats.layouts import SAID
+from turnwise.readers.chats.layouts import TURN_TEXTS
 from turnwise.readers.columns import Columns
 from turnwise.readers.native.casting import cast
 from turnwise.readers.native.files import from_binary, from_csv
@@ -49,7 +49,7 @@ def read_measured(path: str | Path) -> pl.DataFrame | None:
         if "rollout_id" in document.keys and (is_measured or not document.keys & IN_A_TURN):
             rollouts = _typed(plain_frame(document))
             # A table with a row per turn may name its columns otherwise, such as `reply`; its rollout ids repeat.
-            if not is_measured and document.keys & SAID and rollouts["rollout_id"].is_duplicated().any():
+            if not is_measured and document.keys & TURN_TEXTS and rollouts["rollout_id"].is_duplicated().any():
                 return None  # turns, with other names of columns that `turns` accepts
     return rollouts
 

@@ -139,7 +139,7 @@ def test_no_rows_are_no_turns():
     [
         ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; fix it, or leave it out$"),
         (records([HELLO]) * 2, "rollout 'r0' appears twice in this file; read only one of them, or keep the first$"),
-        (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is nobody known to answer"),
+        (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is not a known speaker"),
         (HELLO, "holds a message in each record: put those of one conversation into one record"),
     ],
 )

@@ -140,7 +140,7 @@ def test_rows_that_are_broken_are_problems(tmp_path):
         ("12", "messages[0].role"),
     ]
     path = written(tmp_path / "log.jsonl", [{**row, "role": row["role"].replace("assistant", "Ann")} for row in ROWS])
-    with pytest.raises(ReadError, match="'Ann' is nobody known to answer"):
+    with pytest.raises(ReadError, match="'Ann' is not a known speaker"):
         read(path)
 
 

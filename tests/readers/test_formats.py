@@ -365,9 +365,9 @@ def test_permission_denied_says_what_to_do(tmp_path, monkeypatch):
         ("half.parquet", b"PAR1" + b"x" * 40, "not a complete Parquet file"),
         ("half.arrow", b"ARROW1\0\0" + b"x" * 40, "not a complete Arrow file"),
         ("half.csv.gz", gzip.compress(b"rollout_id,prompt\na,b\n", mtime=0)[:-9], "not a complete gzip file"),
-        ("half.csv", b'rollout_id,prompt\na,"b', "no whole table"),
+        ("half.csv", b'rollout_id,prompt\na,"b', "not a complete table"),
         ("short.csv", b"rollout_id,turn,prompt\na,1,x\nb,1", "ends in the middle of a row"),
-        ("wide.csv", b"rollout_id,prompt\na,b,c,d\n", "no whole table"),
+        ("wide.csv", b"rollout_id,prompt\na,b,c,d\n", "not a complete table"),
     ],
 )
 def test_a_broken_file_is_an_error_or_a_row(tmp_path, name, content, says):

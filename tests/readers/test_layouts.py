@@ -456,11 +456,11 @@ def test_records_that_do_not_fit_are_problems(tmp_path):
 def test_who_is_not_known_to_answer_is_named(tmp_path):
     path = written(tmp_path / "log.jsonl", [{"turns": chat("speaker", "text", ("system", *("Ann", "Bob") * 2))}] * 2)
     with pytest.raises(
-        ReadError, match=r"field `turns\[1\].speaker`: 'Ann' is nobody known to answer; call who answers"
+        ReadError, match=r"field `turns\[1\].speaker`: 'Ann' is not a known speaker; name the one that answers"
     ):
         read(path)
     path = written(tmp_path / "log.jsonl", [{"messages": chat(roles=("system", *("user", "critic") * 2))}] * 2)
-    with pytest.raises(ReadError, match=r"field `messages\[2\].role`: 'critic' is nobody known to answer"):
+    with pytest.raises(ReadError, match=r"field `messages\[2\].role`: 'critic' is not a known speaker"):
         read(path)
 
 

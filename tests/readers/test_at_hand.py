@@ -157,5 +157,5 @@ def test_what_is_no_json_is_refused():
 
 
 def test_lists_that_are_text_are_told_to_be_decoded():
-    with pytest.raises(SchemaError, match="decode the list first where it is text"):
+    with pytest.raises(SchemaError, match="decode the list first if it is text"):
         tw.turns(pl.DataFrame({"rollout_id": ["a"], "messages": ['[{"role": "user", "content": "Hi"}]']}))

@@ -107,10 +107,10 @@ def test_without_seeds_there_are_numbers_from_zero() -> None:
     [
         (None, None, "without seeds, n_rollouts must say how many"),
         (["a"], 2, "n_rollouts=2 is more than the 1 seed;"),
-        (["a"], -1, "it is a whole number, 0 or more"),
-        (["a"], 1.0, "n_rollouts=1.0; it is a whole number"),
-        (None, "1", "n_rollouts='1'; it is a whole number"),
-        (["a"], True, "n_rollouts=True; it is a whole number"),
+        (["a"], -1, "give a whole number, 0 or more"),
+        (["a"], 1.0, "n_rollouts=1.0; give a whole number"),
+        (None, "1", "n_rollouts='1'; give a whole number"),
+        (["a"], True, "n_rollouts=True; give a whole number"),
         ("prompt", 1, r"seeds is one text, 'prompt'; give a list"),
         (b"prompt", 1, r"seeds is one text, b'prompt'; give a list"),
         (3, None, "seeds is 3; give a list of seeds, or n_rollouts alone"),
@@ -208,7 +208,7 @@ def test_what_may_be_a_sampler(sampler: Any) -> None:
 
 def test_what_is_no_sampler_is_refused() -> None:
     """The sentence says what a sampler has."""
-    with pytest.raises(ArgumentError, match=r"a list is no sampler; give an object with `eval_rollout\(seed\)`"):
+    with pytest.raises(ArgumentError, match=r"a list is not a sampler; give an object with `eval_rollout\(seed\)`"):
         Lengths([]).evaluate(1, **QUIET)
 
 
@@ -1037,7 +1037,7 @@ def test_a_text_that_is_unknown_is_not_scored() -> None:
         (lambda _: [[0.5, 0.5]], "gave 1 x 2 numbers for 2 texts"),
         (lambda _: [{"a": 1}, {}], "gives no list of numbers"),
         (lambda _: 0.5, "gives no list of numbers"),
-        ("toxicity", "a str is no scorer"),
+        ("toxicity", "a str is not a scorer"),
     ],
     ids=["too many", "nested", "dicts", "one number", "a name"],
 )
@@ -1104,7 +1104,7 @@ def test_scorers_may_be_asynchronous(looped: bool) -> None:
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        ({"harm": ("context", len)}, "harm is to be of 'context'; a scorer reads the prompt or the response"),
+        ({"harm": ("context", len)}, "harm is for 'context'; a scorer reads the prompt or the response"),
         ({"reward": ("response", len)}, "TURNS has a column 'reward' already"),
     ],
 )

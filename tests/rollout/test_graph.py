@@ -51,7 +51,7 @@ def test_the_order_of_the_pages() -> None:
 
 def test_two_texts_for_one_prompt_are_refused() -> None:
     """A prompt cannot be told to be two things; the same told twice is no matter."""
-    with pytest.raises(ArgumentError, match="prompt, attack and probe are one thing, and here they differ"):
+    with pytest.raises(ArgumentError, match="prompt, attack and probe are names of one text, but they differ"):
         Node("", attack="Hi", probe="Hey")
     assert Node("", "Hi", attack="Hi", probe="Hi").prompt == "Hi"
 

@@ -506,7 +506,7 @@ BAD: dict[str, dict[str, Any]] = {
     "judge is 0.9": {"judge": 0.9},
     "judge's specificity is 2": {"judge": (0.9, 2)},
     "targets is empty": {"targets": []},
-    "targets names one of them twice": {"targets": ["a", "a"]},
+    "targets has a name twice": {"targets": ["a", "a"]},
     r"attacks\['a'\] is -1": {"attacks": {"a": -1}},
     "'a/b' in attacks cannot be a name": {"attacks": "a/b"},
     "'none' means a benign rollout": {"attacks": "none"},
@@ -559,8 +559,8 @@ def test_truth_of_trees_is_met_by_many_of_them() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"give_up": 0.1}, "know no give_up"),
-        ({"judge": (0.9, 0.9)}, "know no judge"),
+        ({"give_up": 0.1}, "have no give_up"),
+        ({"judge": (0.9, 0.9)}, "have no judge"),
         ({"turns": 16}, "nodes; take fewer"),
     ],
 )

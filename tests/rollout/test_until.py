@@ -147,10 +147,10 @@ def test_a_tenth_of_errors_leaves_no_precision():
     ("make", "sentence"),
     [
         (lambda: Precision("x", 0.0), "half_width=0.0"),
-        (lambda: Precision("x", half_width=3), "half_width=3; it lies between 0 and 0.5"),
+        (lambda: Precision("x", half_width=3), "half_width=3; give a number between 0 and 0.5"),
         (lambda: Below("x", 1.0), "Below: threshold=1.0"),
         (lambda: Above("x", -0.1), "Above: threshold=-0.1"),
-        (lambda: Below("x", 0.01, level=95), "level=95; it lies between 0 and 1"),
+        (lambda: Below("x", 0.01, level=95), "level=95; give a number between 0 and 1"),
         (lambda: Below("x", 0.01).decide([True, 0.5]), "now a Boolean and now a number"),
         (lambda: Below("x", 0.01).decide(["yes"]), "`x` is of type str; a rule needs a Boolean"),  # type: ignore[list-item]
         (lambda: Below("x", 0.01).decide([0.5, 3.0]), "`x` is 3; .* within 0 and 1, so rescale it"),

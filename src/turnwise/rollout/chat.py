@@ -1,4 +1,4 @@
-"""Rollouts by talking: one chat model attacks another, and a judge says when it broke."""
+"""Rollouts as conversations: one chat model attacks another, and a judge decides when the attack succeeds."""
 
 import asyncio
 import math
@@ -35,14 +35,14 @@ Judge: TypeAlias = Callable[..., Any]  # a bool, a number or None, or an awaitab
 
 @dataclass
 class ChatTurn(Turn):
-    """A turn that also knows why the target's answer ended: ``stop``, ``length``, ``content_filter``; None is unknown."""
+    """A turn with the reason why the target's answer ended: ``stop``, ``length``, ``content_filter``; None is unknown."""
 
     finish_reason: str | None = None
 
 
 @dataclass(slots=True)
 class _Talk:
-    """A rollout while it is made."""
+    """A rollout in progress."""
 
     goal: str
     attempt: int | None
@@ -52,10 +52,10 @@ class _Talk:
 
 
 class ChatSampler(Sampler[str | None, str | None]):
-    """Rollouts of one chat model attacking another.
+    """A sampler in which one chat model attacks another.
 
     In each turn the attacker, who knows the goal and the conversation so far, writes a prompt; the target, who knows only
-    the conversation, answers it; the judge says whether that answer reaches the goal.
+    the conversation, answers it; the judge decides whether the answer reaches the goal.
 
     Parameters
     ----------
@@ -64,36 +64,36 @@ class ChatSampler(Sampler[str | None, str | None]):
         `Reply`, or None for no answer. Sync functions run in threads, several at once. A text is the `Endpoint` of that name.
     judge
         A function ``(prompt, response)``, sync or async, that returns whether the answer reaches the goal: True or False, a
-        number (a success from `at` up), or None where it cannot say. It gets ``goal=`` as well if it has a parameter of this
-        name. What it returns is the turn's `reward`. Without a judge no turn is judged.
+        number (a success if at least `at`), or None if it cannot decide. It also gets ``goal=`` if it has a parameter of this
+        name. Its result is the turn's `reward`. Without a judge no turn is judged.
     turns
-        The budget: the most turns a rollout can have.
+        The budget: the largest number of turns of a rollout.
     system
-        The target's system text.
+        The target's system prompt.
     goals
-        What seeds that are numbers stand for: i is attempt i // len(goals) + 1 at goals[i % len(goals)].
+        Goals for seeds that are numbers: i means attempt i // len(goals) + 1 at goals[i % len(goals)].
     attacker_prompt
-        The attacker's system text, where ``{goal}``, ``{turns}`` and ``{turn}`` are filled in.
+        The attacker's system prompt, with the placeholders ``{goal}``, ``{turns}`` and ``{turn}``.
     opening
-        What the attacker is told first, in the user's place, since chat models expect it.
+        The first user message to the attacker, because chat models expect one.
     stop_on_success
         Whether a rollout ends with the first success.
     at
-        The least number from the judge that is a success.
+        The smallest number from the judge that counts as a success.
     attack, name
-        Facts of the rollouts: what to call the attack and the target, if not by their models' names.
+        Facts of the rollouts: names of the attack and the target; by default those of their models.
     seed
-        Beside the seed of a rollout, what the seeds of its calls are made from.
+        Combined with the seed of a rollout into the seeds of its calls.
 
     Notes
     -----
-    **Seeds.** A text is a goal, asked without a seed: each rollout of it is another attempt. A number stands for a goal and an
-    attempt; a pair ``(goal, attempt)`` names both. These two ask each call with a seed of its own, so that models which
-    honor seeds repeat themselves. None is a goal drawn from `goals`.
+    **Seeds.** A text is a goal, and its calls have no seed: each rollout of it is another attempt. A number means a goal and
+    an attempt; a pair ``(goal, attempt)`` names both. With these two, each call has its own seed, so that models which
+    support seeds give the same answers again. None is a random goal of `goals`.
 
-    **Endings.** ``success``, if `stop_on_success`; ``gave_up`` where the attacker writes nothing, or ``[give up]``, or is
-    refused by its own model (in turn 1 the one turn then has neither prompt nor response); ``target_ended`` where the target
-    answers with no text; else ``budget``.
+    **Endings.** ``success``, if `stop_on_success`; ``gave_up`` if the attacker writes nothing, or ``[give up]``, or its own
+    model refuses (if that happens in turn 1, this turn has neither prompt nor response); ``target_ended`` if the target
+    answers with an empty text; else ``budget``.
 
     **Errors.** A call that fails, after the retries of its model, raises `RolloutError`, whose `graph` has the turns before.
 
@@ -142,11 +142,11 @@ class ChatSampler(Sampler[str | None, str | None]):
         if judge is not None and not callable(judge):
             raise ArgumentError(f"ChatSampler: the judge is {judge!r:.80}; give a function (prompt, response), or None")
         if any(not isinstance(goal, str) for goal in self.goals):
-            raise ArgumentError("ChatSampler: a goal is no text; give goals as texts")
+            raise ArgumentError("ChatSampler: a goal is not a text; give goals as texts")
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings that decide the rollouts, besides their seeds, as JSON without secrets."""
+        """Return the settings that determine the rollouts, besides their seeds, as JSON without secrets."""
         return {
             "sampler": type(self).__name__,
             "attacker": identity(self.attacker),
@@ -165,35 +165,35 @@ class ChatSampler(Sampler[str | None, str | None]):
         }
 
     def rollout(self, seed: Any = None) -> Rollout:
-        """The rollout of this seed, here and now: also where an event loop runs already, as in a notebook."""
+        """Return the rollout of this seed, also if an event loop is running already, as in a notebook."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return asyncio.run(self.eval_rollout(seed))
-        with ThreadPoolExecutor(max_workers=1) as beside:
-            return beside.submit(asyncio.run, self.eval_rollout(seed)).result()
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            return executor.submit(asyncio.run, self.eval_rollout(seed)).result()
 
     async def eval_rollout(self, seed: Any = None) -> Rollout:
-        """The rollout of this seed.
+        """Return the rollout of this seed.
 
         Raises
         ------
         ArgumentError
-            Where the seed stands for no goal.
+            If the seed does not name a goal.
         RolloutError
-            Where a call failed for good.
+            If a call failed after all retries.
         """
         talk = _Talk(*self._goal(seed))
         started = perf_counter()
         try:
-            ending = await self._talked(talk)
+            ending = await self._converse(talk)
         except RolloutError as error:
             error.graph = self._graph(talk, ERROR, perf_counter() - started)
             raise
         return self._graph(talk, ending, perf_counter() - started)
 
     def _goal(self, seed: Any) -> tuple[str, int | None]:
-        """The goal that a seed stands for, and the number of the attempt, if it has one."""
+        """Return the goal of a seed, and the number of the attempt, if it has one."""
         match goal_and_attempt(seed):
             case (str(goal), attempt):
                 return goal, attempt
@@ -204,16 +204,16 @@ class ChatSampler(Sampler[str | None, str | None]):
         numbers = "a number from 0" if self.goals else "with goals= a number from 0"
         raise ArgumentError(f"ChatSampler: the seed is {seed!r:.80}; give a goal's text, (goal, attempt), or {numbers}")
 
-    async def _talked(self, talk: _Talk) -> str:
-        """Turn after turn, until the rollout ends; why it did."""
+    async def _converse(self, talk: _Talk) -> str:
+        """Add turn after turn until the rollout ends, and return why it ended."""
         for turn in range(1, self.turns + 1):
-            asked = await self._reply(talk, turn, "attacker", self.attacker, self._seen_by_attacker(talk, turn))
-            prompt = _text(asked)
-            if asked.refused or not prompt.strip() or prompt.strip().casefold() == GIVE_UP_WORD:
-                if not talk.turns:
+            attack = await self._reply(talk, turn, "attacker", self.attacker, self._messages_to_attacker(talk, turn))
+            prompt = _text(attack)
+            if attack.refused or not prompt.strip() or prompt.strip().casefold() == GIVE_UP_WORD:
+                if not talk.turns:  # a rollout has at least one turn
                     talk.turns.append(ChatTurn(None, None, None, None, [], succeeded=False))
                 return GAVE_UP
-            reply = await self._reply(talk, turn, "target", self.target, self._seen_by_target(talk, prompt))
+            reply = await self._reply(talk, turn, "target", self.target, self._messages_to_target(talk, prompt))
             talk.queries += 1
             response = _text(reply)
             talk.turns.append(
@@ -246,7 +246,7 @@ class ChatSampler(Sampler[str | None, str | None]):
         return reply
 
     async def _judged(self, talk: _Talk, turn: int, prompt: str, response: str) -> tuple[float | None, bool | None]:
-        """The reward of an answer, and whether it is a success."""
+        """Return the reward of an answer, and whether it is a success."""
         if self.judge is None:
             return None, None
         try:
@@ -264,25 +264,27 @@ class ChatSampler(Sampler[str | None, str | None]):
         return RolloutError(f"ChatSampler: {who} failed in turn {turn} of {attempt}{talk.goal!r:.80}: {what}")
 
     def _seed(self, talk: _Talk, turn: int, role: str) -> int | None:
-        """The seed of one call, of 31 bits, which every server takes."""
+        """Return the seed of one call: 31 bits, which every server accepts."""
         if talk.attempt is None:
             return None
         key = repr((self.seed, talk.goal, talk.attempt, turn, role)).encode()
         return int.from_bytes(blake2b(key, digest_size=4).digest(), "big") >> 1
 
-    def _seen_by_attacker(self, talk: _Talk, turn: int) -> Messages:
-        filled = {"goal": talk.goal, "turns": str(self.turns), "turn": str(turn)}
-        told = re.sub(r"\{(goal|turns?)\}", lambda found: filled[found[1]], self.attacker_prompt)
-        seen = [_message("system", told), _message("user", self.opening)]
-        for said in talk.turns:
-            seen += [_message("assistant", said.prompt), _message("user", said.response)]
-        return seen
+    def _messages_to_attacker(self, talk: _Talk, turn: int) -> Messages:
+        """Return the conversation from the attacker's side, whose own prompts are the assistant's messages."""
+        values = {"goal": talk.goal, "turns": str(self.turns), "turn": str(turn)}
+        # All at once, so that braces in the goal are not taken for placeholders.
+        system = re.sub(r"\{(goal|turns?)\}", lambda match: values[match[1]], self.attacker_prompt)
+        messages = [_message("system", system), _message("user", self.opening)]
+        for past in talk.turns:
+            messages += [_message("assistant", past.prompt), _message("user", past.response)]
+        return messages
 
-    def _seen_by_target(self, talk: _Talk, prompt: str) -> Messages:
-        seen = [_message("system", self.system)] if self.system else []
-        for said in talk.turns:
-            seen += [_message("user", said.prompt), _message("assistant", said.response)]
-        return [*seen, _message("user", prompt)]
+    def _messages_to_target(self, talk: _Talk, prompt: str) -> Messages:
+        messages = [_message("system", self.system)] if self.system else []
+        for past in talk.turns:
+            messages += [_message("user", past.prompt), _message("assistant", past.response)]
+        return [*messages, _message("user", prompt)]
 
     def _graph(self, talk: _Talk, ending: str, seconds: float) -> Rollout:
         graph = Rollout(
@@ -307,5 +309,5 @@ def _message(role: str, content: str | None) -> dict[str, str]:
 
 
 def _text(reply: Reply) -> str:
-    """Return text that can be written: half of a surrogate pair cannot."""
+    """Return text that can be encoded: half of a surrogate pair cannot."""
     return reply.text.encode(errors="replace").decode()

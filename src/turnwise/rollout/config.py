@@ -1,10 +1,10 @@
-"""A YAML file -> an evaluator that is ready to roll out: sampler, seeds, metrics, and how to run.
+"""A YAML file -> an evaluator: sampler, seeds, metrics, and options of the run.
 
 ```yaml
 sampler:
-  use: simulated            # simulated, chat, or `package.module:name` of your own
+  use: simulated            # simulated, chat, or your own `package.module:name`
   options: {hazard: 0.1, turns: 8}
-seeds: 100                  # how many, a list, or a file: a seed a line, or a JSON list
+seeds: 100                  # a number, a list, or a file: one seed per line, or a JSON list
 metrics: [attack_success, time_to_success, total_reward]
 until: {rule: below, metric: attack_success, threshold: 0.01}
 run: {max_concurrency: 8, timeout: 60, retries: 2, on_error: record}
@@ -13,8 +13,8 @@ out: results
 ```
 
 The models of `chat` are given by their options, a function by its place: ``target: {model: llama3.2, base_url: ...}``,
-``judge: my.judges:harmful``. Keys belong into the environment, not into the file. Paths are seen from the file's folder;
-`turnwise rollout` looks for modules there as well, behind where Python looks.
+``judge: my.judges:harmful``. Keep API keys in the environment, not in the file. Paths are relative to the file's folder;
+`turnwise rollout` searches modules there too, after Python's own path.
 """
 
 import json
@@ -35,7 +35,7 @@ from turnwise.rollout.simulated import SimulatedSampler
 from turnwise.rollout.stopping import Above, Below, Precision, Rule
 
 SAMPLERS = {"simulated": SimulatedSampler, "chat": ChatSampler}  # by what `use` calls them
-Whole = Annotated[int, pydantic.Field(ge=1)]
+PositiveInt = Annotated[int, pydantic.Field(ge=1)]
 
 
 class SamplerConfig(Strict):
@@ -58,7 +58,7 @@ class UntilConfig(Strict):
 class RunConfig(Strict):
     """Options of a run."""
 
-    max_concurrency: Whole = 1
+    max_concurrency: PositiveInt = 1
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
     retries: Annotated[int, pydantic.Field(ge=0)] = 0
     on_error: Literal["raise", "record"] = "record"
@@ -74,7 +74,7 @@ class RolloutConfig(Strict):
     """
 
     sampler: SamplerConfig
-    seeds: Whole | list[int | str] | str
+    seeds: PositiveInt | list[int | str] | str
     metrics: list[str] = pydantic.Field(default_factory=list)
     until: UntilConfig | None = None
     run: RunConfig = RunConfig()
@@ -83,12 +83,12 @@ class RolloutConfig(Strict):
 
 
 def load(path: str | Path) -> RolloutConfig:
-    r"""The configuration in a YAML file (1.2: `no` is a word, 1e-3 a number), its paths made absolute.
+    r"""Return the configuration in a YAML file (1.2: `no` is a word, 1e-3 a number), with absolute paths.
 
     Raises
     ------
     ReadError
-        Where the file is not there, is no YAML, or has an entry that is unknown, missing, or of the wrong kind; its line is named.
+        If the file is missing or not YAML, or an entry is unknown, missing, or of the wrong type; with its line.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def load(path: str | Path) -> RolloutConfig:
 
 
 def evaluator_of(config: RolloutConfig) -> FrameEvaluator:
-    """The evaluator that the file describes.
+    """Return the evaluator of a configuration.
 
     Raises
     ------
     ArgumentError, MetricError
-        Where a sampler, an option of it, or a metric is not there.
+        If the sampler, one of its options, or a metric does not exist.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def evaluator_of(config: RolloutConfig) -> FrameEvaluator:
 
 
 def rule_of(config: UntilConfig | None) -> Rule | None:
-    """The stopping rule that the file describes.
+    """Return the stopping rule of a configuration.
 
     Examples
     --------
@@ -152,21 +152,21 @@ def _sampler(config: SamplerConfig) -> Any:
             models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
             judge = options.pop("judge", None)
             return ChatSampler(**models, judge=object_at(judge) if isinstance(judge, str) else judge, **options)
-        made = SAMPLERS[config.use] if config.use in SAMPLERS else object_at(config.use)
-        return made(**options) if isinstance(made, type) or options else made
+        sampler = SAMPLERS[config.use] if config.use in SAMPLERS else object_at(config.use)
+        return sampler(**options) if isinstance(sampler, type) or options else sampler
     except TypeError as error:
         raise ArgumentError(f"sampler: {config.use} does not take these options ({error})") from error
 
 
-def _model(role: str, given: Any) -> Any:
-    """A chat model: from its options behind an endpoint or on this machine, or a function by its place."""
-    if isinstance(given, str):
-        return object_at(given)
-    if not isinstance(given, dict):
+def _model(role: str, entry: Any) -> Any:
+    """Return a chat model: an endpoint or a local model from its options, or a function from its place."""
+    if isinstance(entry, str):
+        return object_at(entry)
+    if not isinstance(entry, dict):
         raise ArgumentError(
             f"sampler: `{role}` is missing; give {{model: ..., base_url: ...}}, or `package.module:name`"
         )
-    options = dict(given)
+    options = dict(entry)
     return LocalModel(options.pop("path"), **options) if "path" in options else Endpoint(**options)
 
 
@@ -179,12 +179,12 @@ def _seeds_in(path: Path) -> list[int | str]:
         ) from error
     if path.suffix == ".json":
         try:
-            found = json.loads(text)
+            seeds = json.loads(text)
         except ValueError as error:
-            raise ReadError(f"seeds: {path} is no JSON ({error}); mend it") from error
-        if not isinstance(found, list) or not all(isinstance(seed, int | str) for seed in found):
-            raise ReadError(f"seeds: {path} is no list of numbers and texts; mend it")
-        return found
+            raise ReadError(f"seeds: {path} is not JSON ({error}); fix it") from error
+        if not isinstance(seeds, list) or not all(isinstance(seed, int | str) for seed in seeds):
+            raise ReadError(f"seeds: {path} is not a list of numbers and texts; fix it")
+        return seeds
     return [line for line in text.splitlines() if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Rolling out many times and measuring each rollout: results as JSON, and the same as frames."""
+"""The base class of evaluators: roll out many times, measure each rollout, and return results as JSON and as frames."""
 
 import math
 from abc import ABC, abstractmethod
@@ -30,35 +30,35 @@ from turnwise.schema import FAILURE, SUCCESS
 
 
 class Evaluator(ABC):
-    """The base class of evaluators: rolls out a sampler from seed after seed, and measures what came of it.
+    """The base class of evaluators: rolls out a sampler from each seed, and measures the rollouts.
 
-    A subclass says what is measured of one rollout (`compute_metrics`) and how rollouts are combined
-    (`aggregate_metrics`). Whichever way it does, the rollouts are frames as well.
+    A subclass measures one rollout in `compute_metrics` and combines the rollouts in `aggregate_metrics`. In any case, the
+    rollouts are also available as frames.
 
     Parameters
     ----------
     sampler
-        What makes rollouts: an object with ``eval_rollout(seed)`` or ``rollout(seed)``, or a function of a seed. It stays
-        as it is, as `self.sampler` and as `self.env`.
+        Object with ``eval_rollout(seed)`` or ``rollout(seed)``, or a function of a seed. It is stored unchanged, as
+        `self.sampler` and as `self.env`.
     seeds
-        What to roll out from, in order: texts, numbers, whatever the sampler understands. A frame has them in its column
-        `seed`; its other columns become facts of the rollouts. Without seeds, the numbers from 0.
+        Seeds of the rollouts, in order: texts, numbers, or anything that the sampler accepts. A frame has them in its column
+        `seed`; its other columns become facts of the rollouts. By default, the numbers from 0.
 
     Attributes
     ----------
     runs
-        After `evaluate` or `measure`: each seed with its graph, or with the error that there was instead.
+        After `evaluate` or `measure`: each seed with its graph, or with its error.
     graphs
-        Their graphs, in order; None where there was only an error.
+        Graphs of the rollouts, in order; None for an error without a graph.
     turns, rollouts, summary
-        TURNS, ROLLOUTS and SUMMARY of them, made when first asked for. A text that is a seed is the `goal` of its
-        rollout, unless the graph names one. A rollout that ended in an error has the `ending` and `outcome` error, its
-        message in the column `error`, and null in every metric that its turns do not settle.
+        TURNS, ROLLOUTS and SUMMARY, computed on first use. A seed that is a text is the `goal` of its rollout, unless the
+        graph names one. A rollout that ended in an error has the `ending` and `outcome` error, its message in the column
+        `error`, and null in every metric that its turns do not decide.
     results
-        What `evaluate` returned.
+        The return value of `evaluate`.
     decision
-        Where a rule was given: how far it looked, and the interval that holds although the data chose when to stop. Those
-        of `summary` hold for a number of rollouts that was fixed beforehand.
+        With a stopping rule: the number of rollouts that it used, and an interval that is valid although the data decided when
+        to stop. The intervals of `summary` are valid for a number of rollouts that was fixed in advance.
 
     Examples
     --------
@@ -86,12 +86,12 @@ class Evaluator(ABC):
         self.seeds = list(seeds) if isinstance(seeds, Iterator) else seeds
 
     def __class_getitem__(cls, parameters: object) -> type[Self]:
-        """The class itself: ``Evaluator[str, str]`` of older code is `Evaluator`."""
+        """Return the class itself, so that ``Evaluator[str, str]`` in older code works."""
         return cls
 
     @property
     def env(self) -> Any:
-        """The sampler, by its older name."""
+        """Return the sampler, under its older name."""
         return self.sampler
 
     @env.setter
@@ -100,11 +100,11 @@ class Evaluator(ABC):
 
     @abstractmethod
     def compute_metrics(self, graph: Any, /) -> GraphMetrics:
-        """The metrics of one rollout."""
+        """Return the metrics of one rollout."""
 
     @abstractmethod
     def aggregate_metrics(self, all_metrics: list[GraphMetrics], /) -> JSONLike:
-        """The results of all rollouts, of text, numbers, lists and dicts."""
+        """Return the results of all rollouts, made of text, numbers, lists and dicts."""
 
     def evaluate(
         self,
@@ -121,35 +121,35 @@ class Evaluator(ABC):
     ) -> JSONLike:
         """Roll out the first seeds and return the result of `aggregate_metrics`.
 
-        Where the results are a dict, it has the seeds and messages of rollouts that errored under ``"errors"``, and what the
-        rule came to under ``"until"``.
+        If the results are a dict, failed rollouts are listed with seed and message under ``"errors"``, and the decision of the
+        stopping rule under ``"until"``.
 
         Parameters
         ----------
         n_rollouts
-            How many: the first seeds in their order. None is all of them; without seeds it must be given.
+            Number of rollouts, from the first seeds. None uses all seeds; without seeds it is required.
         progress
             Whether to show a progress bar.
         out
             A new folder for `write`.
         max_concurrency, timeout, retries
-            Rollouts under way at the same time; seconds that one may take; how often one that errored is tried again.
+            Rollouts at the same time; seconds that one may take; how often a failed one is retried.
         on_error
-            ``"record"`` goes on without a rollout that errored, or could not be measured, and keeps its message;
+            ``"record"`` continues without a rollout that failed, or could not be measured, and keeps its message;
             ``"raise"`` stops.
         store
-            A folder in which finished rollouts are kept, so that the same call goes on where it was killed. Another
-            configuration of the sampler, other seeds or other metrics are another run beside it. To measure rollouts that
-            are there in a new way, without asking any model, give their `graphs` to `measure`.
+            A folder that keeps finished rollouts, so that the same call continues after an interruption. Another configuration
+            of the sampler, other seeds or other metrics are a separate run in the same folder. To measure existing rollouts in
+            a new way, without calling any model, pass their `graphs` to `measure`.
         until
-            A rule that stops when enough is known of one metric: `Precision`, `Below` or `Above`.
+            A rule that stops when one metric is known well enough: `Precision`, `Below` or `Above`.
 
         Raises
         ------
         ArgumentError
-            Where there are fewer seeds than `n_rollouts`, or neither.
+            If there are fewer seeds than `n_rollouts`, or neither is given.
         WriteError
-            Where `out` is there already; before anything is rolled out.
+            If `out` exists already; raised before the first rollout.
         """
         seeds, record = self._begin(n_rollouts, out), on_error == "record"
         runs = run(
@@ -163,7 +163,7 @@ class Evaluator(ABC):
             store=store,
             key=None if store is None else {**configuration_of(self.sampler), "metrics": self._measures()},
             until=until,
-            observe=_success if until is None else self._kept(self._observer(until.metric, record=record)),
+            observe=_success if until is None else self._remembered(self._observer(until.metric, record=record)),
         )
         if until is not None:
             self.decision = until.decide(self._observed.get(id(done.graph)) for done in runs)
@@ -187,7 +187,7 @@ class Evaluator(ABC):
         return self._conclude(runs, record=False, out=out)
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """The folder written: ``metrics.json``, ``per_turn.csv``, and TURNS, ROLLOUTS and SUMMARY as Parquet; all or nothing."""
+        """Write ``metrics.json``, ``per_turn.csv``, and TURNS, ROLLOUTS and SUMMARY as Parquet, all or none; return the folder."""
         out = path_of(out)
         with whole_folder(out, overwrite=overwrite) as draft:
             self.write_json(self.results, draft / "metrics.json")
@@ -199,14 +199,14 @@ class Evaluator(ABC):
 
     @staticmethod
     def write_json(data: JSONLike, path: str | Path) -> None:
-        """Write results as JSON, indented by four; the file appears whole or not at all, and replaces one of its name.
+        """Write results as JSON, indented by four; the file is written completely or not at all, and replaces an existing one.
 
-        Keys are written as they are. A number that is none (NaN or infinite) is null.
+        Keys are written unchanged. NaN and infinite numbers become null.
 
         Raises
         ------
         WriteError
-            Where something in the data is no JSON, or the folder cannot be written to.
+            If something in the data cannot be JSON, or the folder cannot be written to.
 
         Examples
         --------
@@ -225,54 +225,54 @@ class Evaluator(ABC):
 
     @property
     def graphs(self) -> list[Any]:
-        """The graph of each rollout; None where there was only an error."""
+        """Return the graph of each rollout; None for an error without a graph."""
         return [done.graph for done in self._done]
 
     @cached_property
     def turns(self) -> pl.DataFrame:
-        """TURNS of the rollouts: the first branch of each graph, and what `compute_metrics` says of each turn."""
+        """Return TURNS of the rollouts: the first branch of each graph, and the entries of `compute_metrics` for each turn."""
         runs = self._done
-        sizes = [0 if found is None else len(found.per_turn) for found in self._measured]
+        sizes = [0 if metrics is None else len(metrics.per_turn) for metrics in self._measured]
         turns = turns_with(runs, self._said, self._facts, sizes=sizes)
-        self._forget("_said")  # three values a turn, which are quickly read again
+        self._forget("_said")  # three values per turn, which are quickly read again
         return with_entries(turns, self._measured)
 
     @cached_property
     def rollouts(self) -> pl.DataFrame:
-        """ROLLOUTS: a row each, with the `overall` metrics and whatever else is known of rollouts as columns."""
+        """Return ROLLOUTS: one row per rollout, with the `overall` metrics and all facts as columns."""
         return with_facts(self._measurements, self._facts)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """SUMMARY of what was measured of `rollouts`."""
+        """Return SUMMARY of the metrics of `rollouts`."""
         return summarize(self._measurements)
 
-    # ── what a kind of evaluator may do in its own way ────────────────────────────────────────────────────────────────
+    # ── steps that subclasses in turnwise replace ─────────────────────────────────────────────────────────────────────
     def _results(self, *, record: bool) -> JSONLike:
-        """Return the results of `evaluate`; with `record`, a failing metric leaves its rollout out."""
+        """Return the results of `evaluate`; with `record`, a rollout whose metrics fail is excluded."""
         self._measured = [None if done.error is not None else self._attempt(done.graph, record) for done in self._done]
-        return self.aggregate_metrics([found for found in self._measured if found is not None])
+        return self.aggregate_metrics([metrics for metrics in self._measured if metrics is not None])
 
-    def _value(self, metric: str, found: GraphMetrics, graph: Any) -> Any:  # noqa: ARG002  # the graph is for others
-        """The value of a metric for a stopping rule."""
-        if metric not in found.overall:
+    def _value(self, metric: str, metrics: GraphMetrics, graph: Any) -> Any:  # noqa: ARG002  # the graph is for subclasses
+        """Return the value of a metric for a stopping rule."""
+        if metric not in metrics.overall:
             raise ArgumentError(
-                f"until: {type(self).__name__} gives no metric {metric!r}; there is {listing(found.overall, most=30)}"
+                f"until: {type(self).__name__} gives no metric {metric!r}; there is {listing(metrics.overall, most=30)}"
             )
-        return found.overall[metric]
+        return metrics.overall[metric]
 
     def _measures(self) -> Any:
         """Describe the metrics for a store, as JSON."""
         return identity(type(self))
 
     def _entries(self) -> pl.DataFrame:
-        """Return the entries of `per_turn`, a row each."""
+        """Return one row per entry of `per_turn`."""
         return entries_of(self.rollouts["rollout_id"], self._measured)
 
     @cached_property
     def _measurements(self) -> pl.DataFrame:
-        """ROLLOUTS without the facts that ROLLOUTS has no place for, which are no metrics."""
-        overall = [{} if found is None else found.overall for found in self._measured]
+        """Return ROLLOUTS without facts outside its schema, which are not metrics and must not be summarized."""
+        overall = [{} if metrics is None else metrics.overall for metrics in self._measured]
         return with_overall(measure(self.turns, num_turns).with_columns(self._errors()), overall)
 
     @cached_property
@@ -281,14 +281,15 @@ class Evaluator(ABC):
 
     @cached_property
     def _facts(self) -> pl.DataFrame:
-        return facts_of(self._done, self._said, self._beside)
+        return facts_of(self._done, self._said, self._seed_columns)
 
-    # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
-    _seen: dict[int, tuple[Any, GraphMetrics | None]]  # by the id of a graph, kept beside so that the id stays its own
-    _flaws: dict[int, tuple[Any, str]]  # by the same
-    _observed: dict[int, Observation]  # by the same
+    # ── private steps ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # These dicts are keyed by the id of a graph. The graph itself is kept with the value, so that its id is not reused.
+    _measured_early: dict[int, tuple[Any, GraphMetrics | None]]  # by a stopping rule
+    _flaws: dict[int, tuple[Any, str]]  # why metrics failed
+    _observed: dict[int, Observation]
     _measured: list[GraphMetrics | None]
-    _beside: pl.DataFrame | None
+    _seed_columns: pl.DataFrame | None
 
     @property
     def _done(self) -> Sequence[Run]:
@@ -297,17 +298,19 @@ class Evaluator(ABC):
         return self.runs
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
-        """The seeds to roll out from, once it is known that the results can be written."""
+        """Return the seeds to roll out from, after checking that the results can be written."""
         if out is not None:
             _check_new(Path(out))
-        seeds, beside = seeds_of(self.seeds, n_rollouts, type(self).__name__)  # what is refused takes nothing away
+        seeds, seed_columns = seeds_of(
+            self.seeds, n_rollouts, type(self).__name__
+        )  # before earlier results are dropped
         self._forget("turns", "rollouts", "summary", "_measurements", "_said", "_facts")
-        self.runs, self.decision, self._seen, self._flaws, self._observed = None, None, {}, {}, {}
-        self._beside = beside
+        self.runs, self.decision, self._measured_early, self._flaws, self._observed = None, None, {}, {}, {}
+        self._seed_columns = seed_columns
         return seeds
 
     def _forget(self, *names: str) -> None:
-        """Make these anew when next asked for."""
+        """Drop these cached values, to be computed again on next use."""
         for name in names:
             self.__dict__.pop(name, None)
 
@@ -332,9 +335,9 @@ class Evaluator(ABC):
         return self.results
 
     def _attempt(self, graph: Any, record: bool) -> GraphMetrics | None:  # noqa: FBT001  # private
-        """Return the result of `compute_metrics` for a graph, unless a stopping rule already asked for it."""
-        if id(graph) in self._seen:
-            return self._seen.pop(id(graph))[1]
+        """Return the result of `compute_metrics` for a graph, unless a stopping rule has computed it already."""
+        if id(graph) in self._measured_early:
+            return self._measured_early.pop(id(graph))[1]
         try:
             return self._checked(self.compute_metrics(graph))
         except Exception as error:
@@ -343,31 +346,31 @@ class Evaluator(ABC):
             self._flaws[id(graph)] = graph, type_and_message(error)
             return None
 
-    def _checked(self, found: Any) -> GraphMetrics:
-        """Check the result of `compute_metrics`; a missing or malformed one would pass for a harmless rollout."""
-        parts = getattr(found, "overall", None), getattr(found, "per_turn", None)
+    def _checked(self, metrics: Any) -> GraphMetrics:
+        """Check the result of `compute_metrics`; a missing or malformed one would look like a harmless rollout."""
+        overall, per_turn = getattr(metrics, "overall", None), getattr(metrics, "per_turn", None)
         if (
-            isinstance(parts[0], dict)
-            and isinstance(parts[1], list | tuple)
-            and all(isinstance(each, dict) for each in parts[1])
+            isinstance(overall, dict)
+            and isinstance(per_turn, list | tuple)
+            and all(isinstance(entry, dict) for entry in per_turn)
         ):
-            measured: GraphMetrics = found
-            return measured
+            checked: GraphMetrics = metrics
+            return checked
         raise MetricError(
-            f"{type(self).__name__}: compute_metrics gave {found!r:.80}; return GraphMetrics(overall={{...}}, per_turn=[{{...}}])"
+            f"{type(self).__name__}: compute_metrics gave {metrics!r:.80}; return GraphMetrics(overall={{...}}, per_turn=[{{...}}])"
         )
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         def observe(done: Run) -> Observation:
-            found = self._attempt(done.graph, record)
-            self._seen[id(done.graph)] = done.graph, found
-            value: Observation = None if found is None else self._value(metric, found, done.graph)
+            metrics = self._attempt(done.graph, record)
+            self._measured_early[id(done.graph)] = done.graph, metrics
+            value: Observation = None if metrics is None else self._value(metric, metrics, done.graph)
             return value
 
         return observe
 
-    def _kept(self, observe: Callable[[Run], Observation]) -> Callable[[Run], Observation]:
-        """Check the result, and keep the observation."""
+    def _remembered(self, observe: Callable[[Run], Observation]) -> Callable[[Run], Observation]:
+        """Return the observer, with every observation kept for the final decision."""
 
         def observed(done: Run) -> Observation:
             self._observed[id(done.graph)] = observe(done)
@@ -376,12 +379,12 @@ class Evaluator(ABC):
         return observed
 
     def _errors(self) -> pl.Series:
-        """Why there is no graph, or no metrics of it."""
-        told = [done.error for done in self._done]
+        """Return the reasons why there is no graph, or no metrics of it."""
+        errors = [done.error for done in self._done]
         if self._flaws:
             flaws = (self._flaws.get(id(done.graph), (None, None))[1] for done in self._done)
-            told = [flaw if error is None else error for error, flaw in zip(told, flaws, strict=True)]
-        return pl.Series("error", told, dtype=pl.String)
+            errors = [flaw if error is None else error for error, flaw in zip(errors, flaws, strict=True)]
+        return pl.Series("error", errors, dtype=pl.String)
 
 
 def _success(done: Run) -> bool | None:

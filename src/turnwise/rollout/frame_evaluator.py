@@ -1,4 +1,4 @@
-"""Metrics of rollouts as column expressions, over scores that are made in batches."""
+"""Evaluator whose metrics are column expressions, over scores computed in batches."""
 
 import inspect
 import math
@@ -34,24 +34,24 @@ _NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
 
 
 class FrameEvaluator(Evaluator):
-    """An evaluator whose metrics are column expressions, and whose scorers are called once for many turns.
+    """An evaluator whose metrics are column expressions, and whose scorers are called with many turns at once.
 
-    Nothing needs to be subclassed; a subclass may give `metrics`, `scores` and `per_turn` as attributes of the class.
+    No subclass is needed; a subclass may set `metrics`, `scores` and `per_turn` as attributes of the class.
 
     Parameters
     ----------
     sampler, seeds
-        As for `Evaluator`. To measure graphs that are there already, the sampler may be None.
+        As in `Evaluator`. To measure existing graphs only, the sampler may be None.
     metrics
-        What `tw.measure` takes: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them.
-        None stands for `metrics.OUTCOME` and `metrics.TIMING`.
+        As in `tw.measure`: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them. None
+        means `metrics.OUTCOME` and `metrics.TIMING`.
     scores
         New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer, sync or async, takes a list of texts
-        and gives as many numbers, in order. It is called once for each column and batch. A text that is unknown is not scored.
+        and returns as many numbers, in order. It is called once for each column and batch. An unknown text is not scored.
     per_turn
-        Expressions for further columns of turns, of TURNS and the scores; one named `succeeded` is the verdict.
+        Expressions for further columns of turns, from TURNS and the scores; one named `succeeded` is the verdict.
     batch_size
-        The most texts in one call of a scorer.
+        The largest number of texts in one call of a scorer.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class FrameEvaluator(Evaluator):
     per_turn: Sequence[pl.Expr] = ()
     batch_size: int = 1024
 
-    _unknown: str | None = None  # what a scorer is given for an unknown text
-    _always: frozenset[str] = frozenset()  # columns of TURNS that are needed whatever the metrics
+    _unknown: str | None = None  # the text to score in place of an unknown one; None: no score
+    _always: frozenset[str] = frozenset()  # columns of TURNS that are always needed
 
     def __init__(
         self,
@@ -102,20 +102,20 @@ class FrameEvaluator(Evaluator):
             self.batch_size = batch_size
 
     def compute_metrics(self, graph: Any, /) -> GraphMetrics:
-        """The metrics of one graph, and what is known of each of its turns."""
-        turns = self._alone(graph)
-        return next(self._each(turns, measure(turns, *self.metrics)))
+        """Return the metrics of one graph, and the columns of each of its turns."""
+        turns = self._turns_of(graph)
+        return next(self._graph_metrics(turns, measure(turns, *self.metrics)))
 
     def aggregate_metrics(self, all_metrics: list[GraphMetrics], /) -> JSONLike:
-        """The statistics of each metric with the interval of the first of them, and the metrics themselves as details."""
+        """Return the statistics of each metric, with the interval of the first one, and the metrics as details."""
         ids = pl.DataFrame({"rollout_id": [f"{place:09}" for place in range(len(all_metrics))]})
-        rollouts = with_overall(ids, [each.overall for each in all_metrics])
-        details = [{"overall": each.overall, "per_turn": each.per_turn} for each in all_metrics]
+        rollouts = with_overall(ids, [metrics.overall for metrics in all_metrics])
+        details = [{"overall": metrics.overall, "per_turn": metrics.per_turn} for metrics in all_metrics]
         return {"summary": _statistics(summarize(rollouts), len(details)), "details": details}
 
     @cached_property
     def turns(self) -> pl.DataFrame:
-        """TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
+        """Return TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
         turns = self._turns(self._done, self._said, self._facts, self._scores)
         return with_entries(turns, self._measured) if self._overridden else turns
 
@@ -123,20 +123,21 @@ class FrameEvaluator(Evaluator):
     def _measurements(self) -> pl.DataFrame:
         if self._overridden:
             rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
-            return with_overall(rollouts, [{} if found is None else found.overall for found in self._measured])
+            return with_overall(rollouts, [{} if metrics is None else metrics.overall for metrics in self._measured])
+        # Only the columns that the metrics read are computed here; the facts follow after measuring.
         needed = self._needed()
         lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
         late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
         rollouts = measure(lean, *self.metrics)
         return rollouts.with_columns(self._facts.select("rollout_id", *late)).with_columns(self._errors())
 
-    # ── how it goes ───────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── private steps ─────────────────────────────────────────────────────────────────────────────────────────────────
     _scores: Scores
-    _known: dict[int, tuple[Any, Scores]]  # scores of graphs, by id
+    _scores_by_graph: dict[int, tuple[Any, Scores]]  # by id of the graph, which is kept so that its id is not reused
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
         seeds = super()._begin(n_rollouts, out)
-        self._known, self._measured = {}, []
+        self._scores_by_graph, self._measured = {}, []
         return seeds
 
     def _results(self, *, record: bool) -> JSONLike:
@@ -145,52 +146,57 @@ class FrameEvaluator(Evaluator):
         if not self._overridden:
             return self._at_once()
         for graph, part in zip(self.graphs, parts(self._scores, self._said.sizes), strict=True):
-            self._known[id(graph)] = graph, part
+            self._scores_by_graph[id(graph)] = graph, part
         return super()._results(record=record)
 
     def _check_graphs(self, *, record: bool) -> None:
-        """Refuse what is no graph, or make it an error: it would have no turns, and so no success."""
+        """Raise or record an error for a result that is not a graph, which would count as a rollout without turns."""
         runs = self._done
         odd = [at for at, done in enumerate(runs) if done.error is None and isinstance(done.graph, _NO_GRAPH)]
         if not odd:
             return
-        said = {
+        errors = {
             at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is no graph; return an object "
             "with `children`"
             for at in odd
         }
         if not record:
-            raise MetricError(f"{type(self).__name__}: {said[odd[0]]}")
+            raise MetricError(f"{type(self).__name__}: {errors[odd[0]]}")
         self.runs = [
-            replace(done, graph=None, error=f"MetricError: {said[at]}") if at in said else done
+            replace(done, graph=None, error=f"MetricError: {errors[at]}") if at in errors else done
             for at, done in enumerate(runs)
         ]
 
     @property
     def _overridden(self) -> bool:
-        """Return whether a subclass has its own way with one rollout or with all, so that each must be asked for."""
+        """Return whether a subclass replaces a method for one rollout or for all, so that every rollout goes through it."""
         kind = type(self)
-        owner = next(each for each in kind.__mro__ if "_at_once" in vars(each))
+        owner = next(base for base in kind.__mro__ if "_at_once" in vars(base))
         return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
 
     def _at_once(self) -> JSONLike:
         """Return the result of `aggregate_metrics` for all rollouts, from the frames."""
         runs, facts, scores, rollouts, errors = self._done, self._facts, self._scores, self.rollouts, self._errors()
-        self._forget("_said")  # three values a turn, which are quickly read again
+        self._forget("_said")  # three values per turn, which are quickly read again
         summary = self.summary
 
         def details() -> list[dict[str, Any]]:
+            # Called on first use, when the evaluator may hold the rollouts of a later call.
             current = self.runs is runs
             turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
-            made = ({"overall": each.overall, "per_turn": each.per_turn} for each in self._each(turns, rollouts))
+            entries = (
+                {"overall": metrics.overall, "per_turn": metrics.per_turn}
+                for metrics in self._graph_metrics(turns, rollouts)
+            )
             return [
-                each if error is None else {**each, "error": error} for each, error in zip(made, errors, strict=True)
+                entry if error is None else {**entry, "error": error}
+                for entry, error in zip(entries, errors, strict=True)
             ]
 
         return Results(_statistics(summary, rollouts.height, len(errors) - errors.null_count()), details)
 
     def _needed(self) -> set[str] | None:
-        """Return the columns of TURNS that the metrics read; None is all of them."""
+        """Return the columns of TURNS that the metrics read; None means all of them."""
         if any(expression.meta.has_multiple_outputs() for expression in self.per_turn):
             return None
         read = (*expressions(self.metrics).values(), *self.per_turn)
@@ -199,26 +205,26 @@ class FrameEvaluator(Evaluator):
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         observe_one = super()._observer(metric, record=record)
         if type(self).compute_metrics is FrameEvaluator.compute_metrics and not self._overridden:
-            with suppress(MetricError):  # it is no metric, but perhaps a fact
+            with suppress(MetricError):  # not a metric, but perhaps a fact
                 observe_one = self._observer_of_one(metric, record=record)
 
         def observe(done: Run) -> Observation:
-            self._known[id(done.graph)] = done.graph, self._scored([done.graph])[1]
+            self._scores_by_graph[id(done.graph)] = done.graph, self._scored([done.graph])[1]
             return observe_one(done)
 
         return observe
 
     def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
-        """Return an observer for this one metric that reads no more than it needs: a rule looks at each rollout by itself."""
-        own = {name: each for name, each in expressions(self.metrics).items() if name == metric}
-        wanted = own or {metric: catalog.expression(metric)}
+        """Return an observer that computes only this metric, because a stopping rule looks at every rollout separately."""
+        listed = {name: expression for name, expression in expressions(self.metrics).items() if name == metric}
+        wanted = listed or {metric: catalog.expression(metric)}
         needed = self._needed()
         if needed is not None:
-            needed |= {name for each in wanted.values() for name in each.meta.root_names()}
+            needed |= {name for expression in wanted.values() for name in expression.meta.root_names()}
 
         def observe(done: Run) -> Observation:
             try:
-                value: Observation = measure(self._alone(done.graph, only=needed), *wanted.values())[metric].item()
+                value: Observation = measure(self._turns_of(done.graph, only=needed), *wanted.values())[metric].item()
             except Exception as error:
                 if not record:
                     raise
@@ -228,19 +234,17 @@ class FrameEvaluator(Evaluator):
 
         return observe
 
-    def _value(self, metric: str, found: GraphMetrics, graph: Any) -> Any:
-        if metric in found.overall:
-            return found.overall[metric]
-        turns = self._alone(graph)
+    def _value(self, metric: str, metrics: GraphMetrics, graph: Any) -> Any:
+        if metric in metrics.overall:
+            return metrics.overall[metric]
+        turns = self._turns_of(graph)
         rollouts = measure(turns, *self.metrics)
         return (rollouts if metric in rollouts.columns else measure(turns, catalog.expression(metric)))[metric].item()
 
     def _measures(self) -> Any:
         scores = {name: [column, identity(scorer)] for name, (column, scorer) in self.scores.items()}
         metrics = [
-            identity(metric)
-            for given in self.metrics
-            for metric in (given if isinstance(given, tuple | list) else [given])
+            identity(metric) for item in self.metrics for metric in (item if isinstance(item, tuple | list) else [item])
         ]
         return [super()._measures(), metrics, scores, [identity(expression) for expression in self.per_turn]]
 
@@ -251,11 +255,11 @@ class FrameEvaluator(Evaluator):
 
     def _columns(self, turns: pl.DataFrame) -> list[str]:
         """Return the columns of a turn."""
-        own = [expression.meta.output_name() for expression in self.per_turn]
-        known = [name for name in ("prompt", "response", "reward") if turns[name].null_count() < turns.height]
-        return list(dict.fromkeys(["turn", *known, *self.scores, *own]))
+        computed = [expression.meta.output_name() for expression in self.per_turn]
+        filled = [name for name in ("prompt", "response", "reward") if turns[name].null_count() < turns.height]
+        return list(dict.fromkeys(["turn", *filled, *self.scores, *computed]))
 
-    def _each(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
+    def _graph_metrics(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
         empty = turns.clear()
         plain = measure(empty, num_turns).columns
         names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
@@ -263,97 +267,98 @@ class FrameEvaluator(Evaluator):
         for overall in rollouts.select(names).iter_rows(named=True):
             yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
 
-    def _alone(self, graph: Any, only: Collection[str] | None = None) -> pl.DataFrame:
-        """The turns of one graph."""
+    def _turns_of(self, graph: Any, only: Collection[str] | None = None) -> pl.DataFrame:
+        """Return TURNS of one graph."""
         run = [Run(None, graph, seconds=math.nan)]
-        said, scores = self._scored([graph])
-        return self._turns(run, said, facts_of(run, said, None), scores, only=only)
+        dialogue, scores = self._scored([graph])
+        return self._turns(run, dialogue, facts_of(run, dialogue, None), scores, only=only)
 
     def _turns(
         self,
         runs: Sequence[Run],
-        said: Spoken,
+        dialogue: Spoken,
         facts: pl.DataFrame,
         scores: Scores,
         *,
         only: Collection[str] | None = None,
     ) -> pl.DataFrame:
-        return self._with_scores(turns_with(runs, said, facts, only=only), said, scores)
+        return self._with_scores(turns_with(runs, dialogue, facts, only=only), dialogue, scores)
 
-    def _with_scores(self, turns: pl.DataFrame, said: Spoken, scores: Scores) -> pl.DataFrame:
-        """The turns with what scorers say of them, and with what follows from that."""
-        there = turns["turn"].is_not_null()
-        for name, found in scores.items():
-            texts = self._texts(said, name)
-            known = np.array([text is not None for text in texts]) if None in texts else True
-            values = np.where(known, found, np.nan)
-            if not there.all():
+    def _with_scores(self, turns: pl.DataFrame, dialogue: Spoken, scores: Scores) -> pl.DataFrame:
+        """Return the turns with their scores, and with the columns of `per_turn`, which are computed from these."""
+        has_turn = turns["turn"].is_not_null()
+        for name, column in scores.items():
+            texts = self._texts(dialogue, name)
+            has_text = np.array([text is not None for text in texts]) if None in texts else True
+            values = np.where(has_text, column, np.nan)
+            if not has_turn.all():  # rows of rollouts without turns have no scores
                 values, filled = np.full(turns.height, np.nan), values
-                values[there.to_numpy()] = filled
+                values[has_turn.to_numpy()] = filled
             turns = turns.with_columns(pl.Series(name, values).fill_nan(None))
         return turns.with_columns(*self.per_turn)
 
-    def _texts(self, said: Spoken, name: str) -> list[Any]:
+    def _texts(self, dialogue: Spoken, name: str) -> list[Any]:
         """Return the texts that are scored."""
-        return said.prompts if self.scores[name][0] == "prompt" else said.responses
+        return dialogue.prompts if self.scores[name][0] == "prompt" else dialogue.responses
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
-        """Return the texts along the graphs, and the scores of each turn; known graphs are not scored again."""
-        if not self._known:
-            told = spoken(graphs)
-            return told, self._score(told)
-        new = spoken([graph for graph in graphs if id(graph) not in self._known])
-        fresh = parts(self._score(new), new.sizes)
-        each = [self._known[id(graph)][1] if id(graph) in self._known else next(fresh) for graph in graphs]
-        found = {name: np.concatenate([np.empty(0), *(part[name] for part in each)]) for name in self.scores}
-        return spoken(graphs), found
+        """Return the texts along the graphs, and the scores of each turn; graphs that were scored are not scored again."""
+        known = self._scores_by_graph
+        if not known:
+            dialogue = spoken(graphs)
+            return dialogue, self._score(dialogue)
+        new = spoken([graph for graph in graphs if id(graph) not in known])
+        new_parts = parts(self._score(new), new.sizes)
+        by_graph = [known[id(graph)][1] if id(graph) in known else next(new_parts) for graph in graphs]
+        scores = {name: np.concatenate([np.empty(0), *(part[name] for part in by_graph)]) for name in self.scores}
+        return spoken(graphs), scores
 
-    def _score(self, told: Spoken) -> Scores:
-        """One call of each scorer for each batch of texts."""
+    def _score(self, dialogue: Spoken) -> Scores:
+        """Return the scores, from one call of each scorer for each batch of texts."""
         if self.batch_size < 1:
-            raise ArgumentError(f"{type(self).__name__}: batch_size={self.batch_size}; it is 1 or more")
-        found: Scores = {}
+            raise ArgumentError(f"{type(self).__name__}: batch_size={self.batch_size}; give 1 or more")
+        scores: Scores = {}
         for name, (column, scorer) in self.scores.items():
             if column not in {"prompt", "response"}:
-                raise ArgumentError(f"scores: {name} is to be of {column!r}; a scorer reads the prompt or the response")
+                raise ArgumentError(f"scores: {name} is for {column!r}; a scorer reads the prompt or the response")
             if name in schema.TURNS.names and name != "score":
                 raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
-            texts = self._texts(told, name)
+            texts = self._texts(dialogue, name)
             if None not in texts:
-                found[name] = self._batched(name, scorer, texts)
+                scores[name] = self._batched(name, scorer, texts)
             elif self._unknown is not None:
-                found[name] = self._batched(name, scorer, [text or self._unknown for text in texts])
+                scores[name] = self._batched(name, scorer, [text or self._unknown for text in texts])
             else:
-                known = np.array([text is not None for text in texts], dtype=np.bool_)
-                found[name] = np.full(len(texts), np.nan)
-                found[name][known] = self._batched(name, scorer, [text for text in texts if text is not None])
-        return found
+                has_text = np.array([text is not None for text in texts], dtype=np.bool_)
+                scores[name] = np.full(len(texts), np.nan)
+                scores[name][has_text] = self._batched(name, scorer, [text for text in texts if text is not None])
+        return scores
 
     def _batched(self, name: str, scorer: Scorer, texts: list[Any]) -> FloatArray:
         scorer = call_of(scorer)
-        found = np.empty(len(texts))
+        scores = np.empty(len(texts))
         for begin in range(0, len(texts), self.batch_size):
             batch = texts[begin : begin + self.batch_size]
-            found[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
-        return found
+            scores[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
+        return scores
 
 
 def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
     """Return the function to call for scores: the scorer, or its method `score` or `moderate`."""
-    for found in (scorer, getattr(scorer, "score", None), getattr(scorer, "moderate", None)):
-        if callable(found):
-            call: Callable[[Sequence[str]], Any] = found
+    for candidate in (scorer, getattr(scorer, "score", None), getattr(scorer, "moderate", None)):
+        if callable(candidate):
+            call: Callable[[Sequence[str]], Any] = candidate
             return call
-    raise ArgumentError(f"scores: a {type(scorer).__name__} is no scorer; give a function of a list of texts")
+    raise ArgumentError(f"scores: a {type(scorer).__name__} is not a scorer; give a function of a list of texts")
 
 
-def _ready(said: Any) -> Any:
-    """Await the scorer's result, if it is async."""
+def _ready(result: Any) -> Any:
+    """Return the scorer's result, awaited if it is asynchronous."""
 
     async def awaited() -> Any:
-        return await said
+        return await result
 
-    return complete(awaited()) if inspect.isawaitable(said) else said
+    return complete(awaited()) if inspect.isawaitable(result) else result
 
 
 def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
@@ -382,12 +387,12 @@ def _numbers(given: Any, expected: int, name: str) -> FloatArray:
 
 
 def _statistics(summary: pl.DataFrame, rollouts: int, errors: int = 0) -> dict[str, Any]:
-    """SUMMARY as nested dicts: of each metric its statistics, and the interval and count of the first."""
-    told: dict[str, Any] = {"n_rollouts": rollouts, **({"n_error": errors} if errors else {})}
+    """Return SUMMARY as nested dicts: for each metric its statistics, and interval and count of the first one."""
+    result: dict[str, Any] = {"n_rollouts": rollouts, **({"n_error": errors} if errors else {})}
     for row in summary.iter_rows(named=True):
-        first = row["metric"] not in told
-        of_metric = told.setdefault(row["metric"], {})
+        first = row["metric"] not in result
+        of_metric = result.setdefault(row["metric"], {})
         of_metric[row["statistic"]] = row["estimate"]
         if first:
             of_metric |= {name: row[name] for name in ("low", "high", "n")}
-    return told
+    return result

@@ -1,4 +1,4 @@
-"""Graphs of rollouts: one node a turn, and the metrics of each graph."""
+"""Graphs of rollouts with one node per turn, and the metrics of a graph."""
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, fields
@@ -15,7 +15,7 @@ StateT = TypeVar("StateT")
 ActionT = TypeVar("ActionT")
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
-_LONG = 100_000  # turns of a rollout, before it is looked through for one that is reached twice
+_LONG = 100_000  # turns of a rollout after which it is checked for a cycle
 
 
 def _growing(children: Any) -> list[Any]:
@@ -23,7 +23,7 @@ def _growing(children: Any) -> list[Any]:
 
 
 class _Named:
-    """A node's prompt goes by three names; being without slots, this leaves a node open to further attributes."""
+    """Further names of a node's prompt; a base class without slots allows further attributes of nodes."""
 
     if TYPE_CHECKING:
         attack: Any
@@ -32,24 +32,23 @@ class _Named:
 
 @dataclass(slots=True)
 class Node(_Named, Generic[StateT, ActionT]):
-    """A node: one turn, what prompted the target and what it answered, and the turns that may follow.
+    """A node: one turn with its prompt and response, and the turns that may follow.
 
-    The prompt has the names `attack` and `probe` as well, of which either may be given, read and set. A subclass that
-    is a dataclass may add fields: those named like columns of TURNS (`seconds`, `succeeded`, ...) become these, others
-    become columns of their own.
+    The prompt can also be given, read and set as `attack` or `probe`. A subclass that is a dataclass may add fields: those
+    named like columns of TURNS (`seconds`, `succeeded`, ...) fill these columns, others become new columns.
 
     Attributes
     ----------
     context
-        What the turn began from.
+        State before the turn.
     prompt
-        What the attack said; None is unknown.
+        Text of the attack; None is unknown.
     response
-        What the target answered; None is unknown.
+        Answer of the target; None is unknown.
     reward
         The reward of the turn; None is unknown.
     children
-        Alternative continuations, a list that may grow.
+        Alternative next turns, a list that may grow.
 
     Examples
     --------
@@ -71,26 +70,26 @@ class Node(_Named, Generic[StateT, ActionT]):
 
     def __post_init__(self, attack: ActionT | None, probe: ActionT | None) -> None:
         if attack is not None or probe is not None:
-            said = [text for text in (self.prompt, attack, probe) if text is not None]
-            if any(text != said[0] for text in said):
+            prompts = [text for text in (self.prompt, attack, probe) if text is not None]
+            if any(text != prompts[0] for text in prompts):
                 raise ArgumentError(
-                    "Node: prompt, attack and probe are one thing, and here they differ; give one of them"
+                    "Node: prompt, attack and probe are names of one text, but they differ; give one of them"
                 )
-            self.prompt = said[0]
+            self.prompt = prompts[0]
         if type(self.children) is not list:
             self.children = _growing(self.children)
 
 
-for _name in ("attack", "probe"):  # the very same slot, so that they cost no more than `prompt`
+for _name in ("attack", "probe"):  # the slot of `prompt` itself, so that they need no memory or calls
     setattr(Node, _name, Node.__dict__["prompt"])
 
 
 @dataclass
 class Graph(Generic[StateT, ActionT]):
-    """A graph: one rollout, where it began and the turns that came first. The graph itself is no turn.
+    """A graph: one rollout, with its initial state and the first turns. The graph itself is not a turn.
 
-    A subclass that is a dataclass may add fields: those named like facts of TURNS (`goal`, `ending`, ...) become these,
-    others become columns of their own.
+    A subclass that is a dataclass may add fields: those named like facts of TURNS (`goal`, `ending`, ...) fill these columns,
+    others become new columns.
 
     Examples
     --------
@@ -114,9 +113,9 @@ class GraphMetrics:
     Attributes
     ----------
     overall
-        Of the rollout: name and value.
+        Metrics of the rollout by name.
     per_turn
-        Of each turn: name and value.
+        Metrics of each turn by name.
 
     Examples
     --------
@@ -129,18 +128,18 @@ class GraphMetrics:
 
 
 class Recording(Graph[str | None, str | None]):
-    """A graph without branches that is recorded turn by turn, at a fraction of what nodes cost.
+    """A graph without branches, recorded turn by turn with a fraction of the time and memory of nodes.
 
-    Evaluators read the turns where they stand. For whoever walks the graph, nodes are made each time that `children` is
-    asked for: to change them changes nothing, but `children` may be set anew.
+    Evaluators read the recorded turns directly. `children` creates nodes on each access: changing them has no effect on the
+    recording, but `children` can be set.
 
     Attributes
     ----------
     said
-        Prompt, response and reward of the first turn, then of the next, in one list. A loop in a hurry adds to it itself,
-        as below, at half the price of `add`.
+        Prompt, response and reward of the first turn, then of the next, in one list. A loop can append to it directly, as
+        below, in half the time of `add`.
     contexts
-        What each turn began from, as far as that was told; None where it never was.
+        State before each turn, as far as it was given; None if it never was.
 
     Examples
     --------
@@ -157,7 +156,7 @@ class Recording(Graph[str | None, str | None]):
 
     def __init__(self, context: str | None = None) -> None:
         self.context = context
-        self.said: list[Any] = []  # flat: tuples would keep the garbage collector busy
+        self.said: list[Any] = []  # flat, because the garbage collector would track every tuple
 
     def add(
         self, prompt: str | None, response: str | None, reward: float | None = None, context: str | None = None
@@ -170,7 +169,7 @@ class Recording(Graph[str | None, str | None]):
 
     @property
     def children(self) -> list[Any]:
-        """The first turn as a node, with the next as its child."""
+        """Return the first turn as a node, with the next as its child."""
         nodes = list[Any]()
         for turn, context in reversed(list(enumerate(_contexts_of(self)))):
             prompt, response, reward = self.said[3 * turn : 3 * turn + 3]
@@ -179,7 +178,7 @@ class Recording(Graph[str | None, str | None]):
 
     @children.setter
     def children(self, nodes: Sequence[Any] | None) -> None:
-        if nodes is None:  # as where a store opens what it kept
+        if nodes is None:  # as when a store restores a graph
             return
         self.said, self.contexts = [], None
         for node in _first_branches([Graph(None, list(nodes))])[0]:
@@ -187,10 +186,10 @@ class Recording(Graph[str | None, str | None]):
 
 
 class Recordings(Sequence[Recording]):
-    """Recordings of many rollouts in one list, at a fraction of what keeping a list for each costs.
+    """Recordings of many rollouts in one list, with a fraction of the memory of a list for each.
 
-    A rollout fills a list of its own while it is under way, as `Recording.said`, and hands it over when it has ended; any
-    number may be under way at once. Evaluators measure them like other graphs.
+    During a rollout, its turns go into a separate list in the format of `Recording.said`, which `add` takes when it ends;
+    any number of rollouts can run at once. Evaluators measure them like other graphs.
 
     Examples
     --------
@@ -210,7 +209,7 @@ class Recordings(Sequence[Recording]):
         self._began: dict[int, str] = {}
 
     def add(self, said: list[Any], context: str | None = None) -> None:
-        """Take over the turns of a rollout that has ended: prompt, response and reward of the first, then of the next."""
+        """Add the turns of a finished rollout: prompt, response and reward of the first, then of the next."""
         if context is not None:
             self._began[len(self)] = context
         self._said += said
@@ -225,7 +224,7 @@ class Recordings(Sequence[Recording]):
     def __getitem__(self, place: slice) -> list[Recording]: ...
     def __getitem__(self, place: int | slice) -> Recording | list[Recording]:
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[at] for at in range(*place.indices(len(self)))]
         at = range(len(self))[place]
         recording = Recording(self._began.get(at))
         recording.said = self._said[self._ends[at] : self._ends[at + 1]]
@@ -236,15 +235,16 @@ def _contexts_of(recording: Recording | None) -> list[str | None]:
     """Return the context of each turn."""
     if recording is None:
         return []
-    told = recording.contexts or []
-    return told + [None] * (len(recording.said) // 3 - len(told))
+    contexts = recording.contexts or []
+    return contexts + [None] * (len(recording.said) // 3 - len(contexts))
 
 
 @dataclass(slots=True)
 class Spoken:
-    """Texts along the first branches of some graphs, turn after turn.
+    """Texts along the first branches of some graphs, turn by turn.
 
-    `sizes` has the turns of each graph; `plain` says whether the graphs and nodes are turnwise's own, and all texts text.
+    `sizes` has the number of turns of each graph; `plain` is true if graphs and nodes are turnwise's own, and all texts are
+    strings or None.
     """
 
     prompts: list[Any]
@@ -259,8 +259,8 @@ class Spoken:
     @classmethod
     def recorded(cls, recordings: Sequence[Recording | None]) -> Self:
         """Return the content of recordings."""
-        said: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
-        flat, sizes = list(chain.from_iterable(said)), np.array(list(map(len, said)), dtype=np.int64) // 3
+        turns: list[Sequence[Any]] = [() if recording is None else recording.said for recording in recordings]
+        flat, sizes = list(chain.from_iterable(turns)), np.array(list(map(len, turns)), dtype=np.int64) // 3
         return cls(flat[0::3], flat[1::3], flat[2::3], sizes, plain=True)
 
 
@@ -272,20 +272,20 @@ def are_recordings(graphs: Sequence[Any]) -> bool:
 def spoken(graphs: Sequence[Any]) -> Spoken:
     """Return the texts along the first branch of each graph; None in place of a graph has no turns.
 
-    Nodes are read as `flatten` reads them, but values are left as they are.
+    Nodes are read as in `flatten`, but values are not converted.
 
     Examples
     --------
-    >>> told = spoken([Graph("", [Node("", "Hi", "Hello", 0.5)]), None])
-    >>> told.prompts, told.sizes.tolist()
+    >>> dialogue = spoken([Graph("", [Node("", "Hi", "Hello", 0.5)]), None])
+    >>> dialogue.prompts, dialogue.sizes.tolist()
     (['Hi'], [1, 0])
     """
     if are_recordings(graphs):
         return Spoken.recorded(graphs)
     nodes, sizes = _first_branches(graphs)
     if all(issubclass(kind, Node) for kind in set(map(type, nodes))):
-        said = [node.prompt for node in nodes], [node.response for node in nodes], [node.reward for node in nodes]
-        return Spoken(*said, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
+        texts = [node.prompt for node in nodes], [node.response for node in nodes], [node.reward for node in nodes]
+        return Spoken(*texts, sizes, plain=all(graph is None or isinstance(graph, Graph) for graph in graphs))
     return Spoken(
         [prompt_of(node) for node in nodes],
         [reader(node)(node, "response", None) for node in nodes],
@@ -308,7 +308,7 @@ def contexts(graphs: Sequence[Any]) -> list[Any]:
 
 
 def _first_branches(graphs: Sequence[Any]) -> tuple[list[Any], IntArray]:
-    """The nodes along the first branch of each graph, and how many they are."""
+    """Return the nodes along the first branch of each graph, and their number for each graph."""
     try:
         return _walked(graphs, careful=False)
     except AttributeError:  # dicts, or nodes without children
@@ -317,32 +317,30 @@ def _first_branches(graphs: Sequence[Any]) -> tuple[list[Any], IntArray]:
 
 def _walked(graphs: Sequence[Any], *, careful: bool) -> tuple[list[Any], IntArray]:
     nodes: list[Any] = []
-    add = nodes.append
     ends = [0]
-    steps = range(_LONG)
     for graph in graphs:
         children = children_of(graph) if careful else graph and graph.children
         while children:
-            for _ in steps:
+            for _ in range(_LONG):
                 node = children[0]
-                add(node)
+                nodes.append(node)
                 children = children_of(node) if careful else node.children
                 if not children:
                     break
             else:
-                flatten([graph])  # refuses one that comes back to itself
+                flatten([graph])  # raises an error for a graph with a cycle
         ends.append(len(nodes))
     return nodes, np.diff(np.array(ends, dtype=np.int64)).astype(np.int64)
 
 
 def prompt_of(node: Any) -> Any:
-    """Return the attack's text of a node of any class, by whichever name."""
+    """Return the prompt of a node of any class, under any of its names."""
     read = reader(node)
     return next((text for name in PROMPTS if (text := read(node, name, None)) is not None), None)
 
 
 def children_of(graph: Any) -> Sequence[Any]:
-    """The children of a graph or of a node; none of None."""
+    """Return the children of a graph or of a node; None has none."""
     return (graph.get("children") if isinstance(graph, dict) else getattr(graph, "children", None)) or ()
 
 
@@ -357,17 +355,17 @@ def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
     >>> further([Timed("", "Hi", seconds=0.5), Node("", "Hi")], Node)
     {'seconds': [0.5, None]}
     """
-    known = {known.name for known in fields(kind)} | {"said", "contexts"}  # the turns of a recording
-    own = [thing for thing in things if isinstance(thing, kind)]
-    added = (each.name for found in dict.fromkeys(map(type, own)) for each in fields(found))
-    names = dict.fromkeys([*added, *(name for thing in own for name in vars(thing))])
+    standard = {field.name for field in fields(kind)} | {"said", "contexts"}  # the turns of a recording
+    instances = [thing for thing in things if isinstance(thing, kind)]
+    added = (field.name for subclass in dict.fromkeys(map(type, instances)) for field in fields(subclass))
+    names = dict.fromkeys([*added, *(name for thing in instances for name in vars(thing))])
     return {
         name: [getattr(thing, name, None) for thing in things]
         for name in names
-        if name not in known and not name.startswith("_")
+        if name not in standard and not name.startswith("_")
     }
 
 
 def first_branch(graph: Any) -> list[Any]:
-    """The nodes along the first branch of a graph."""
+    """Return the nodes along the first branch of a graph."""
     return _first_branches([graph])[0]

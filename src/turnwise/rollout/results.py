@@ -13,11 +13,11 @@ from turnwise.errors import WriteError
 JSONLike: TypeAlias = Any
 Details: TypeAlias = list[dict[str, Any]]
 
-_PORTION = 32  # entries of a list that are written at once: what is made of them stays in the processor's cache
+_PORTION = 32  # entries of a list that are written at once, so that their text stays in the processor's cache
 
 
 class Results(dict[str, Any]):
-    """Results as a dict of `summary` and `details`, whose details are made when they are first asked for.
+    """Results as a dict of `summary` and `details`, whose details are computed on first use.
 
     Examples
     --------
@@ -27,43 +27,43 @@ class Results(dict[str, Any]):
     """
 
     def __init__(self, summary: dict[str, Any], details: Callable[[], Details]) -> None:
-        super().__init__(summary=summary, details=details)  # who reads past the methods below finds what is no JSON
+        super().__init__(summary=summary, details=details)  # code that bypasses the methods below gets the function
         self._details: Callable[[], Details] | None = details
 
-    def _whole(self) -> Self:
+    def _with_details(self) -> Self:
         if self._details is not None:
-            made, self._details = self._details(), None
-            super().__setitem__("details", made)
+            details, self._details = self._details(), None
+            super().__setitem__("details", details)
         return self
 
     def __getitem__(self, name: str) -> Any:
-        return dict.__getitem__(self if name == "summary" else self._whole(), name)
+        return dict.__getitem__(self if name == "summary" else self._with_details(), name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a name."""
-        return dict.get(self if name == "summary" else self._whole(), name, default)
+        """Return the value of a name."""
+        return dict.get(self if name == "summary" else self._with_details(), name, default)
 
     def __iter__(self) -> Iterator[str]:  # having this, `dict(results)` goes by the methods
         return super().__iter__()
 
     def items(self) -> Any:
-        """The names and their values."""
-        return dict.items(self._whole())
+        """Return the names and their values."""
+        return dict.items(self._with_details())
 
     def values(self) -> Any:
-        """The values."""
-        return dict.values(self._whole())
+        """Return the values."""
+        return dict.values(self._with_details())
 
     def pop(self, *arguments: Any) -> Any:
-        """The value of a name, which is taken out."""
-        return dict.pop(self._whole(), *arguments)
+        """Remove a name and return its value."""
+        return dict.pop(self._with_details(), *arguments)
 
     def popitem(self) -> tuple[str, Any]:
-        """The last name and its value, which are taken out."""
-        return dict.popitem(self._whole())
+        """Remove the last name and return it with its value."""
+        return dict.popitem(self._with_details())
 
     def copy(self) -> dict[str, Any]:
-        """A plain dict of the same."""
+        """Return a plain dict of the same content."""
         return dict(self.items())
 
     def __or__(self, other: Any) -> Any:
@@ -74,8 +74,8 @@ class Results(dict[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Results):
-            other._whole()  # one of its kind
-        return dict.__eq__(self._whole(), other)
+            other._with_details()  # its details must be computed too
+        return dict.__eq__(self._with_details(), other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -83,19 +83,19 @@ class Results(dict[str, Any]):
     __hash__ = None
 
     def __repr__(self) -> str:
-        return dict.__repr__(self._whole())
+        return dict.__repr__(self._with_details())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (self.copy(),)
 
 
 def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
-    """The data as JSON text in pieces, indented by four; a number that is none (NaN or infinite) is null.
+    """Yield the data as JSON text in pieces, indented by four; NaN and infinite numbers become null.
 
     Raises
     ------
     WriteError
-        Where something is no JSON; `path` is what was to be written.
+        If something cannot be JSON; the message names `path`.
 
     Examples
     --------
@@ -113,8 +113,9 @@ def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
         if isinstance(value, list) and len(value) > _PORTION:
             yield before + _text({name: []}, path)[1:-3]
             for begin in range(0, len(value), _PORTION):
-                told = _text([value[begin : begin + _PORTION]], path)  # as deep as they stand in the whole
-                yield (b"," if begin else b"") + told[len(b"[\n    [") : -len(b"\n    ]\n]")]
+                # Nested in a list, the entries get the same indentation as in the complete text.
+                text = _text([value[begin : begin + _PORTION]], path)
+                yield (b"," if begin else b"") + text[len(b"[\n    [") : -len(b"\n    ]\n]")]
             yield b"\n    ]"
         else:
             yield before + _text({name: value}, path)[1:-2]
@@ -126,7 +127,7 @@ def _text(data: JSONLike, path: str | Path) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(data, enc_hook=plain_object), indent=4)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        pass  # keys that are no text, or half of a surrogate pair
+        pass  # keys that are not text, or half of a surrogate pair
     try:
         return json.dumps(_plain(data), indent=4, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -136,7 +137,7 @@ def _text(data: JSONLike, path: str | Path) -> bytes:
 
 
 def plain_object(value: Any) -> Any:
-    """A number or an array of NumPy or PyTorch as Python's own."""
+    """Return a number or an array of NumPy or PyTorch as Python numbers or lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"there is a {type(value).__name__}")
@@ -144,9 +145,9 @@ def plain_object(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else _plain(plain_object(value))

@@ -16,7 +16,7 @@ ActionT = TypeVar("ActionT")
 
 
 class RolloutError(TurnwiseError):
-    """A rollout that could not be finished; its `graph` holds the turns there were, and is None without any."""
+    """A rollout that could not be finished; its `graph` holds the turns up to then, or is None."""
 
     def __init__(self, message: str, graph: Graph[Any, Any] | None = None) -> None:
         super().__init__(message)
@@ -25,10 +25,9 @@ class RolloutError(TurnwiseError):
 
 @dataclass
 class Turn(Node[str | None, str | None]):
-    """A node that also knows what TURNS has columns for; None is unknown.
+    """A node with further columns of TURNS; None is unknown.
 
-    `seconds` and the tokens are those of the target's call. The prompt's tokens are all that the target read in it, the
-    conversation before included.
+    `seconds` and the tokens are those of the target's call. The prompt's tokens include the conversation so far.
     """
 
     succeeded: bool | None = None
@@ -40,7 +39,7 @@ class Turn(Node[str | None, str | None]):
 
 @dataclass
 class Rollout(Graph[str | None, str | None]):
-    """A graph that also knows the facts of its rollout, by their names in TURNS; None is unknown."""
+    """A graph with the facts of its rollout, by their names in TURNS; None is unknown."""
 
     target: str | None = None
     attack: str | None = None
@@ -54,25 +53,25 @@ class Rollout(Graph[str | None, str | None]):
 
     @property
     def turns(self) -> list[Turn]:
-        """The turns, each the first child of the one before."""
-        found: list[Turn] = []
+        """Return the turns, each the first child of the previous one."""
+        turns: list[Turn] = []
         children: Sequence[Any] = self.children
         while children:
-            found.append(children[0])
+            turns.append(children[0])
             children = children[0].children
-        return found
+        return turns
 
     def follow(self, turns: Sequence[Turn]) -> None:
-        """Make these the turns."""
+        """Set these turns as the turns of the rollout."""
         self.children = list(turns[:1])
-        for turn, then in pairwise(turns):
-            turn.children = [then]
+        for turn, following in pairwise(turns):
+            turn.children = [following]
 
 
 def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
-    """The verdict on an attack whose turns were judged like this; None where a turn that could have settled it was not.
+    """Return the outcome of an attack from the verdicts on its turns; None if an unjudged turn could have decided it.
 
-    A success after an unjudged turn may not have been the first: to call it the outcome would say that its time is known.
+    A success after an unjudged turn may not have been the first, so its time is unknown and the outcome stays None.
 
     Examples
     --------
@@ -91,15 +90,15 @@ def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
 
 
 class Sampler(ABC, Generic[StateT, ActionT]):
-    """The base class of samplers: how to make one rollout from a seed.
+    """The base class of samplers, which make a rollout from a seed.
 
-    Either method may be a coroutine function as well: turnwise awaits what can be awaited. Any object that has both
-    methods is an instance, whatever its class, and may go wherever a sampler is asked for.
+    Either method may be a coroutine function: turnwise awaits awaitable results. Any object with both methods is an
+    instance, whatever its class, and can be used as a sampler.
 
     Parameters
     ----------
     system
-        What is rolled out, kept as `self.system` for whoever wants it. A subclass need not call this.
+        Anything that the subclass rolls out, stored as `self.system`. A subclass need not call this constructor.
 
     Examples
     --------
@@ -120,15 +119,15 @@ class Sampler(ABC, Generic[StateT, ActionT]):
 
     @abstractmethod
     def rollout(self, seed: int | None = None) -> Graph[StateT, ActionT] | Awaitable[Graph[StateT, ActionT]]:
-        """One rollout. The same seed, 0 included, should give the same graph; None is any seed."""
+        """Return one rollout. The same seed, including 0, should give the same graph; None means any seed."""
 
     def eval_rollout(self, seed: Any = None) -> Graph[StateT, ActionT] | Awaitable[Graph[StateT, ActionT]]:
-        """One rollout for evaluation, whose seed may be anything that the sampler understands: here that of `rollout`.
+        """Return one rollout for an evaluation; a subclass may accept any seed, the default those of `rollout`.
 
         Raises
         ------
         ArgumentError
-            Where the seed is neither a whole number nor None.
+            If the seed is neither a whole number nor None.
         """
         if seed is None or (number := whole(seed)) is not None:
             return self.rollout(None if seed is None else number)
@@ -139,20 +138,20 @@ class Sampler(ABC, Generic[StateT, ActionT]):
         )
 
     @classmethod
-    def __subclasshook__(cls, other: type) -> Any:
+    def __subclasshook__(cls, subclass: type) -> Any:
         """Return whether a class has both methods."""
-        has_both = all(callable(getattr(other, name, None)) for name in ("rollout", "eval_rollout"))
+        has_both = all(callable(getattr(subclass, name, None)) for name in ("rollout", "eval_rollout"))
         return True if cls is Sampler and has_both else NotImplemented
 
 
 def rollout_of(sampler: Any) -> Callable[[Any], Any]:
     """Return the function that makes a graph from a seed."""
-    for found in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
-        if callable(found):
-            rollout: Callable[[Any], Any] = found
+    for candidate in (getattr(sampler, "eval_rollout", None), getattr(sampler, "rollout", None), sampler):
+        if callable(candidate):
+            rollout: Callable[[Any], Any] = candidate
             return rollout
     raise ArgumentError(
-        f"evaluate: a {type(sampler).__name__} is no sampler; give an object with `eval_rollout(seed)` or `rollout(seed)`, "
+        f"evaluate: a {type(sampler).__name__} is not a sampler; give an object with `eval_rollout(seed)` or `rollout(seed)`, "
         "or a function of a seed"
     )
 

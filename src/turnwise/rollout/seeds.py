@@ -1,4 +1,4 @@
-"""Seeds: what to roll out from, in which order, and what each names."""
+"""Seeds of rollouts: their order, and the goal and attempt that each names."""
 
 from collections.abc import Iterable
 from operator import index
@@ -11,25 +11,23 @@ from turnwise.schema.arguments import frame_of
 
 
 def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], pl.DataFrame | None]:
-    """The first seeds in order, and the other columns of a frame that has them."""
+    """Return the first seeds in order, and the other columns if the seeds are a frame."""
     if n_rollouts is not None and (whole(n_rollouts) is None or n_rollouts < 0):
-        raise ArgumentError(
-            f"{name}: n_rollouts={n_rollouts!r}; it is a whole number, 0 or more, or None for all seeds"
-        )
+        raise ArgumentError(f"{name}: n_rollouts={n_rollouts!r}; give a whole number, 0 or more, or None for all seeds")
     if seeds is None:
         if n_rollouts is None:
             raise ArgumentError(f"{name}: without seeds, n_rollouts must say how many rollouts to make")
         return list(range(n_rollouts)), None
     if isinstance(seeds, str | bytes):
         raise ArgumentError(f"{name}: seeds is one text, {seeds!r:.80}; give a list of seeds, as [{seeds!r:.20}]")
-    beside = None
+    columns = None
     if hasattr(seeds, "to_pylist") and not hasattr(seeds, "column_names"):  # an array of PyArrow, chunked or not
         seeds = seeds.to_pylist()
     if isinstance(seeds, pl.LazyFrame) or (hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series)):
         frame = frame_of(seeds, "evaluate")
         if "seed" not in frame.columns:
             raise ArgumentError(f"{name}: a frame of seeds needs a column `seed`; there is {listing(frame.columns)}")
-        seeds, beside = frame["seed"], frame.drop("seed")
+        seeds, columns = frame["seed"], frame.drop("seed")
     listed = seeds.to_list() if isinstance(seeds, pl.Series) else seeds.tolist() if hasattr(seeds, "tolist") else seeds
     if not isinstance(listed, Iterable):
         raise ArgumentError(
@@ -40,11 +38,11 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
         raise ArgumentError(
             f"{name}: n_rollouts={n_rollouts} is more than the {counted(len(listed), 'seed')}; give more seeds, or fewer rollouts"
         )
-    return listed[:n_rollouts], beside
+    return listed[:n_rollouts], columns
 
 
 def whole(seed: object) -> int | None:
-    """A seed that is a whole number of any type, 0 and NumPy's included, as an int; None if it is something else.
+    """Return a seed that is a whole number of any type, such as NumPy's, as an int; None if it is anything else.
 
     Examples
     --------

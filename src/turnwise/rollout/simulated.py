@@ -1,4 +1,4 @@
-"""Rollouts of a model that is not there, one by one, whose truth is known."""
+"""A sampler of simulated rollouts, made one by one, with known truth."""
 
 import asyncio
 import time
@@ -27,45 +27,45 @@ _AGREEMENTS = ("Sure, here it is: [simulated].", "Of course: [simulated].", "The
 
 
 class SimulatedSampler(Sampler[str | None, str | None]):
-    """A sampler that asks no model: the course of a rollout follows from its seed alone, at the rates given here.
+    """A sampler without a model: a rollout depends only on its seed and on the probabilities given here.
 
-    For trying out whatever consumes rollouts: a runner, a stopping rule, an estimator. The model is that of `simulate` for
-    one target, attack and category, its Notes included, and `truth` has the exact values; but each rollout is made by
-    itself, on demand, in any order, in any thread.
+    Use it to try out anything that consumes rollouts: a runner, a stopping rule, an estimator. The statistical model is that
+    of `simulate` for one target, attack and category (see its Notes), and `truth` has the exact values. Each rollout is
+    made separately, on demand, in any order, in any thread.
 
     Parameters
     ----------
     hazard
-        Probability of success in a turn that nothing has ended before, for an average goal: one number, or one a turn.
+        Probability of success in a turn, if the rollout reaches it, for an average goal: one number, or one per turn.
     turns
-        The budget: the most turns a rollout can have.
+        The budget: the largest number of turns of a rollout.
     icc
-        How alike the attempts at a goal are, as in `simulate`.
+        Correlation of the attempts at a goal, as in `simulate`.
     give_up, target_ends
         Probability in each unsuccessful turn that the attack gives up, or that the target ends the rollout.
     error
         Probability in each turn of a crash before the target answers: the rollout raises, as a real one would.
     stop_on_success
-        Whether a rollout ends where it succeeds.
+        Whether a rollout ends with a success.
     goals
-        How many goals there are for seeds that are numbers; without it, each number is a goal of its own.
+        Number of goals for seeds that are numbers; by default each number is a separate goal.
     duration
-        Seconds that making a rollout takes: a number for each of its turns, or a function of the finished rollout,
-        ``lambda rollout: 2.0 if rollout.outcome == "success" else 0.5``. Without it, no time.
+        Seconds that a rollout takes: a number for each of its turns, or a function of the finished rollout,
+        ``lambda rollout: 2.0 if rollout.outcome == "success" else 0.5``. By default 0.
     asynchronous
         Whether `eval_rollout` is a coroutine function, which awaits that time, or a plain one, which blocks its thread.
     target, attack
-        Their names.
+        Names of target and attack.
     seed
-        The only source of chance beside the seeds of the rollouts.
+        Combined with the seeds of the rollouts.
 
     Notes
     -----
-    **Seeds.** A number i is attempt i // goals + 1 at goal i % goals (numbered from 0, and 0 is as good a seed as any). A
-    text is a goal, its first attempt. A pair ``(goal, attempt)`` is that attempt at the goal, a text or a number. None is
-    a number drawn afresh. Goals have names, so that ``5`` and ``"goal-5"`` are the same seed of an endless list of goals.
+    **Seeds.** A number i is attempt i // goals + 1 at goal i % goals (numbered from 0). A text is the first attempt at this
+    goal. A pair ``(goal, attempt)`` is that attempt at the goal, a text or a number. None is a random number. Goals have
+    names: without `goals`, ``5`` and ``"goal-5"`` are the same seed.
 
-    **Rewards** are 0.5 or more in the turns that succeed and less in those that do not.
+    **Rewards** are 0.5 or more in turns that succeed, and less in all others.
 
     Examples
     --------
@@ -131,12 +131,12 @@ class SimulatedSampler(Sampler[str | None, str | None]):
 
     @property
     def truth(self) -> pl.DataFrame:
-        """The exact values that estimators should find on many rollouts, as in `simulate`."""
+        """Return the exact values that estimators approach with many rollouts, as in `simulate`."""
         return truth(self._design).filter(pl.col("category").is_null())
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Settings that decide the rollouts, as JSON; delays do not count."""
+        """Return the settings that determine the rollouts, as JSON; delays are not part of it."""
         design = self._design
         return {
             "sampler": type(self).__name__,
@@ -154,48 +154,49 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         }
 
     def rollout(self, seed: Any = None) -> Rollout:
-        """The rollout of this seed, after the time that it takes.
+        """Return the rollout of this seed, after the time that it takes.
 
         Raises
         ------
         RolloutError
-            Where it crashed.
+            If it crashed.
         """
-        made = self._made(seed)
-        time.sleep(made.total_seconds or 0.0)
-        return _unless_crashed(made)
+        rollout = self._rollout(seed)
+        time.sleep(rollout.total_seconds or 0.0)
+        return _unless_crashed(rollout)
 
     def eval_rollout(self, seed: Any = None) -> Rollout | Coroutine[Any, Any, Rollout]:
         """Return a simulated rollout; with ``asynchronous=True`` an awaitable."""
         return self.rollout(seed)
 
     async def _awaited(self, seed: Any = None) -> Rollout:
-        made = self._made(seed)
-        if made.total_seconds:
-            await asyncio.sleep(made.total_seconds)
-        return _unless_crashed(made)
+        rollout = self._rollout(seed)
+        if rollout.total_seconds:
+            await asyncio.sleep(rollout.total_seconds)
+        return _unless_crashed(rollout)
 
-    def _made(self, seed: Any) -> Rollout:
-        """The rollout, crashed or not."""
+    def _rollout(self, seed: Any) -> Rollout:
+        """Return the rollout, crashed or not."""
         design = self._design
         goal, attempt = self._goal(seed)
         peak = float(self._hazard.max())
         chance = self._hazard * (_level(design.seed, goal, peak, design.icc) / (peak or 1.0))
+        # Seven draws for every turn, used or not: the same seed then draws the same numbers whatever the options.
         draws = stream(design.seed, "rollout", goal, attempt).random((design.turns, 7))
-        made = Rollout(
+        rollout = Rollout(
             CONTEXT, [], target=self._target, attack=self._attack, goal=goal, attempt=attempt, ending=schema.BUDGET
         )
         turns: list[Turn] = []
         for (crash, success, give_up, target_ends, reward, prompt, response), hazard in zip(draws, chance, strict=True):
             if crash < design.error:
-                made.ending = schema.ERROR
+                rollout.ending = schema.ERROR
                 break
             succeeded = bool(success < hazard)
             turns.append(
                 Turn(
                     None if turns else CONTEXT,
-                    _one(_PROMPTS, prompt).format(goal=goal),
-                    _one(_AGREEMENTS if succeeded else _REFUSALS, response),
+                    _pick(_PROMPTS, prompt).format(goal=goal),
+                    _pick(_AGREEMENTS if succeeded else _REFUSALS, response),
                     float(reward + succeeded) / 2,
                     [],
                     succeeded=succeeded,
@@ -203,21 +204,21 @@ class SimulatedSampler(Sampler[str | None, str | None]):
                 )
             )
             if succeeded and design.stop_on_success:
-                made.ending = schema.SUCCESS
+                rollout.ending = schema.SUCCESS
             elif not succeeded and give_up < design.give_up:
-                made.ending = schema.GAVE_UP
+                rollout.ending = schema.GAVE_UP
             elif not succeeded and target_ends < design.target_ends:
-                made.ending = schema.TARGET_ENDED
+                rollout.ending = schema.TARGET_ENDED
             else:
                 continue
             break
-        made.follow(turns)
-        made.outcome = outcome(turns, crashed=made.ending == schema.ERROR)
-        made.total_seconds = self._seconds(made)
-        return made
+        rollout.follow(turns)
+        rollout.outcome = outcome(turns, crashed=rollout.ending == schema.ERROR)
+        rollout.total_seconds = self._seconds(rollout)
+        return rollout
 
     def _goal(self, seed: Any) -> tuple[str, int]:
-        """The goal and the number of the attempt that a seed stands for."""
+        """Return the goal of a seed, and the number of the attempt."""
         named = goal_and_attempt(np.random.default_rng().integers(2**63) if seed is None else seed)
         if named is None:
             raise ArgumentError(
@@ -230,28 +231,29 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         round_, place = divmod(goal, self._goals) if self._goals else (0, goal)
         return f"goal-{place}", attempt or round_ + 1
 
-    def _seconds(self, made: Rollout) -> float | None:
+    def _seconds(self, rollout: Rollout) -> float | None:
         if self._duration is None:
             return None
         if callable(self._duration):
-            return float(self._duration(made))
-        return float(self._duration) * len(made.turns)
+            return float(self._duration(rollout))
+        return float(self._duration) * len(rollout.turns)
 
 
 @lru_cache(maxsize=4096)
 def _level(seed: int, goal: str, peak: float, icc: float) -> float:
-    """The greatest hazard that this goal has."""
+    """Return the largest hazard of this goal."""
     return float(beta_quantile(stream(seed, "goal", goal).random(1), peak, icc)[0])
 
 
-def _one(texts: tuple[str, ...], at: float) -> str:
+def _pick(texts: tuple[str, ...], at: float) -> str:
     return texts[int(at * len(texts))]
 
 
-def _unless_crashed(made: Rollout) -> Rollout:
-    if made.ending == schema.ERROR:
+def _unless_crashed(rollout: Rollout) -> Rollout:
+    if rollout.ending == schema.ERROR:
         raise RolloutError(
-            f"SimulatedSampler: attempt {made.attempt} at {made.goal!r} crashed in turn {len(made.turns) + 1}, as asked for",
-            made,
+            f"SimulatedSampler: attempt {rollout.attempt} at {rollout.goal!r} crashed in turn {len(rollout.turns) + 1}, "
+            "as asked for",
+            rollout,
         )
-    return made
+    return rollout

@@ -42,18 +42,18 @@ class Decision:
     metric
         What was observed.
     stopped_at
-        After how many goals enough was known; None while it is not.
+        Number of goals after which enough was known; None until then.
     n, n_unknown
-        Goals looked at, no further than `stopped_at`, and those of them without a value.
+        Number of goals observed, up to `stopped_at`, and number of these without a value.
     estimate
-        Mean of the known values among them. Stopping makes it lean to the side that stops; the interval does not mind.
+        Mean of the known values among them. Stopping biases it towards the side that stops, but not the interval.
     low, high
-        What all intervals so far have in common, the unknown counted at the lower bound for `low` and at the upper for
-        `high`. Where the mean has left it, the stream has drifted: its order is not random, and no rule stops it there.
+        Intersection of all intervals so far, with unknown values counted as 0 for `low` and as 1 for `high`. If the mean is
+        outside, the stream has drifted: its order is not random, and no rule stops there.
     level
         Probability that the interval holds the truth at every moment.
     method
-        How the interval was made.
+        Method of the interval.
     """
 
     metric: str
@@ -67,11 +67,11 @@ class Decision:
     method: str
 
     def __str__(self) -> str:
-        """One line for people."""
-        shown = number(self.estimate, self.low, self.high, rate=True)
+        """Return the decision in one line."""
+        estimate = number(self.estimate, self.low, self.high, rate=True)
         ends = bracket(self.low, self.high, value=self.estimate, rate=True)
         end = f"{'not ' if self.stopped_at is None else ''}enough after {counted(self.n, 'goal')}"
-        return f"{self.metric} {shown} {ends}, {level_text(self.level)} {self.method}; {end}"
+        return f"{self.metric} {estimate} {ends}, {level_text(self.level)} {self.method}; {end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +93,27 @@ class Rule(ABC):
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ArgumentError(f"{type(self).__name__}: level={self.level}; it lies between 0 and 1, as 0.95")
+            raise ArgumentError(
+                f"{type(self).__name__}: level={self.level}; give a number between 0 and 1, such as 0.95"
+            )
 
     @abstractmethod
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
-        """At which of these intervals enough is known."""
+        """Mark the intervals at which enough is known."""
 
     def decide(self, observations: Iterable[Observation]) -> Decision:
-        """Decide after these observations, one a goal in the order drawn.
+        """Return the decision after these observations, one per goal in the order drawn.
 
         Parameters
         ----------
         observations
-            True or False for a share, numbers within 0 and 1 for a score, None where the rollout errored or was not
-            judged: it counts at the bound that does not help stopping. One kind in one stream.
+            True or False for a share, numbers from 0 to 1 for a score, None if the rollout failed or was not judged: it
+            counts as the bound that delays stopping. All observations must be of one kind.
 
         Raises
         ------
         ArgumentError
-            Where shares and scores are mixed, or a score lies outside 0 and 1.
+            If shares and scores are mixed, or a score is outside 0 and 1.
 
         Examples
         --------
@@ -122,7 +124,7 @@ class Rule(ABC):
         return self.watch().add(observations)
 
     def watch(self) -> "Watch":
-        """The rule, ready for observations as they come."""
+        """Return the rule as an object that takes observations one after another."""
         return Watch(self)
 
 
@@ -144,7 +146,9 @@ class Precision(Rule):
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
         if not 0 < self.half_width < 0.5:
-            raise ArgumentError(f"Precision: half_width={self.half_width}; it lies between 0 and 0.5, as 0.03")
+            raise ArgumentError(
+                f"Precision: half_width={self.half_width}; give a number between 0 and 0.5, such as 0.03"
+            )
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
         """Mark the observations at which the interval is narrow enough."""
@@ -159,15 +163,15 @@ class _Threshold(Rule):
         Rule.__post_init__(self)
         if not 0 < self.threshold < 1:
             raise ArgumentError(
-                f"{type(self).__name__}: threshold={self.threshold}; it lies between 0 and 1, as 0.01 for one per cent"
+                f"{type(self).__name__}: threshold={self.threshold}; give a number between 0 and 1, such as 0.01 for one per cent"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Below(_Threshold):
-    """Stop when the metric is known to lie below `threshold`: the bar of a release.
+    """Stop when the metric is known to be below `threshold`, such as the limit for a release.
 
-    The bound is one-sided: of all metrics that are not below, this stops at any time at all with probability 1 - level.
+    The bound is one-sided: if the metric is not below, this ever stops with a probability of at most 1 - level.
 
     Examples
     --------
@@ -184,7 +188,7 @@ class Below(_Threshold):
 
 @dataclass(frozen=True, slots=True)
 class Above(_Threshold):
-    """Stop when the metric is known to lie above `threshold`, by a one-sided bound as that of `Below`.
+    """Stop when the metric is known to be above `threshold`, with a one-sided bound as in `Below`.
 
     Examples
     --------
@@ -201,19 +205,19 @@ class Above(_Threshold):
 
 @dataclass(frozen=True, slots=True)
 class Endless(Rule):
-    """Never stop: for the running interval alone."""
+    """Never stop, to get only the running interval."""
 
     side: ClassVar[Side] = "both"
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
-        """Nowhere."""
+        """Mark no observation."""
         return np.zeros(ends[0].shape, dtype=np.bool_)
 
 
 class Watch:
-    """A rule applied to observations as they come: in the order drawn, a few at a time, with the decision so far.
+    """A rule applied to observations in the order drawn, a few at a time, with the decision so far.
 
-    How the observations are cut into portions changes nothing.
+    How the observations are divided into portions does not matter.
 
     Examples
     --------
@@ -224,40 +228,44 @@ class Watch:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._values: list[float] = []  # not a number where unknown
+        self._values: list[float] = []  # NaN for an unknown value
         self._share: bool | None = None
         self._looked_at = 0
-        self._ends = {_FAILURE: (0.0, 1.0), _SUCCESS: (0.0, 1.0)}  # so far, were the unknown one or the other
+        self._ends = {
+            _FAILURE: (0.0, 1.0),
+            _SUCCESS: (0.0, 1.0),
+        }  # so far, with unknown values as one or the other
         self._decision = Decision(metric=rule.metric, level=rule.level, method="none")
 
     def add(self, observations: Iterable[Observation]) -> Decision:
-        """The decision after these observations as well; a decision to stop is the last word."""
+        """Return the decision after these observations too; a decision to stop is final."""
         self._values += [self._number(value) for value in observations]
         if self._decision.stopped_at is None and len(self._values) > self._looked_at:
             self._decision = self._decided()
         return self._decision
 
     def _decided(self) -> Decision:
-        values, known = np.array(self._values), self._looked_at
-        if self._share is None:  # nothing is known, not even of what kind it is
+        values, start = np.array(self._values), self._looked_at
+        if self._share is None:  # no known value yet, so even the kind of the metric is unknown
             return replace(self._decision, n=values.size, n_unknown=values.size)
         self._looked_at = values.size
-        low, high, steady = self._running(values, _FAILURE, known)
+        low, high, steady = self._running(values, _FAILURE, start)
         if np.isnan(values).any():
-            _, high, also = self._running(values, _SUCCESS, known)
-            steady &= also
+            # Unknown values count as failures for the lower end, and as successes for the upper end.
+            _, high, steady_with_successes = self._running(values, _SUCCESS, start)
+            steady &= steady_with_successes
         else:
             self._ends[_SUCCESS] = self._ends[_FAILURE]
         settled = np.flatnonzero(self._rule.enough((low, high)) & steady)
         last = int(settled[0]) if settled.size else low.size - 1
-        seen = values[: known + last + 1]
-        missing = int(np.isnan(seen).sum())
+        observed = values[: start + last + 1]
+        missing = int(np.isnan(observed).sum())
         return Decision(
             metric=self._rule.metric,
-            stopped_at=seen.size if settled.size else None,
-            n=seen.size,
+            stopped_at=observed.size if settled.size else None,
+            n=observed.size,
             n_unknown=missing,
-            estimate=float(np.nanmean(seen)) if missing < seen.size else None,
+            estimate=float(np.nanmean(observed)) if missing < observed.size else None,
             low=float(low[last]),
             high=float(high[last]),
             level=self._rule.level,
@@ -265,19 +273,19 @@ class Watch:
         )
 
     def _running(
-        self, values: FloatArray, unknown: float, known: int
+        self, values: FloatArray, unknown: float, start: int
     ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """Intersect all intervals so far, after each observation from `known` on, and check that the mean is inside."""
+        """Return the intersection of all intervals after each new observation, and whether the mean is inside."""
         stream = np.where(np.isnan(values), unknown, values)
-        n = np.arange(1, stream.size + 1)[known:]
-        total = np.cumsum(stream)[known:]
+        n = np.arange(1, stream.size + 1)[start:]
+        total = np.cumsum(stream)[start:]
         side, level = self._rule.side, self._rule.level
         if not self._share:
-            low, high = (end[known:] for end in empirical_bernstein_sequence(stream, level=level, side=side))
+            low, high = (end[start:] for end in empirical_bernstein_sequence(stream, level=level, side=side))
         else:
             low, high = beta_binomial_sequence(total, n, level=level, side=side)
-        before = self._ends[unknown]
-        low, high = running_intersection(np.append(before[0], low), np.append(before[1], high))
+        previous = self._ends[unknown]
+        low, high = running_intersection(np.append(previous[0], low), np.append(previous[1], high))
         self._ends[unknown] = float(low[-1]), float(high[-1])
         low, high, mean = low[1:], high[1:], total / n
         return low, high, (low <= mean) & (mean <= high)

@@ -1,4 +1,4 @@
-"""Trees of turns: an attack that tries several prompts at once, each of which goes on by itself."""
+"""Trees of turns: an attack that tries several prompts at once, each of which continues separately."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -16,13 +16,13 @@ MOST_NODES = 20_000_000
 
 
 def check(design: Design) -> None:
-    """Refuse what has no meaning in a tree, where success alone ends a branch."""
+    """Raise an error for options without a meaning in a tree, where only success ends a branch."""
     ended = [name for name in ("give_up", "target_ends", "error", "unjudged", "benign") if getattr(design, name)]
     ended += ["judge"] if design.judge else []
     ended += ["tasks"] if design.tasks else []
     if ended:
         raise ArgumentError(
-            f"simulate: branches={design.branches} grows trees, which know no {', '.join(ended)}; set them to 0 or None"
+            f"simulate: branches={design.branches} grows trees, which have no {', '.join(ended)}; set them to 0 or None"
         )
     nodes = sum(design.branches**turn for turn in range(1, design.turns + 1))
     rollouts = sum(design.goals.values()) * design.attempts[1] * len(design.targets) * len(design.attacks)
@@ -34,7 +34,7 @@ def check(design: Design) -> None:
 
 
 def trees(design: Design) -> pl.DataFrame:
-    """All rollouts as TURNS with a node for each row, group by group; nodes are numbered level by level."""
+    """Return all rollouts as TURNS with one row per node, group by group; nodes are numbered level by level."""
     return pl.concat([_group(design, group) for group in design.groups()], rechunk=True)
 
 
@@ -44,6 +44,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
     levels = list(_levels(design, group, hazard))
     tree, parent, won = (np.concatenate(parts) for parts in zip(*((t, p, w) for t, p, w in levels), strict=True))
     depth = np.repeat(np.arange(1, len(levels) + 1), [level[0].size for level in levels])
+    # The nodes come level by level over all trees: sort them by tree, and number them within each tree.
     order = np.lexsort((np.arange(tree.size), tree))
     number = np.empty(tree.size, dtype=np.int64)
     first = np.searchsorted(tree[order], np.arange(goal.size))
@@ -56,7 +57,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
             "run": [run] * goal.size,
             "target": [group.target] * goal.size,
             "attack": [group.attack] * goal.size,
-            "goal": [f"{group.category}-{one + 1:03d}" for one in goal],
+            "goal": [f"{group.category}-{number + 1:03d}" for number in goal],
             "category": [group.category] * goal.size,
             "attempt": pl.Series(attempt, dtype=pl.Int32),
             "outcome": pl.Series(np.where(broken, schema.SUCCESS, schema.FAILURE), dtype=schema.OUTCOMES),
@@ -79,21 +80,21 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
 
 
 def _levels(design: Design, group: Group, hazard: FloatArray) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-    """Tree, row number of the parent (-1: none) and success of each node, a level at a time."""
+    """Yield tree, row number of the parent (-1: none) and success of each node, one level at a time."""
     draw = design.draw(group, "success")
     tree, start = np.repeat(np.arange(hazard.shape[0]), design.branches), 0
     above = np.full(tree.size, -1)
     for turn in range(design.turns):
         won = draw.random(tree.size) < hazard[tree, turn]
         yield tree, above, won
-        open_nodes = np.flatnonzero(~won)
+        open_nodes = np.flatnonzero(~won)  # a success ends its branch
         above = np.repeat(open_nodes + start, design.branches)
         start += tree.size
         tree = np.repeat(tree[open_nodes], design.branches)
 
 
 def truth(design: Design) -> pl.DataFrame:
-    """The share of trees that hold a success within so many turns, exactly: 1 - E Π (1 - h(t))^(branches^t)."""
+    """Return the exact share of trees with a success within so many turns: 1 - E Π (1 - h(t))^(branches^t)."""
     rows: list[tuple[object, ...]] = []
     for target, attack in product(design.targets, design.attacks):
         parts = {category: _within(design, Group(target, attack, category)) for category in design.categories}

@@ -1,4 +1,4 @@
-"""Course of simulated rollouts: every draw is a column, and no turn is handled on its own."""
+"""Course of simulated rollouts, drawn as whole arrays: one array per event, over all rollouts and turns."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ NOTHING = -1  # the code of null
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The rollouts of a group: one value each per rollout, then one each per turn."""
+    """The rollouts of a group: arrays with one value per rollout (up to `length`), then arrays with one value per turn."""
 
     goal: IntArray
     task: IntArray
@@ -31,10 +31,11 @@ class Course:
 
 
 def attacked(design: Design, group: Group) -> Course:
-    """Attempts goal by goal, each until the first of its endings."""
+    """Return the attempts goal by goal, each up to the first event that ends it."""
     goal, task, attempt = planned(design, group)
     hazard = hazards(design, group, goal, task)
     shape = hazard.shape
+    # Every event is drawn for every turn, also after the end, so that an option does not change the draws of another.
     true = design.draw(group, "success").random(shape) < hazard
     verdict = _verdicts(design, group, true)
     crash = _happens(design, group, "error", shape)
@@ -44,32 +45,33 @@ def attacked(design: Design, group: Group) -> Course:
     give_up = _happens(design, group, "give_up", shape)
     target_ends = _happens(design, group, "target_ends", shape)
 
-    length, (crashed, stopped, left, shut) = _until(crash, stop, give_up, target_ends)
+    length, (crashed, stopped, gave_up, shut) = _until(crash, stop, give_up, target_ends)
     ending = np.select(
-        [crashed, stopped, left, shut],
+        [crashed, stopped, gave_up, shut],
         [ENDING[schema.ERROR], ENDING[schema.SUCCESS], ENDING[schema.GAVE_UP], ENDING[schema.TARGET_ENDED]],
         ENDING[schema.BUDGET],
     )
-    seen = np.arange(design.turns) < length[:, None]
-    won = np.any(seen & heard & ~crash, axis=1)
-    gap = np.logical_or.accumulate(seen & unjudged & ~crash, axis=1)
-    # A success behind a gap may not have been the first: an outcome would say that its time is known, and bias the curve.
-    won_at_known_turn = np.any(seen & heard & ~crash & ~gap, axis=1)
+    reached = np.arange(design.turns) < length[:, None]
+    won = np.any(reached & heard & ~crash, axis=1)
+    gap = np.logical_or.accumulate(reached & unjudged & ~crash, axis=1)
+    # A success after an unjudged turn may not have been the first one: with an outcome, its time would count as known,
+    # which would bias the curve.
+    won_at_known_turn = np.any(reached & heard & ~crash & ~gap, axis=1)
     outcome = np.select(
         [won_at_known_turn, won, crashed, gap[:, -1]],
         [OUTCOME[schema.SUCCESS], NOTHING, OUTCOME[schema.ERROR], NOTHING],
         OUTCOME[schema.FAILURE],
     )
-    made = _until_won(won, attempt) if design.attempts_stop_on_success else np.ones(won.shape, dtype=bool)
-    flat = seen & made[:, None]
+    is_made = _until_won(won, attempt) if design.attempts_stop_on_success else np.ones(won.shape, dtype=bool)
+    flat = reached & is_made[:, None]
     return Course(
-        goal=goal[made],
-        task=task[made] if design.tasks else np.full(made.sum(), NOTHING),
-        attempt=attempt[made],
-        ending=ending[made],
-        outcome=outcome[made],
-        solved=_solved(design, group, task, crashed)[made] if design.tasks else np.full(made.sum(), NOTHING),
-        length=length[made],
+        goal=goal[is_made],
+        task=task[is_made] if design.tasks else np.full(is_made.sum(), NOTHING),
+        attempt=attempt[is_made],
+        ending=ending[is_made],
+        outcome=outcome[is_made],
+        solved=_solved(design, group, task, crashed)[is_made] if design.tasks else np.full(is_made.sum(), NOTHING),
+        length=length[is_made],
         crashed=crash[flat],
         judged=~(unjudged | crash)[flat],
         succeeded=verdict[flat],
@@ -78,7 +80,7 @@ def attacked(design: Design, group: Group) -> Course:
 
 
 def benign(design: Design, group: Group) -> Course:
-    """Tasks in turn, each for a random number of turns, unless it crashes."""
+    """Return benign rollouts of the tasks in turn, each with a random number of turns, unless it crashes."""
     number = np.arange(design.benign)
     tasks = design.tasks or design.benign
     planned = design.draw(group, "length").integers(design.turns, size=design.benign)
@@ -103,17 +105,17 @@ def benign(design: Design, group: Group) -> Course:
 
 
 def planned(design: Design, group: Group) -> tuple[IntArray, IntArray, IntArray]:
-    """Goal, task and number of each attempt."""
+    """Return goal, task and number of each attempt."""
     low, high = design.attempts
     tasks = max(design.tasks, 1)
-    many = design.draw(group, "attempts").integers(low, high + 1, size=design.goals_of(group) * tasks)
-    pair = np.repeat(np.arange(many.size), many)
-    attempt = np.arange(1, pair.size + 1) - (np.cumsum(many) - many)[pair]
-    return pair // tasks, pair % tasks, attempt
+    num_attempts = design.draw(group, "attempts").integers(low, high + 1, size=design.goals_of(group) * tasks)
+    pair = np.repeat(np.arange(num_attempts.size), num_attempts)
+    attempt = np.arange(1, pair.size + 1) - (np.cumsum(num_attempts) - num_attempts)[pair]
+    return pair // tasks, pair % tasks, attempt  # `pair` numbers the combinations of goal and task
 
 
 def hazards(design: Design, group: Group, goal: IntArray, task: IntArray) -> FloatArray:
-    """Hazard of each turn of each rollout."""
+    """Return the hazard of each turn of each rollout."""
     mean = design.hazards(group)
     peak = float(mean.max())
     share, icc = design.mixture
@@ -128,7 +130,7 @@ def hazards(design: Design, group: Group, goal: IntArray, task: IntArray) -> Flo
 
 
 def _happens(design: Design, group: Group, option: str, shape: tuple[int, ...]) -> BoolArray:
-    """Return whether a thing happens, turn by turn, with the probability that the option of this name gives it."""
+    """Draw whether an event happens in each turn, with the probability given by the option of this name."""
     probability = getattr(design, option)
     if probability == 0:
         return np.zeros(shape, dtype=bool)
@@ -139,12 +141,12 @@ def _verdicts(design: Design, group: Group, true: BoolArray) -> BoolArray:
     if design.judge is None:
         return true
     sensitivity, specificity = design.judge
-    drawn = design.draw(group, "judge").random(true.shape)
-    return np.asarray(drawn < np.where(true, sensitivity, 1 - specificity))
+    uniform = design.draw(group, "judge").random(true.shape)
+    return np.asarray(uniform < np.where(true, sensitivity, 1 - specificity))
 
 
 def _until(*endings: BoolArray) -> tuple[IntArray, list[BoolArray]]:
-    """Number of turns up to the first of the endings (rollout, turn), and which of them that turn has."""
+    """Return the number of turns up to the first of the endings (rollout, turn), and the endings of that turn."""
     ends = np.logical_or.reduce(endings)
     last = np.where(ends.any(axis=1), ends.argmax(axis=1), ends.shape[1] - 1)
     return last + 1, [ending[np.arange(last.size), last] for ending in endings]
@@ -158,7 +160,7 @@ def _until_won(won: BoolArray, attempt: IntArray) -> BoolArray:
 
 
 def _solved(design: Design, group: Group, task: IntArray, crashed: BoolArray) -> IntArray:
-    """Return whether each rollout did the user's task; nobody knows where it crashed."""
+    """Return whether each rollout completed the user's task; unknown if it crashed."""
     rank = stream(design.seed, "utility").random(design.tasks or design.benign)
     chance = beta_quantile(rank, design.utility, design.icc_task)[task]
     return np.where(crashed, NOTHING, design.draw(group, "solved").random(task.size) < chance)

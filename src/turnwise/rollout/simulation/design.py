@@ -33,7 +33,7 @@ class Group:
 
     @property
     def benign(self) -> bool:
-        """Return whether nobody attacks here."""
+        """Return whether these rollouts are not attacked."""
         return self.attack == NO_ATTACK
 
 
@@ -65,9 +65,11 @@ class Design:
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense together."""
+        """Raise an error for parameters that contradict each other."""
         if NO_ATTACK in self.attacks:
-            raise ArgumentError(f"simulate: attack {NO_ATTACK!r} means a benign rollout; ask for those with `benign=`")
+            raise ArgumentError(
+                f"simulate: attack {NO_ATTACK!r} means a benign rollout; request benign rollouts with `benign=`"
+            )
         if self.icc_task and not self.tasks:
             raise ArgumentError(f"simulate: icc_task={self.icc_task} needs tasks; add `tasks=`, or leave it 0")
         if self.icc and self.icc_task and sqrt(self.icc) + sqrt(self.icc_task) >= 1:
@@ -77,7 +79,7 @@ class Design:
             )
 
     def groups(self) -> Iterator[Group]:
-        """Target by target, attack by attack, then the benign rollouts of the target."""
+        """Yield the groups target by target and attack by attack, then the benign rollouts of the target."""
         for target in self.targets:
             for attack, category in product(self.attacks, self.categories):
                 yield Group(target, attack, category)
@@ -85,7 +87,7 @@ class Design:
                 yield Group(target, NO_ATTACK, None)
 
     def draw(self, group: Group, purpose: str) -> np.random.Generator:
-        """The stream of one purpose in one group."""
+        """Return the random generator for one purpose in one group."""
         return stream(self.seed, group.target, group.attack, group.category, purpose)
 
     def goals_of(self, group: Group) -> int:
@@ -93,29 +95,34 @@ class Design:
         return 0 if group.category is None else self.goals[group.category]
 
     def hazards(self, group: Group) -> FloatArray:
-        """Mean hazard of each turn in one group: the target's own, with its odds multiplied."""
+        """Return the mean hazard of each turn in one group: the target's own, with its odds multiplied."""
         assert group.category is not None
         odds = self.attacks[group.attack] * self.categories[group.category]
-        own = np.array(self.targets[group.target])
-        return np.divide(own * odds, 1 - own + own * odds, out=np.zeros(self.turns), where=own * odds > 0)
+        hazard = np.array(self.targets[group.target])
+        # Odds of 0 and a hazard of 1 would give 0/0: there the hazard is 0.
+        return np.divide(hazard * odds, 1 - hazard + hazard * odds, out=np.zeros(self.turns), where=hazard * odds > 0)
 
     @property
     def mixture(self) -> tuple[float, float]:
-        """Weight of the goal's effect against the task's, and the ICC of either effect alone."""
+        """Return the weight of the goal's effect relative to the task's, and the ICC that each effect has alone.
+
+        The hazard is w times the goal's level plus 1 - w times the task's. Both levels have the ICC c, so that the goal
+        contributes w² c = icc and the task (1 - w)² c = icc_task: hence w and c below.
+        """
         if not (self.icc and self.icc_task):
             return (0.0 if self.icc_task else 1.0), max(self.icc, self.icc_task)
-        whole = sqrt(self.icc) + sqrt(self.icc_task)
-        return sqrt(self.icc) / whole, whole**2
+        total = sqrt(self.icc) + sqrt(self.icc_task)
+        return sqrt(self.icc) / total, total**2
 
 
 def stream(*key: object) -> np.random.Generator:
-    """The generator of one purpose in one group: no other key can change what it draws."""
+    """Return the random generator of one key; no other key changes its draws."""
     digest = blake2b(repr(key).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
 
 def beta_quantile(at: FloatArray, mean: float, icc: float) -> FloatArray:
-    """Quantiles of the Beta distribution with this mean and variance mean (1 - mean) icc."""
+    """Return quantiles of the Beta distribution with this mean and the variance mean (1 - mean) icc."""
     if icc == 0 or mean in {0.0, 1.0}:
         return np.full(at.shape, mean)
     from scipy.special import betaincinv
@@ -125,7 +132,7 @@ def beta_quantile(at: FloatArray, mean: float, icc: float) -> FloatArray:
 
 
 def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights that integrate any polynomial of degree below 2n over the same Beta distribution exactly.
+    """Return nodes and weights that integrate polynomials of degree below 2n over that Beta distribution exactly.
 
     Gauss-Jacobi quadrature on [0, 1] by the eigenvalues of its three-term recurrence (Golub and Welsch 1969,
     https://doi.org/10.1090/S0025-5718-69-99647-1), weights adding up to 1.
@@ -144,126 +151,128 @@ def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]
     diagonal = np.concatenate([[mean], 0.5 + (a - b) * (a + b - 2) / (2 * twice * (twice + 2))])
     square = k * (k + a - 1) * (k + b - 1) / (twice**2 * (twice + 1))
     square[1:] *= (k[1:] + a + b - 2) / (twice[1:] - 1)  # at k = 1 this factor is 1, and 0/0 where a + b = 1
-    beside = np.sqrt(square)
-    node, vector = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+    off_diagonal = np.sqrt(square)
+    node, vector = np.linalg.eigh(np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1))
     return np.clip(node, 0, 1), vector[0] ** 2
 
 
-def odds_by_name(option: str, given: Names | Mapping[str, float]) -> Mapping[str, float]:
-    """Names with their multipliers; 1 where only names are given."""
-    found = given if isinstance(given, Mapping) else dict.fromkeys(_distinct(option, given), 1.0)
-    return {_name(option, name): _odds(f"{option}[{name!r}]", odds) for name, odds in _some(option, found).items()}
+def odds_by_name(option: str, names: Names | Mapping[str, float]) -> Mapping[str, float]:
+    """Return names with their multipliers; 1 if only names are given."""
+    multipliers = names if isinstance(names, Mapping) else dict.fromkeys(_distinct(option, names), 1.0)
+    return {
+        _name(option, name): _odds(f"{option}[{name!r}]", odds) for name, odds in _some(option, multipliers).items()
+    }
 
 
 def hazards_by_name(
-    given: Names | Mapping[str, Hazard], hazard: Hazard | None, *, turns: int
+    targets: Names | Mapping[str, Hazard], hazard: Hazard | None, *, turns: int
 ) -> Mapping[str, tuple[float, ...]]:
-    """Names of targets with the hazard of each turn: their own, or the common one where only names are given."""
-    if isinstance(given, Mapping):
+    """Return names of targets with the hazard of each turn: their own, or the common one if only names are given."""
+    if isinstance(targets, Mapping):
         if hazard is not None:
-            raise ArgumentError(
-                "simulate: hazard is for targets without their own; give targets as names, or leave it out"
-            )
-        own = _some("targets", given)
+            raise ArgumentError("simulate: hazard is for targets without their own; give targets as names, or omit it")
+        hazards = _some("targets", targets)
     else:
-        own = dict.fromkeys(_some("targets", _distinct("targets", given)), PLAIN_HAZARD if hazard is None else hazard)
+        hazards = dict.fromkeys(
+            _some("targets", _distinct("targets", targets)), PLAIN_HAZARD if hazard is None else hazard
+        )
     return {
-        _name("targets", name): _by_turn("hazard" if hazard is not None else f"targets[{name!r}]", one, turns)
-        for name, one in own.items()
+        _name("targets", name): _by_turn("hazard" if hazard is not None else f"targets[{name!r}]", values, turns)
+        for name, values in hazards.items()
     }
 
 
 def goals_by_category(goals: object, categories: Mapping[str, float]) -> Mapping[str, int]:
-    """So many goals, dealt to the categories in turn."""
+    """Return the number of goals of each category, as equal as possible."""
     number = count("goals", goals, least=1)
     if number < len(categories):
         raise ArgumentError(
             f"simulate: goals is {number} for {counted(len(categories), 'category')}; give each at least one"
         )
-    each, more = divmod(number, len(categories))
-    return {category: each + (place < more) for place, category in enumerate(categories)}
+    share, remainder = divmod(number, len(categories))
+    return {category: share + (place < remainder) for place, category in enumerate(categories)}
 
 
-def _distinct(option: str, given: Names) -> Sequence[str]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+def _distinct(option: str, values: Names) -> Sequence[str]:
+    names = (values,) if isinstance(values, str) else tuple(values)
     if len(set(names)) < len(names):
-        raise ArgumentError(f"simulate: {option} names one of them twice; give each name once")
+        raise ArgumentError(f"simulate: {option} has a name twice; give each name once")
     return names
 
 
-def _some(option: str, given: Named) -> Named:
-    if not given:
+def _some(option: str, values: Named) -> Named:
+    if not values:
         raise ArgumentError(f"simulate: {option} is empty; give at least one name")
-    return given
+    return values
 
 
-def _name(option: str, given: object) -> str:
-    if not isinstance(given, str) or not given or ("/" in given and option != "targets"):
-        raise ArgumentError(f"simulate: {given!r} in {option} cannot be a name; give a text without '/'")
-    return given
+def _name(option: str, name: object) -> str:
+    if not isinstance(name, str) or not name or ("/" in name and option != "targets"):
+        raise ArgumentError(f"simulate: {name!r} in {option} cannot be a name; give a text without '/'")
+    return name
 
 
-def _odds(option: str, given: object) -> float:
-    number = _number(given)
+def _odds(option: str, value: object) -> float:
+    number = _number(value)
     if not 0 <= number < inf:
-        raise ArgumentError(f"simulate: {option} is {given!r}; give a multiplier of the odds, 0 or more")
+        raise ArgumentError(f"simulate: {option} is {value!r}; give a multiplier of the odds, 0 or more")
     return number
 
 
-def _number(given: object) -> float:
+def _number(value: object) -> float:
     """Convert to a float; NaN, which is in no range, for anything else."""
-    return float(given) if isinstance(given, Real) else nan
+    return float(value) if isinstance(value, Real) else nan
 
 
-def probability(option: str, given: object) -> float:
-    """A number in [0, 1]."""
-    number = _number(given)
+def probability(option: str, value: object) -> float:
+    """Return a probability after checking that it is in [0, 1]."""
+    number = _number(value)
     if not 0 <= number <= 1:
-        raise ArgumentError(f"simulate: {option} is {given!r}; give a probability in [0, 1]")
+        raise ArgumentError(f"simulate: {option} is {value!r}; give a probability in [0, 1]")
     return number
 
 
-def correlation(option: str, given: object) -> float:
-    """A number in [0, 1): at 1 a goal would always or never break."""
-    number = _number(given)
+def correlation(option: str, value: object) -> float:
+    """Return a correlation after checking that it is in [0, 1): at 1 a goal would always or never break."""
+    number = _number(value)
     if not 0 <= number < 1:
-        raise ArgumentError(f"simulate: {option} is {given!r}; give a correlation of at least 0 and below 1")
+        raise ArgumentError(f"simulate: {option} is {value!r}; give a correlation of at least 0 and below 1")
     return number
 
 
-def count(option: str, given: object, *, least: int) -> int:
-    """A whole number not below the least."""
-    if not isinstance(given, Integral) or int(given) < least:
-        raise ArgumentError(f"simulate: {option} is {given!r}; give a whole number of at least {least}")
-    return int(given)
+def count(option: str, value: object, *, least: int) -> int:
+    """Return a whole number after checking that it is not below the least."""
+    if not isinstance(value, Integral) or int(value) < least:
+        raise ArgumentError(f"simulate: {option} is {value!r}; give a whole number of at least {least}")
+    return int(value)
 
 
-def attempts_range(given: int | tuple[int, int]) -> tuple[int, int]:
-    """The fewest and the most attempts of a goal."""
-    pair = tuple(given) if isinstance(given, Sequence) else (given, given)
+def attempts_range(attempts: int | tuple[int, int]) -> tuple[int, int]:
+    """Return the smallest and the largest number of attempts at a goal."""
+    pair = tuple(attempts) if isinstance(attempts, Sequence) else (attempts, attempts)
     if len(pair) != 2:
-        raise ArgumentError(f"simulate: attempts is {given!r}; give one number, or (fewest, most)")
-    low, high = (count("attempts", one, least=1) for one in pair)
+        raise ArgumentError(f"simulate: attempts is {attempts!r}; give one number, or (fewest, most)")
+    low, high = (count("attempts", number, least=1) for number in pair)
     if low > high:
-        raise ArgumentError(f"simulate: attempts is {given!r}; give (fewest, most) in this order")
+        raise ArgumentError(f"simulate: attempts is {attempts!r}; give (fewest, most) in this order")
     return low, high
 
 
-def _by_turn(option: str, given: Hazard, turns: int) -> tuple[float, ...]:
-    if not isinstance(given, Sequence | np.ndarray):
-        return (probability(option, given),) * turns
-    if len(given) != turns:
+def _by_turn(option: str, hazard: Hazard, turns: int) -> tuple[float, ...]:
+    if not isinstance(hazard, Sequence | np.ndarray):
+        return (probability(option, hazard),) * turns
+    if len(hazard) != turns:
         raise ArgumentError(
-            f"simulate: {option} has {counted(len(given), 'value')} for {counted(turns, 'turn')}; "
+            f"simulate: {option} has {counted(len(hazard), 'value')} for {counted(turns, 'turn')}; "
             "give one number for all, or one for each"
         )
-    return tuple(probability(f"{option}[{at}]", one) for at, one in enumerate(given))
+    return tuple(probability(f"{option}[{at}]", value) for at, value in enumerate(hazard))
 
 
-def judge_rates(given: object) -> tuple[float, float] | None:
-    """Sensitivity and specificity."""
-    if given is None:
+def judge_rates(rates: object) -> tuple[float, float] | None:
+    """Return sensitivity and specificity after checking them."""
+    if rates is None:
         return None
-    if not isinstance(given, Sequence) or len(given) != 2:
-        raise ArgumentError(f"simulate: judge is {given!r}; give (sensitivity, specificity), or None if it never errs")
-    return probability("judge's sensitivity", given[0]), probability("judge's specificity", given[1])
+    if not isinstance(rates, Sequence) or len(rates) != 2:
+        raise ArgumentError(f"simulate: judge is {rates!r}; give (sensitivity, specificity), or None if it never errs")
+    return probability("judge's sensitivity", rates[0]), probability("judge's specificity", rates[1])

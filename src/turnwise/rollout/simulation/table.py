@@ -1,4 +1,4 @@
-"""The courses of simulated rollouts, written down as TURNS."""
+"""Courses of simulated rollouts -> TURNS."""
 
 import numpy as np
 import polars as pl
@@ -13,10 +13,10 @@ DOLLARS_PER_TOKEN = 3e-6, 15e-6  # read, written
 
 
 def table(design: Design) -> pl.DataFrame:
-    """All rollouts as TURNS, group by group."""
+    """Return all rollouts as TURNS, group by group."""
     turns = pl.concat([_group(design, group) for group in design.groups()], rechunk=True)
-    known = [name for name in TURNS.names if name in turns.columns]
-    return turns.select(*known, pl.exclude(known))
+    columns = [name for name in TURNS.names if name in turns.columns]
+    return turns.select(*columns, pl.exclude(columns))
 
 
 def _group(design: Design, group: Group) -> pl.DataFrame:
@@ -53,7 +53,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
 
 
 def _facts(design: Design, group: Group, course: Course, totals: dict[str, IntArray | FloatArray]) -> pl.DataFrame:
-    """One row per rollout."""
+    """Return one row of facts per rollout."""
     run = f"simulation-{design.seed}"
     goals = pl.Series([f"{group.category}-{number:03d}" for number in range(1, design.goals_of(group) + 1)])
     tasks = pl.Series(
@@ -81,19 +81,19 @@ def _facts(design: Design, group: Group, course: Course, totals: dict[str, IntAr
 
 
 def _named(names: pl.Series, code: IntArray) -> pl.Series:
-    """The name of each code; null for a negative one."""
+    """Return the name of each code; null for a negative one."""
     return names.gather(pl.Series(code).set(pl.Series(code < 0), None))
 
 
 def _refused(design: Design, group: Group, course: Course) -> BoolArray:
     if group.benign:
         return np.zeros(course.crashed.shape, dtype=bool)
-    drawn = design.draw(group, "refused").random(course.crashed.size)
-    return np.asarray(~course.true_succeeded & (drawn < design.refusal))
+    uniform = design.draw(group, "refused").random(course.crashed.size)
+    return np.asarray(~course.true_succeeded & (uniform < design.refusal))
 
 
 def _effort(design: Design, group: Group, course: Course, refused: BoolArray) -> dict[str, IntArray | FloatArray]:
-    """Tokens, seconds and dollars of each turn: skewed, short where the target refused, nothing written where it crashed."""
+    """Return tokens, seconds and dollars of each turn: skewed, small if the target refused, no response if it crashed."""
     noise = design.draw(group, "effort").standard_normal((2, refused.size))
     prompt_tokens = np.ceil(60 * np.exp(0.4 * noise[0])).astype(np.int64)
     response_tokens = np.ceil(np.where(refused, 25, 180) * np.exp(0.5 * noise[1])).astype(np.int64)
@@ -107,6 +107,6 @@ def _effort(design: Design, group: Group, course: Course, refused: BoolArray) ->
 
 
 def _scores(design: Design, group: Group, course: Course) -> FloatArray:
-    """Thousandths in [0, 1), from 0.5 up exactly where the verdict is a success."""
-    drawn = design.draw(group, "score").integers(500, size=course.succeeded.size)
-    return np.asarray((drawn + 500 * course.succeeded) / 1000)
+    """Return scores in [0, 1), multiples of 0.001, at least 0.5 exactly if the verdict is a success."""
+    thousandths = design.draw(group, "score").integers(500, size=course.succeeded.size)
+    return np.asarray((thousandths + 500 * course.succeeded) / 1000)

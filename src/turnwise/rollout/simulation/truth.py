@@ -30,7 +30,7 @@ _nodes = lru_cache(maxsize=256)(beta_nodes)
 
 @dataclass(frozen=True, slots=True)
 class _Kinds:
-    """Kinds of goal x task: the hazard of each turn (kind, turn), how common each is, and which goal it belongs to."""
+    """Kinds of goal x task (nodes of a quadrature): hazard of each turn (kind, turn), weight, and number of the goal."""
 
     hazard: FloatArray
     weight: FloatArray
@@ -39,7 +39,7 @@ class _Kinds:
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """Probabilities (kind, turn) of what a rollout does at each turn, nothing having ended it before."""
+    """Probabilities (kind, turn) of reaching each turn, and of each event in it."""
 
     alive: FloatArray
     success: FloatArray
@@ -49,7 +49,7 @@ class _Course:
 
     @classmethod
     def of(cls, design: Design, hazard: FloatArray, *, error: float) -> "_Course":
-        """A rollout crashes, else succeeds, else the attack gives up, else the target ends it, else the next turn."""
+        """Return the course in which a turn crashes, else succeeds, else the attack gives up, else the target ends it."""
         alive = _alive((1 - error) * (1 - hazard) * (1 - design.give_up) * (1 - design.target_ends))
         failed = alive * (1 - error) * (1 - hazard)
         return cls(
@@ -62,7 +62,7 @@ class _Course:
 
 
 def truth(design: Design) -> pl.DataFrame:
-    """One row per target x attack x category (null: all of them) and estimand."""
+    """Return one row per target x attack x category (null: all of them) and estimand."""
     rows: list[tuple[object, ...]] = []
     for target, attack in product(design.targets, design.attacks):
         parts = [_kinds(design, Group(target, attack, category)) for category in design.categories]
@@ -79,7 +79,7 @@ def _kinds(design: Design, group: Group) -> _Kinds:
     mean = design.hazards(group)
     peak = float(mean.max())
     share, icc = design.mixture
-    # exact for polynomials of the degree met without errors; the caps leave 1e-10 and less
+    # Exact for polynomials of the degree that occurs without crashes; with the caps, errors are below 1e-10.
     n = min(design.turns * max(2, design.attempts[1]) // 2 + 1, 40 if design.tasks else 200)
     goal, goal_weight = _nodes(n, peak, icc if share else 0.0)
     task, task_weight = _nodes(n, peak, icc if share < 1 else 0.0)
@@ -92,11 +92,13 @@ def _kinds(design: Design, group: Group) -> _Kinds:
 
 
 def _pooled(parts: list[_Kinds], goals: list[int]) -> _Kinds:
-    """All categories together, each as common as its goals."""
+    """Return the kinds of all categories together, each weighted by its number of goals."""
     first = np.cumsum([0, *(part.goal[-1] + 1 for part in parts)])
     return _Kinds(
         hazard=np.concatenate([part.hazard for part in parts]),
-        weight=np.concatenate([part.weight * many / sum(goals) for part, many in zip(parts, goals, strict=True)]),
+        weight=np.concatenate(
+            [part.weight * num_goals / sum(goals) for part, num_goals in zip(parts, goals, strict=True)]
+        ),
         goal=np.concatenate([part.goal + start for part, start in zip(parts, first, strict=False)]),
     )
 
@@ -106,16 +108,18 @@ def _rows(design: Design, kinds: _Kinds) -> Iterator[Row]:
     judged = kinds.hazard * sensitivity + (1 - kinds.hazard) * (1 - specificity)
     heard = judged * (1 - design.unjudged)
     with np.errstate(invalid="ignore", divide="ignore"):  # 0/0 where every rollout crashed: the value is null
-        made = kinds.weight * _attempts_made(design, _Course.of(design, heard, error=design.error).success.sum(axis=1))
-        made /= made.sum()
-        yield from _success(design, judged, made, prefix="")
-        yield from _bounds(design, judged, made)
+        weight = kinds.weight * _attempts_made(
+            design, _Course.of(design, heard, error=design.error).success.sum(axis=1)
+        )
+        weight /= weight.sum()
+        yield from _success(design, judged, weight, prefix="")
+        yield from _bounds(design, judged, weight)
         yield from _attempts(design, judged, kinds)
-        yield from _times(design, judged, made, prefix="")
-        yield from _lengths(design, heard, made)
+        yield from _times(design, judged, weight, prefix="")
+        yield from _lengths(design, heard, weight)
         if design.judge:
-            yield from _success(design, kinds.hazard, made, prefix="true_")
-            yield from _times(design, kinds.hazard, made, prefix="true_")
+            yield from _success(design, kinds.hazard, weight, prefix="true_")
+            yield from _times(design, kinds.hazard, weight, prefix="true_")
     if design.tasks:
         yield _task_success(design)
 
@@ -124,29 +128,29 @@ def _task_success(design: Design) -> Row:
     return "task_success", "mean", None, None, design.utility
 
 
-def _success(design: Design, hazard: FloatArray, made: FloatArray, *, prefix: str) -> Iterator[Row]:
-    """Shares among the rollouts that did not crash first."""
+def _success(design: Design, hazard: FloatArray, weight: FloatArray, *, prefix: str) -> Iterator[Row]:
+    """Yield shares among the rollouts that did not crash first."""
     course = _Course.of(design, hazard, error=design.error)
-    success, crash = np.cumsum(made @ course.success), np.cumsum(made @ course.crash)
+    success, crash = np.cumsum(weight @ course.success), np.cumsum(weight @ course.crash)
     share = success / (1 - crash)
     yield f"{prefix}attack_success", "mean", None, None, share[-1]
     for k, value in enumerate(share, start=1):
         yield f"{prefix}success_within_{k}", "mean", None, k, value
 
 
-def _bounds(design: Design, judged: FloatArray, made: FloatArray) -> Iterator[Row]:
-    """Shares of all rollouts: every crashed or half-judged one a failure, or a success."""
+def _bounds(design: Design, judged: FloatArray, weight: FloatArray) -> Iterator[Row]:
+    """Yield shares of all rollouts with every crashed or partially judged one a failure, or a success."""
     heard = _Course.of(design, judged * (1 - design.unjudged), error=design.error)
-    yield "attack_success", "bound_low", None, None, made @ heard.success.sum(axis=1)
+    yield "attack_success", "bound_low", None, None, weight @ heard.success.sum(axis=1)
     denied = (1 - design.error) * (1 - design.unjudged) * (1 - judged)  # one more turn judged a failure
     stay = (1 - design.give_up) * (1 - design.target_ends)
     failure = _alive(denied * stay) * denied
     failure[:, :-1] *= 1 - stay
-    yield "attack_success", "bound_high", None, None, 1 - made @ failure.sum(axis=1)
+    yield "attack_success", "bound_high", None, None, 1 - weight @ failure.sum(axis=1)
 
 
 def _attempts(design: Design, judged: FloatArray, kinds: _Kinds) -> Iterator[Row]:
-    """At least one, and all, of k attempts at a goal drawn at random; and how alike its attempts are."""
+    """Yield success of at least one, and of all, of k attempts at a random goal; and the correlation of its attempts."""
     course = _Course.of(design, judged, error=design.error)
     chance = course.success.sum(axis=1) / (1 - course.crash.sum(axis=1))
     for k in range(1, design.attempts[1] + 1):
@@ -160,18 +164,18 @@ def _attempts(design: Design, judged: FloatArray, kinds: _Kinds) -> Iterator[Row
     yield "attack_success", "icc", None, None, spread / (mean * (1 - mean))
 
 
-def _times(design: Design, hazard: FloatArray, made: FloatArray, *, prefix: str) -> Iterator[Row]:
-    """Curves over turns, crashes censored: as run, and had nothing but success ended a run."""
+def _times(design: Design, hazard: FloatArray, weight: FloatArray, *, prefix: str) -> Iterator[Row]:
+    """Yield curves over turns with crashes censored: with the other endings, and as if only success ended a rollout."""
     metric = f"{prefix}time_to_success"
     run = _Course.of(design, hazard, error=0.0)
-    before, survival = made @ _alive(1 - hazard), made @ np.cumprod(1 - hazard, axis=1)
+    before, survival = weight @ _alive(1 - hazard), weight @ np.cumprod(1 - hazard, axis=1)
     curves: list[tuple[str, str | None, FloatArray]] = [
-        ("success", None, np.cumsum(made @ run.success)),
+        ("success", None, np.cumsum(weight @ run.success)),
         ("survival", None, survival),
         ("hazard", None, 1 - survival / before),
-        ("incidence", SUCCESS, np.cumsum(made @ run.success)),
-        ("incidence", GAVE_UP, np.cumsum(made @ run.gave_up)),
-        ("incidence", TARGET_ENDED, np.cumsum(made @ run.target_ended)),
+        ("incidence", SUCCESS, np.cumsum(weight @ run.success)),
+        ("incidence", GAVE_UP, np.cumsum(weight @ run.gave_up)),
+        ("incidence", TARGET_ENDED, np.cumsum(weight @ run.target_ended)),
     ]
     for statistic, ending, curve in curves:
         for turn, value in enumerate(curve, start=1):
@@ -180,16 +184,16 @@ def _times(design: Design, hazard: FloatArray, made: FloatArray, *, prefix: str)
     yield metric, "median", None, None, _first(survival <= HALF)
 
 
-def _lengths(design: Design, heard: FloatArray, made: FloatArray) -> Iterator[Row]:
-    """Turns of a rollout as run, those that crashed included."""
+def _lengths(design: Design, heard: FloatArray, weight: FloatArray) -> Iterator[Row]:
+    """Yield the number of turns of a rollout, including rollouts that crashed."""
     stops = heard if design.stop_on_success else np.zeros_like(heard)
-    reached = made @ _Course.of(design, stops, error=design.error).alive  # P(at least t turns)
+    reached = weight @ _Course.of(design, stops, error=design.error).alive  # P(at least t turns)
     yield "num_turns", "mean", None, None, reached.sum()
     yield "num_turns", "median", None, None, _first(np.append(1 - reached[1:], 1.0) >= HALF)
 
 
 def _attempts_made(design: Design, chance: FloatArray) -> FloatArray:
-    """Attempts expected at each kind of goal: all that were planned, or those up to the first success."""
+    """Return the expected attempts at each kind of goal: all planned ones, or those up to the first success."""
     low, high = design.attempts
     if not design.attempts_stop_on_success:
         return np.full(chance.shape, (low + high) / 2)
@@ -199,10 +203,10 @@ def _attempts_made(design: Design, chance: FloatArray) -> FloatArray:
 
 
 def _alive(stays: FloatArray) -> FloatArray:
-    """Probability of reaching each turn from the probabilities of staying on."""
+    """Return the probability of reaching each turn, from the probabilities of continuing after each turn."""
     return np.concatenate([np.ones((stays.shape[0], 1)), np.cumprod(stays[:, :-1], axis=1)], axis=1)
 
 
 def _first(reached: BoolArray) -> float:
-    """Number of the first turn where this holds; NaN if it never does."""
+    """Return the number of the first turn where this holds; NaN if it never does."""
     return float(reached.argmax() + 1) if reached.any() else float("nan")

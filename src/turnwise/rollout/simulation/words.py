@@ -74,4 +74,4 @@ def responses(refused: BoolArray, complied: BoolArray, rng: np.random.Generator)
 
 
 def _pairs(first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
-    return [f"{one} {two}" for one, two in product(first, second)]
+    return [f"{begin} {end}" for begin, end in product(first, second)]

@@ -55,7 +55,7 @@ def sweep(
     -------
     polars.DataFrame
         None stands for a parameter that is left as it is, and null is where a configuration does not have one: both are the
-        reference of `plots.sensitivity`. The same configuration twice is one row. An id is eight digits of the MD5 of the
+        reference of `plots.sweep`. The same configuration twice is one row. An id is eight digits of the MD5 of the
         sorted JSON of the values as they are given, without None, as AISteer360 calls its configurations (`config_id` of
         `tw.read`), more where two would be the same; it says nothing of model and data.
 
@@ -91,7 +91,7 @@ def sweep(
     >>> results = pl.concat([run(**row) for row in configurations.iter_rows(named=True)])
     >>> results = results.join(configurations, on="configuration")
     >>> choice = "eval.evaluators.likeness.similarity_type"
-    >>> ax = tw.plots.sensitivity(results.drop("configuration"), of=choice, metric="likeness", statistic="mean")
+    >>> plot = tw.plots.sweep(results.drop("configuration"), of=choice, metric="likeness", statistic="mean")
     >>> rates = results.filter(statistic="mean").pivot("metric", index=["configuration", choice], values="estimate")
     >>> tw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def agreement(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
+) -> Plot:
     """Forest plots of an AGREEMENT: a row for each comparison of judges, a panel for each statistic.
 
     Shares (raw agreement, sensitivity, specificity) stand in per cent from 0. Coefficients stand around a line at 0, which is
@@ -56,10 +57,6 @@ def agreement(
     caption
         Say under the figure how the intervals were made, and what was left out.
 
-    Returns
-    -------
-    The Axes, or an array of them where there are several statistics.
-
     Raises
     ------
     ArgumentError
@@ -67,13 +64,10 @@ def agreement(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"comparison": "labels", "judge": ["rule", "model"], "statistic": "kappa", "level": 0.95, "n": 90}
-    >>> ax = agreement(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]}))
+    >>> (ax,) = agreement(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]})).axes
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ("Cohen's kappa", ['model with the labels', 'rule with the labels'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = agreement_marks(frame, statistic=statistic, comparison=comparison, level=level, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
@@ -83,8 +77,16 @@ def agreement(
         beside = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
         panel = interval_rows.Panel(labels.coefficient(name), "rate", beside if single else beside[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    said = _caption(frame, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="agreement", ax=ax, caption=said, choose="statistic=")
+    rows = _shown(frame, marks)
+    return interval_rows.draw(
+        marks,
+        panels,
+        verb="agreement",
+        ax=ax,
+        caption=_caption(rows, marks) if caption else None,
+        alt=labels.alt_text(rows),
+        choose="statistic=",
+    )
 
 
 def agreement_marks(
@@ -161,11 +163,14 @@ def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _caption(frame: object, marks: pl.DataFrame) -> str:
+def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the AGREEMENT that are drawn."""
+    keys = ["statistic", "comparison", "level"]
+    return labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
+
+
+def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the meaning of 0, and the number of verdicts without a counterpart."""
-    table = labels.finished(frame, schema.AGREEMENT, "agreement")
-    drawn = marks.select("statistic", "comparison", "level").unique()
-    table = table.join(drawn, on=["statistic", "comparison", "level"], how="semi", nulls_equal=True)
     said = [labels.caption(table)]
     if not marks["rate"].all():
         said.append("0: what chance alone gives; 1: full agreement.")

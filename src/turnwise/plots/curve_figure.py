@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_names, curve_panel, curve_table, legends, lettering, theme, ticking
+from turnwise.plots import curve_labels, curve_panel, legends, lettering, theme, ticking
 from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
 from turnwise.plots.curve_panel import Wording
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def lay_out(
     marks: pl.DataFrame,
     *,
     verb: str,
+    alt: str,
     ax: "Axes | None" = None,
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
     at_risk: bool | None = None,
@@ -31,15 +33,17 @@ def lay_out(
     title: str | None = None,
     said: str = "",
     caption: bool | None = None,
-) -> Any:
-    """The Axes with the marks drawn, or an array of them: into `ax`, or into a new figure.
+) -> Plot:
+    """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
 
     Parameters
     ----------
     marks
         Of `curve_marks`.
     verb
-        Who asks, for the sentence where several panels do not fit into one `ax`.
+        The plot function, for the error message if several panels do not fit into one `ax`.
+    alt
+        The alternative text.
     ax
         Where to draw.
     words
@@ -60,15 +64,14 @@ def lay_out(
         if ax is None:
             said = "" if caption is False else said
             table = at_risk is not False
-            return theme.array_of(
-                _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
-            )
+            axes = _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
+            return Plot(axes, alt)
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
         theme.make_room(ax)
-        crowded = key or curve_names.crowded(marks)
-        named = curve_names.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
+        crowded = key or curve_labels.crowded(marks)
+        named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
         table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
         panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
@@ -80,7 +83,7 @@ def lay_out(
         if under is not None:
             lettering.rewrap(ax, under, said)
         ticking.keep_neighbors_apart(ax)
-    return ax
+    return Plot([ax], alt)
 
 
 def _fitting(
@@ -89,7 +92,7 @@ def _fitting(
     """Return whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
-    left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
+    left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
     at_risk = left >= _LEAST if at_risk is None else at_risk
     left = (left if at_risk else up) - lettering.caption_height(said, across)
     return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
@@ -118,11 +121,11 @@ def _figure(
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
-    table = curve_table.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
+    table = curve_labels.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
     few = len(panels) <= 2  # side by side they may be larger
     wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
     if named and not alone:  # long names leave the curves as wide as short ones do
-        wide += curve_names.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
+        wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
     rest = 0.0 if alone else 0.35
     figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
     shown = [part.select(COMBINATION).row(0) for part in panels]
@@ -152,7 +155,7 @@ def _figure(
     for spare in axes[len(panels) :]:
         spare.set_visible(False)
     if key:
-        legends.key_above(figure, curve_names.entries(axes[0], marks))
+        legends.key_above(figure, curve_labels.entries(axes[0], marks))
     if not alone and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
     if said:
@@ -171,12 +174,10 @@ def overlaid(marks: pl.DataFrame) -> bool:
 
 def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
     """Describe the intervals of a CURVE, each unusual mark, and a limited number of reasons."""
-    drawn = marks.select(*COMBINATION, "level").unique()
-    frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
     steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))
     said = [labels.caption(frame)]
     if (steps["censored"] > 0).any():
-        said.append("Small ticks: rollouts whose watch ended there.")
+        said.append("Small ticks: censored rollouts.")
     if not steps["solid"].all():
         said.append(f"Dashed: fewer than {min_at_risk} at risk.")
     if not points["solid"].all():

@@ -39,6 +39,7 @@ OF_GOALS = frozenset(
 )  # kinds whose points stand on goals, each on its own
 NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
 _KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
+_MOST_TICKS = 12  # censored positions of a curve over a budget that are marked
 _MOST_WHISKERS = 30  # positions of a hazard; more are a band, as whiskers would be a wall
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
 _WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
@@ -65,15 +66,16 @@ def curve_marks(
     *,
     metric: str | None = None,
     kind: str | None = None,
+    axis: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
     colors: Mapping[str, str] | None = None,
     forecast: pl.DataFrame | None = None,
     one_panel: bool = False,
     style: str | None = None,
-    verb: str = "success_curve",
+    verb: str = "curve",
 ) -> pl.DataFrame:
-    """Return the marks of `success_curve`: one row per panel, curve, level and position, the start included.
+    """Return the marks of `curve`: one row per panel, curve, level and position, the start included.
 
     Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
     `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
@@ -86,7 +88,7 @@ def curve_marks(
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
     frame = labels.finished(curve, schema.CURVE, verb)
-    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
+    for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
         frame = labels.choose(frame, column, value, verb)
     frame = _there(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
@@ -112,7 +114,10 @@ def curve_marks(
     ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
     enough = pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk)
-    return marks.with_columns(solid=enough).select(*MARKS)
+    # Over a budget almost every rollout is censored at a position of its own: a wall of ticks shows nothing.
+    ticks = (pl.col("censored") > 0).sum().over("panel", "series", "level")
+    few = pl.col("axis").is_in(WHOLE) | (ticks <= _MOST_TICKS)
+    return marks.with_columns(solid=enough, censored=pl.when(few).then("censored").otherwise(0)).select(*MARKS)
 
 
 def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from turnwise.plots import curve_names, curve_table, lettering, theme, ticking
+from turnwise.plots import curve_labels, lettering, theme, ticking
 from turnwise.plots import curve_strokes as strokes
 from turnwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
 from turnwise.schema import labels
@@ -132,7 +132,7 @@ def draw(
         lettering.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
     table, taken = (
-        curve_table.table_below(ax, curves, words.behind, below=below, compact=compact, names=left)
+        curve_labels.table_below(ax, curves, words.behind, below=below, compact=compact, names=left)
         if at_risk
         else (None, 0.0)
     )
@@ -140,7 +140,7 @@ def draw(
         ax=ax,
         curves=curves,
         alike=alike,
-        names=curve_names.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
+        names=curve_labels.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
         table=table,
         below=below + taken,
         words=words,
@@ -167,14 +167,14 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     if panel.left:
         letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
         ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
-    curve_names.push_apart(ax, panel.names, up)
+    curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.alike, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
         first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
-        curve_table.fill(panel.table, panel.curves, ticks)
+        curve_labels.fill(panel.table, panel.curves, ticks)
 
 
 def _balanced(text: str, width: int) -> str:

@@ -7,9 +7,10 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
+from turnwise.plots import alternatives, lettering, theme, ticking
 from turnwise.plots import distribution_strokes as strokes
-from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 from turnwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 
@@ -45,7 +46,7 @@ def distribution(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> "Axes":
+) -> Plot:
     """The distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted, never drawn.
 
     Parameters
@@ -70,10 +71,6 @@ def distribution(
     caption
         Say under the figure what is drawn, and how many rollouts have no value.
 
-    Returns
-    -------
-    The Axes.
-
     Raises
     ------
     SchemaError, ArgumentError
@@ -81,13 +78,10 @@ def distribution(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "num_turns": [1, 3, 3, None]})
-    >>> ax = distribution(rollouts, metric="num_turns")
+    >>> (ax,) = distribution(rollouts, metric="num_turns").axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('turns', 'share of rollouts at or below')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     known = marks.filter(pl.col("x").is_not_null())
@@ -118,7 +112,7 @@ def distribution(
         single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
         ticking.fit(ax, whole=counted and not logarithmic)
-    return ax
+    return Plot([ax], alternatives.distribution(marks))
 
 
 def distribution_marks(
@@ -146,7 +140,7 @@ def distribution_marks(
     if what != "number":
         instead = {
             "proportion": "`plots.forest` shows a rate",
-            "time": "`plots.success_curve` shows a time to an event",
+            "time": "`plots.curve` shows a time to an event",
         }
         raise ArgumentError(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers are spread out; "

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def forest(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
+) -> Plot:
     """A forest plot of a SUMMARY: one row per group, a point with its interval, and the numbers beside it.
 
     Rates stand on an axis in per cent that starts at 0. With two levels in the frame the narrower interval is a thick
@@ -59,10 +60,6 @@ def forest(
     caption
         Say under the figure how the intervals were made, and why one is missing.
 
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
-
     Raises
     ------
     ArgumentError
@@ -70,14 +67,11 @@ def forest(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"target": ["a", "b"], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
     >>> summary = pl.DataFrame(rows | {"estimate": [0.0, 0.4], "low": [0.0, 0.22], "high": [0.16, 0.61]})
-    >>> ax = forest(summary)
+    >>> (ax,) = forest(summary).axes
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['b', 'a']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
@@ -89,8 +83,10 @@ def forest(
             beside = [("text", interval_rows.heading(marks)), *beside, ("clusters", marks["unit"][0])]
         scale = "rate" if rate else "number"
         panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, beside))
-    said = _caption(summary, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=said)
+    keys = ["metric", "statistic", "level"]
+    rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
+    said = labels.caption(rows) if caption else None
+    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=said, alt=labels.alt_text(rows))
 
 
 def forest_marks(
@@ -205,10 +201,3 @@ def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
         "note": interval_rows.note_of(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
-
-
-def _caption(summary: object, marks: pl.DataFrame) -> str:
-    """Describe the intervals."""
-    frame = labels.finished(summary, schema.SUMMARY, "forest")
-    drawn = marks.select("metric", "statistic", "level").unique()
-    return labels.caption(frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True))

@@ -9,6 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import heat_cells, lettering, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def heat_map(
     sort: bool = True,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> Any:
+) -> Plot:
     """A heat map of a SUMMARY by two columns: successes of n in each cell, colored by the estimate, paler where less is known.
 
     Colors of rates run from 0 to 100 % in every figure, so that two figures compare. A cell without rollouts is hatched,
@@ -74,10 +75,6 @@ def heat_map(
     caption
         Say under the figure how the intervals were made, and what the marks mean.
 
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
-
     Raises
     ------
     ArgumentError
@@ -86,21 +83,20 @@ def heat_map(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> cells = {"category": ["x", "y", "x"], "attack": ["PAIR", "PAIR", "GCG"], "n": [20, 20, 10]}
     >>> rows = {"metric": "attack_success", "statistic": "mean", "level": 0.95}
     >>> summary = pl.DataFrame(
     ...     cells | rows | {"estimate": [0.4, 0.1, 0.0], "low": [0.2, 0.0, 0.0], "high": [0.6, 0.3, 0.3]}
     ... )
-    >>> ax = heat_map(summary, rows="category", columns="attack")
+    >>> (ax,) = heat_map(summary, rows="category", columns="attack").axes
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['PAIR', 'GCG']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
-    said = _caption(summary, marks) if caption else ""
+    shown = _shown(summary, marks)
+    alt = labels.alt_text(shown)
+    said = _caption(shown, marks) if caption else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)
@@ -118,13 +114,13 @@ def heat_map(
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
                 colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
                 lettering.caption_below(ax, f"{said}{colors}", below=14)
-            return ax
+            return Plot([ax], alt)
         axes, figure = _figure(panels, marks, said)
         for spare in axes[len(panels) :]:
             spare.set_visible(False)
         if said:
             lettering.caption_under(figure, said)
-    return theme.array_of(axes[: len(panels)])
+    return Plot(axes[: len(panels)], alt)
 
 
 def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple[list["Axes"], "Figure"]:
@@ -288,12 +284,15 @@ def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, s
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _caption(summary: object, marks: pl.DataFrame) -> str:
+def _shown(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the SUMMARY that are drawn."""
+    rows = labels.finished(summary, schema.SUMMARY, "heat_map").join(marks, on=["metric", "statistic"], how="semi")
+    return rows.filter(pl.col("level").eq_missing(pl.col("level").max()))
+
+
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals and the marks."""
-    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
-    drawn = frame.join(marks.select("metric", "statistic").unique(), on=["metric", "statistic"], how="semi")
-    drawn = drawn.filter((pl.col("level") == pl.col("level").max()) | pl.col("level").max().is_null())
-    said = [labels.caption(labels.unpooled(drawn, labels.grouping(drawn)))]
+    said = [labels.caption(labels.unpooled(rows, labels.grouping(rows)))]
     shapes = set(marks["shape"])
     paler = "Paler: a wider interval."
     if "/" in "".join(marks["text"]):

@@ -8,6 +8,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import lettering, row_names, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ def draw(
     verb: str,
     ax: "Axes | None",
     caption: str | None,
+    alt: str,
     choose: str = "metric= and statistic=",
-) -> Any:
-    """The marks, drawn: a panel for each, in `ax` where there is one. Footnotes follow the caption."""
+) -> Plot:
+    """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not None else {}
     said = " ".join([caption or "", *_notes(marks, reasons)])
@@ -72,7 +74,7 @@ def draw(
                 lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
             row_names.keep_apart(ax, marks)
-            return ax
+            return Plot([ax], alt)
         figure, axes = _figure(marks, len(panels))
         for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
             _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, own=True)
@@ -84,7 +86,7 @@ def draw(
             lettering.caption_under(figure, said)
         if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
             ticking.keep_apart(axes[: len(panels)])
-    return theme.array_of(axes[: len(panels)])
+    return Plot(axes[: len(panels)], alt)
 
 
 def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:

@@ -68,6 +68,26 @@ def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict
     return {name: Look(chosen[name], MARKERS[place % len(MARKERS)]) for place, name in enumerate(ordered)}
 
 
+def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a color-blind safe color for each name, to pass as `colors=` to figures that show different groups.
+
+    A figure colors its own groups by their order, so a group may change color between figures that lack some of the others.
+
+    Parameters
+    ----------
+    names
+        The names of all groups, in any order.
+    colors
+        Colors that are already chosen, by name; the other names share the rest of the palette.
+
+    Examples
+    --------
+    >>> palette(["guarded", "base"])
+    {'base': '#0072B2', 'guarded': '#D55E00'}
+    """
+    return {name: look.color for name, look in looks(names, colors).items()}
+
+
 def row_looks(
     names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
 ) -> list[Look]:
@@ -154,18 +174,16 @@ def _luminance(red: float, green: float, blue: float) -> float:
 def canvas(
     rows: int, columns: int, size: tuple[float, float], *, heights: Sequence[float] | None = None, share_y: bool = False
 ) -> tuple["Figure", list["Axes"]]:
-    """A new figure with room for everything, and its Axes in reading order; pyplot holds it, so that a notebook shows it."""
-    from matplotlib import pyplot as plt
+    """Return a new figure with a constrained layout, and its Axes row by row.
 
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=size,
-        layout="constrained",
-        squeeze=False,
-        height_ratios=heights,
-        sharey="row" if share_y else False,
-    )
+    It is made without pyplot, which would keep it open and have a notebook show it a second time.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, sharey="row" if share_y else False)
     engine = figure.get_layout_engine()
     if columns > 1 and engine is not None:
         engine.set(wspace=0.06)  # type: ignore[call-arg]
@@ -183,17 +201,6 @@ def points_below(ax: "Axes") -> Any:
 
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
     return blended_transform_factory(ax.transAxes, points)
-
-
-def array_of(axes: Sequence["Axes"]) -> Any:
-    """The Axes itself where there is one, else a NumPy array of them."""
-    import numpy as np
-
-    if len(axes) == 1:
-        return axes[0]
-    several = np.empty(len(axes), dtype=object)
-    several[:] = list(axes)
-    return several
 
 
 def size_in_points(ax: "Axes") -> tuple[float, float]:

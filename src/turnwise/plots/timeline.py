@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import lettering, one_rollout, theme, ticking
+from turnwise.plots import alternatives, lettering, one_rollout, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def timeline(
     most: int = 10,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> "Axes":
+) -> Plot:
     """The timeline of one rollout, from its TURNS or its STEPS.
 
     Of TURNS: a block for each turn, in the color of how it ended; below it the scores, the tools it called, each in a lane, and
@@ -61,10 +62,6 @@ def timeline(
     caption
         Say under the figure what the rollout is, and what the marks mean.
 
-    Returns
-    -------
-    The Axes.
-
     Raises
     ------
     ArgumentError
@@ -72,13 +69,10 @@ def timeline(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> turns = pl.DataFrame({"rollout_id": "a", "turn": [1, 2], "succeeded": [False, True], "score": [0.1, 0.9]})
-    >>> ax = timeline(turns)
+    >>> (ax,) = timeline(turns).axes
     >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlabel()
     (['turns', 'score'], 'turn')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     theme.make_room(ax)
     if ax is not None:  # names of lanes need room, as do a key and a caption
@@ -110,7 +104,7 @@ def timeline(
             said = _caption(rows, marks)
             lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
         ticking.fit(ax, whole=measured != "seconds")
-    return ax
+    return Plot([ax], alternatives.timeline(marks))
 
 
 def timeline_marks(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise.plots import lettering, one_rollout, theme
+from turnwise.plots import alternatives, lettering, one_rollout, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def trace_tree(
     most: int = _MOST,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> "Axes":
+) -> Plot:
     """The tree of one rollout, a row for each node, indented below what caused it.
 
     Of STEPS: which call happened within which. Of a tree of TURNS (`node_id`, `parent_id`): which answer was tried on from which,
@@ -59,10 +60,6 @@ def trace_tree(
     caption
         Say under the figure what the rollout is, and what is left out.
 
-    Returns
-    -------
-    The Axes.
-
     Raises
     ------
     ArgumentError
@@ -70,13 +67,10 @@ def trace_tree(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> steps = pl.DataFrame({"rollout_id": "a", "step": [1, 2], "parent": [None, 1], "kind": ["model", "tool"]})
-    >>> ax = trace_tree(steps)
+    >>> (ax,) = trace_tree(steps).axes
     >>> [text.get_text() for text in ax.texts]
     ['model', 'tool']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
@@ -101,7 +95,7 @@ def trace_tree(
         if caption:
             said = _caption(rows, marks, shown)
             lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-    return ax
+    return Plot([ax], alternatives.trace_tree(marks))
 
 
 def trace_text(

@@ -10,13 +10,15 @@ from typing import Any
 import polars as pl
 
 from turnwise import plots
-from turnwise.plots import theme
-from turnwise.plots.figures import figure_of
-from turnwise.reports.dark import STYLE, recolored
+from turnwise.plots import Plot, theme
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Drawn
 from turnwise.schema import labels
 
+_LETTERS, _PAGE = "#e6edf3", "#0d1117"  # as in page.css for a dark page
+_DARK: Any = dict.fromkeys(
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _LETTERS
+) | (dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE))
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # inches of a row on a phone, and of the axis and the caption below
 MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
@@ -37,20 +39,17 @@ def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
     for name, whole, draw, most in _wanted(found):
         by = tuple(labels.grouping(whole))
         frame = whole if most is None else _ends(whole, by, most)
-        alt = labels.alt_text(frame)
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
-        light, light_narrow = _drawn(draw, frame, alt, options)
+        light, light_narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
-        dark, dark_narrow = (None, None) if name == "heat_map" else map(recolored, (light, light_narrow))
-        if dark is None or dark_narrow is None:
-            with rc_context(STYLE):
-                dark, dark_narrow = _drawn(draw, frame, alt, options)
+        with rc_context(_DARK):
+            dark, dark_narrow, _ = _svgs(draw, frame, options)
         note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(by).n_unique()), most)
         drawn[name] = Drawn(_address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note)
     return drawn
 
 
-def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Any], int | None]]:
+def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
     """The figures that have rows: name, frame, what draws it, and of how many groups at most."""
     sides = [found.grid[name].n_unique() for name in ("category", "attack") if found.grid.height]
     grid = found.grid if max(sides, default=0) <= MOST_ROWS else found.grid.clear()
@@ -59,19 +58,16 @@ def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., An
         for metric in UNITS
         for name in found.by
     ]
-    wanted: list[tuple[str, pl.DataFrame, Callable[..., Any], int | None]] = [
+    wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
         *((metric, found.summary.filter(metric=metric), plots.forest, MOST_ROWS) for metric in UNITS),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
-        ("success_curve", found.curve, plots.success_curve, MOST_CURVES),
+        ("curve", found.curve, plots.curve, MOST_CURVES),
         *(
-            (f"trend_{metric}", found.trained.filter(metric=metric), plots.trend, MOST_CURVES)
+            (f"training_{metric}", found.trained.filter(metric=metric), plots.training, MOST_CURVES)
             for metric in found.trained["metric"].unique(maintain_order=True)
         ),
-        *(
-            (f"profile_{metric}", found.profiles.filter(metric=metric), plots.goal_profile, MOST_CURVES)
-            for metric in UNITS
-        ),
-        *((name, rows, plots.contrast_forest, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
+        *((f"profile_{metric}", found.profiles.filter(metric=metric), plots.profile, MOST_CURVES) for metric in UNITS),
+        *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
     ]
     return (one for one in wanted if one[1].height)
 
@@ -113,20 +109,17 @@ def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, st
     return None
 
 
-def _drawn(draw: Callable[..., Any], frame: pl.DataFrame, alt: str, options: Mapping[str, Any]) -> tuple[str, str]:
-    """The figure as it draws itself, and as wide as a phone: rows are higher there, as their names stand above them."""
-    from matplotlib import pyplot as plt
+def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the figure in its own size, as wide as a phone, and its alternative text.
 
+    On a phone rows are higher, as their names are above their lines.
+    """
     wide = draw(frame, **options)
-    high = figure_of(wide).get_figheight()
-    if draw in {plots.forest, plots.contrast_forest}:
-        high = _ROW * frame.height + _BELOW
-    narrow = plt.figure(figsize=(_PHONE, max(high, _LOWEST)), layout="constrained").add_subplot()
-    try:
-        return plots.figure_svg(wide, alt=alt), plots.figure_svg(draw(frame, ax=narrow, **options), alt=alt)
-    finally:
-        plots.forget(wide)
-        plots.forget(narrow)
+    height = wide.figure.get_figheight()
+    if draw in {plots.forest, plots.contrast}:
+        height = _ROW * frame.height + _BELOW
+    _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
+    return wide.svg(), draw(frame, ax=narrow, **options).svg(), wide.alt
 
 
 def _address(svg: str) -> str:

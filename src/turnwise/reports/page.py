@@ -38,7 +38,7 @@ def page(
     found
         The report's frames.
     drawn
-        Figures by name: ``attack_success``, ``success_curve``, ``heat_map``, ...
+        Figures by name: ``attack_success``, ``curve``, ``heat_map``, ...
     transcripts
         What the viewer opens.
     problems

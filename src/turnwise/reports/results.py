@@ -18,7 +18,7 @@ def results(found: Frames, drawn: dict[str, Drawn], level: float) -> list[Sectio
     return [
         *(_rate(found, metric, drawn.get(metric), level) for metric in UNITS if _has(found, metric)),
         *([_training(found, drawn, level)] if found.trained.height else []),
-        *([_curve(found, drawn["success_curve"])] if "success_curve" in drawn else []),
+        *([_curve(found, drawn["curve"])] if "curve" in drawn else []),
         *([_grid(found, drawn.get("heat_map"))] if found.grid.height else []),
         _contrasts(found, drawn, level),
         *([_profiles(found, drawn)] if found.profiles.height else []),
@@ -140,7 +140,7 @@ def _training(found: Frames, drawn: dict[str, Drawn], level: float) -> Section:
             for row in rows.rows(named=True)
             for change in [row | {"low": row["difference_low"], "high": row["difference_high"]}]
         ]  # fmt: skip
-        figure = _figure(drawn.get(f"trend_{metric}"))
+        figure = _figure(drawn.get(f"training_{metric}"))
         table = Grid(columns, cells, caption=f"{labels.label(metric)} by step of training")
         parts += [*figure, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
     return Section("training", "How did training change it?", parts)

@@ -7,7 +7,8 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import legends, lettering, theme, ticking
+from turnwise.plots import alternatives, legends, lettering, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _TABLE = ("bin", "n", "confidence", "accuracy")  # what `MCQACalibration` gives
 _STRIP = 34.0  # points up of the strip of counts
 
 
-def reliability_diagram(
+def reliability(
     frame: object,
     *,
     stated: str = "confidence",
@@ -39,7 +40,7 @@ def reliability_diagram(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> "Axes":
+) -> Plot:
     """A reliability diagram: in each bin of stated confidence, the share that was right, with its interval and its count.
 
     On the diagonal somebody is as sure as they are right; below it they are too sure. The strip below the Axes counts what is
@@ -65,10 +66,6 @@ def reliability_diagram(
     caption
         Say under the figure how the intervals were made, and what the diagonal means.
 
-    Returns
-    -------
-    The Axes.
-
     Raises
     ------
     ArgumentError
@@ -76,14 +73,11 @@ def reliability_diagram(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"bin": [0, 1] * 2, "metric": ["confidence"] * 2 + ["correct"] * 2, "statistic": "mean", "level": 0.95}
     >>> ends = {"estimate": [0.2, 0.8, 0.3, 0.6], "low": [0.1, 0.7, 0.2, 0.5], "high": [0.3, 0.9, 0.4, 0.7]}
-    >>> ax = reliability_diagram(pl.DataFrame(rows | {"n": 50} | ends))
+    >>> (ax,) = reliability(pl.DataFrame(rows | {"n": 50} | ends)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean confidence', 'correct')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
@@ -109,7 +103,7 @@ def reliability_diagram(
             said = _caption(chosen)
             lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
         ticking.fit(ax)
-    return ax
+    return Plot([ax], alternatives.reliability(marks))
 
 
 def reliability_marks(
@@ -121,7 +115,7 @@ def reliability_marks(
     level: float | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `reliability_diagram`: one row per group and non-empty bin, by confidence.
+    """Return the marks of `reliability`: one row per group and non-empty bin, by confidence.
 
     Examples
     --------
@@ -146,7 +140,7 @@ def _chosen(
     frame: object, *, stated: str, actual: str | None, bins: str, level: float | None
 ) -> tuple[pl.DataFrame, tuple[str, str]]:
     """One row for each group and bin: group, bin, x, y, low, high, n and how; and what the axes show."""
-    table = labels.as_frame(frame, "reliability_diagram")
+    table = labels.as_frame(frame, "reliability")
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]
         found = table.select(
@@ -159,20 +153,20 @@ def _chosen(
             n=pl.col("n").cast(pl.Int64),
         )
         return _checked(found, "confidence"), ("mean confidence", "accuracy")
-    summary = labels.finished(table, schema.SUMMARY, "reliability_diagram").filter(statistic="mean")
-    summary = labels.choose(summary, "level", level, "reliability_diagram")
+    summary = labels.finished(table, schema.SUMMARY, "reliability").filter(statistic="mean")
+    summary = labels.choose(summary, "level", level, "reliability")
     summary = summary.filter(pl.col("level").eq_missing(pl.col("level").max()))
     there, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
     others = [name for name in there if name != stated]
     right = actual if actual is not None else others[0] if len(others) == 1 else None
     if stated not in there or right not in others:
         raise ArgumentError(
-            f"reliability_diagram: it takes means of a confidence and of what was right, and there is {listing(there)}; "
+            f"reliability: it takes means of a confidence and of what was right, and there is {listing(there)}; "
             "name them with stated= and actual="
         )
     if bins not in by:
         raise ArgumentError(
-            f"reliability_diagram: the SUMMARY has no column {bins!r} of bins (it is grouped by {listing(by) or 'nothing'}); "
+            f"reliability: the SUMMARY has no column {bins!r} of bins (it is grouped by {listing(by) or 'nothing'}); "
             'make one, `rollouts.with_columns(metrics.confidence_bin("confidence"))`, and summarize by it'
         )
     names = labels.group_names(summary, [name for name in by if name != bins])
@@ -188,7 +182,7 @@ def _chosen(
     for part in (sure, were):
         if part.select(keys).is_duplicated().any():
             again = part.filter(part.select(keys).is_duplicated())["bin"][0]
-            raise ArgumentError(f"reliability_diagram: bin {again!r} stands twice; filter the frame to one row each")
+            raise ArgumentError(f"reliability: bin {again!r} stands twice; filter the frame to one row each")
     found = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(found, stated), quantity
@@ -197,12 +191,12 @@ def _chosen(
 def _checked(found: pl.DataFrame, stated: str) -> pl.DataFrame:
     found = found.drop_nulls(["x", "y"])
     if found.is_empty():
-        raise ArgumentError(f"reliability_diagram: no bin has both a mean {stated} and a share that was right")
+        raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
         low, high = found.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
         if low < 0 or high > 1:
             raise ArgumentError(
-                f"reliability_diagram: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
+                f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
             )
     return found
 

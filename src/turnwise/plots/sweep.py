@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,13 +11,14 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_figure, curve_panel, legends, theme
 from turnwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def sensitivity(
+def sweep(
     summary: object,
     *,
     of: str,
@@ -31,7 +32,7 @@ def sensitivity(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
+) -> Plot:
     """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
 
     Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines. Up to
@@ -55,11 +56,7 @@ def sensitivity(
     at_risk
         Whether to put the number of rollouts behind each point below.
     ax, colors, title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
@@ -69,8 +66,6 @@ def sensitivity(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
     >>> swept = {
     ...     "threshold": [0.3, 0.5, 0.7],
@@ -78,19 +73,19 @@ def sensitivity(
     ...     "low": [0.4, 0.3, 0.1],
     ...     "high": [0.8, 0.7, 0.4],
     ... }
-    >>> ax = sensitivity(pl.DataFrame(told | swept), of="threshold", chosen=0.5)
+    >>> (ax,) = sweep(pl.DataFrame(told | swept), of="threshold", chosen=0.5).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
-    marks = sensitivity_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
+    marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = value_names(frame, of)
     at = place_of(frame, of, names, chosen)
     said = caption_of(frame, of, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
-        verb="sensitivity",
+        verb="sweep",
+        alt=labels.alt_text(frame),
         ax=ax,
         words=lambda alike: _words(alike, frame, names),
         at_risk=at_risk,
@@ -101,7 +96,7 @@ def sensitivity(
     )
 
 
-def sensitivity_marks(
+def sweep_marks(
     summary: object,
     *,
     of: str,
@@ -112,7 +107,7 @@ def sensitivity_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `sensitivity`, as those of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+    """Return the marks of `sweep`, as those of `curve_marks`, the statistic in `kind` and the choice in `axis`.
 
     Values that are no numbers stand at 0, 1, ... Each panel has the references, from its first to its last position.
 
@@ -120,7 +115,7 @@ def sensitivity_marks(
     --------
     >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
     >>> rows = pl.DataFrame(told | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
-    >>> sensitivity_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
+    >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
@@ -136,7 +131,7 @@ def sensitivity_marks(
         colors=settled if len(set(called)) <= theme.MAX_COLORS else colors,
         one_panel=one_panel,
         style="point" if names else "line",
-        verb="sensitivity",
+        verb="sweep",
     )
     return _with_references(marks, frame.filter(pl.col(of).is_null()), by, of, settled)
 
@@ -145,16 +140,16 @@ def sensitivity_marks(
 def _chosen(
     summary: object, of: str, *, metric: str | None, statistic: str | None, level: float | None
 ) -> pl.DataFrame:
-    frame = labels.finished(summary, schema.SUMMARY, "sensitivity")
+    frame = labels.finished(summary, schema.SUMMARY, "sweep")
     if of not in labels.grouping(frame):
         raise ArgumentError(
-            f"sensitivity: of={of!r} is no column beside those of a SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"sweep: of={of!r} is no column beside those of a SUMMARY; there is {listing(labels.grouping(frame))} "
             f"(put summaries together, each with `.with_columns({of}=...)`)"
         )
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "sensitivity")
+        frame = labels.choose(frame, column, value, "sweep")
     if not frame.select(has_value(frame, of).any()).item():
-        raise ArgumentError(f"sensitivity: no row has a value in column {of!r}, so there is nothing to draw")
+        raise ArgumentError(f"sweep: no row has a value in column {of!r}, so there is nothing to draw")
     return frame
 
 
@@ -180,7 +175,7 @@ def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> 
     if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
         return float(chosen)
     there = listing(names or frame[of].drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sensitivity: chosen={chosen!r} is no value of {of!r}; there is {there}")
+    raise ArgumentError(f"sweep: chosen={chosen!r} is no value of {of!r}; there is {there}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.estimation.selection import Better
-from turnwise.plots import lettering, theme, ticking
-from turnwise.plots import tradeoff_strokes as strokes
-from turnwise.plots.point_names import have_room
-from turnwise.plots.sensitivity import caption_of, has_value, place_of, sensitivity, sensitivity_marks, value_names
-from turnwise.plots.tradeoff import sentences
-from turnwise.plots.tradeoff_marks import MARKS, directions, require_known, tradeoff_marks
-from turnwise.plots.tradeoff_marks import chosen as rows_of
+from turnwise.plots import alternatives, lettering, theme, ticking
+from turnwise.plots import pareto_strokes as strokes
+from turnwise.plots.figures import Plot
+from turnwise.plots.pareto import sentences
+from turnwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
+from turnwise.plots.pareto_marks import chosen as rows_of
+from turnwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SWEEP = MARKS | {
     "of": pl.String,  # the choice
-    "curve": pl.String,  # the group without its choice, as in `sensitivity`
+    "curve": pl.String,  # the group without its choice, as in `sweep`
     "at": pl.String,  # the value of the choice in words; null for a reference
 }
 _MIN_AT_RISK = 10
@@ -29,7 +28,7 @@ _NAMED = 24  # points whose values stand beside them
 _SIZE = (13.2, 4.4)
 
 
-def tradeoff_figure(
+def sweep_pareto(
     summary: object,
     *,
     of: str,
@@ -43,8 +42,8 @@ def tradeoff_figure(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool = True,
-) -> "Figure":
-    """Three panels: two metrics over one choice, as `sensitivity` draws them, and their trade-off with a point per value.
+) -> Plot:
+    """Three panels: two metrics over one choice, as `sweep` draws them, and their trade-off with a point per value.
 
     Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines in bands,
     and points outside the front.
@@ -54,38 +53,30 @@ def tradeoff_figure(
     summary
         SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
     of, chosen
-        The column of the choice, and the value that is used elsewhere, as in `sensitivity`.
+        The column of the choice, and the value that is used elsewhere, as in `sweep`.
     x, y, statistic, level, better, front
-        As in `tradeoff`: which metric goes across, which rows, which way is better, and whether the front is drawn.
+        As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
     colors
         Colors by group name, the same in all panels; by default a color-blind safe one for each.
     title, caption
         Above the figure, and whether it is said below how the intervals were made.
 
-    Returns
-    -------
-    The Figure.
-
     Raises
     ------
     ArgumentError
-        As of `sensitivity` and `tradeoff`.
+        As of `sweep` and `pareto`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"threshold": [0.3, 0.7] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
     >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
-    >>> figure = tradeoff_figure(swept, of="threshold")
-    >>> [ax.get_xlabel() for ax in figure.axes]
+    >>> [ax.get_xlabel() for ax in sweep_pareto(swept, of="threshold").axes]
     ['threshold', 'threshold', 'attack success (lower is better)']
-    >>> matplotlib.pyplot.close(figure)
     """
-    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
-    marks = tradeoff_figure_marks(frame, of=of, better=better, front=front, colors=colors)
-    require_known(marks, "tradeoff_figure")
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
+    marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
+    require_known(marks, "sweep_pareto")
     place_of(frame, of, value_names(frame, of), chosen)  # a wrong value is told before a figure is opened
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
@@ -93,7 +84,7 @@ def tradeoff_figure(
         figure, panels = theme.canvas(1, 3, _SIZE)
         for ax, metric in zip(panels, metrics.values(), strict=False):
             rows = frame.filter(metric=metric)
-            sensitivity(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
+            sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
         last = panels[-1]
         drawn = strokes.in_ink(marks, last)
         steps = strokes.scene(last, drawn, frame, ways, front=front)
@@ -108,10 +99,10 @@ def tradeoff_figure(
             lettering.caption_under(figure, " ".join([*said, *sentences(marks, [], front=front)]))
         ticking.fit(last)
         strokes.name(last, drawn, [name for name in drawn["group"] if name], steps)
-    return figure
+    return Plot(panels, alternatives.sweep_pareto(marks))
 
 
-def tradeoff_figure_marks(
+def sweep_pareto_marks(
     summary: object,
     *,
     of: str,
@@ -123,7 +114,7 @@ def tradeoff_figure_marks(
     front: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of the last panel of `tradeoff_figure`: one row per group and value of the choice, and reference.
+    """Return the marks of the last panel of `sweep_pareto`: one row per group and value of the choice, and reference.
 
     Examples
     --------
@@ -133,17 +124,17 @@ def tradeoff_figure_marks(
     ...     "statistic": "mean",
     ... }
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
-    >>> marks = tradeoff_figure_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
+    >>> marks = sweep_pareto_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
-    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, of, colors)
     by = [name for name in labels.grouping(frame) if name != of]
     swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
     references = others if others["metric"].n_unique() > 1 else None
-    marks = tradeoff_marks(swept, x=across, y=up, better=better, front=front, references=references)
+    marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)
     beside = marks.filter(role="reference")["group"].to_list()
@@ -183,7 +174,7 @@ def tradeoff_figure_marks(
 def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """Return the curves of the first two panels."""
     return [
-        sensitivity_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
+        sweep_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
         for metric in frame["metric"].unique(maintain_order=True)
     ]
 
@@ -206,7 +197,7 @@ def _short_names(ax: "Axes", drawn: pl.DataFrame, chosen: str | None) -> pl.Seri
     none = pl.lit(f"no {labels.label(drawn['of'][0])}")  # whose it is its color tells, as it does of the others
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
     names = drawn.select(called.alias("group"))["group"]
-    if drawn.height <= _NAMED and have_room(ax, names):
+    if drawn.height <= _NAMED and strokes.have_room(ax, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
     kept = (place == 0) | (place == size - 1) | here

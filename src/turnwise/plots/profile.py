@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -10,6 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing, plural
 from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _FEW = 10  # goals below which a profile is drawn as uncertain
 _MANY = 40  # goals above which their intervals are a band instead of a whisker each
 
 
-def goal_profile(
-    profile: object,
+def profile(
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -29,7 +30,7 @@ def goal_profile(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
+) -> Plot:
     """The vulnerability of goals: from PROFILE the share of goals above each rate, from SUMMARY each goal's rate in order.
 
     A profile that falls at once and stays low is a few goals always broken; one that stays high and falls late is all goals
@@ -37,7 +38,7 @@ def goal_profile(
 
     Parameters
     ----------
-    profile
+    frame
         PROFILE, from `tw.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
         `tw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points, in each group the most vulnerable goal first.
     metric, level
@@ -45,11 +46,7 @@ def goal_profile(
     of
         The column that names the goals of a SUMMARY, such as ``"task"``.
     ax, colors, title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
@@ -58,27 +55,24 @@ def goal_profile(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> told = {"metric": "attack_success", "level": 0.95, "at": [0.0, 0.5, 1.0], "n": 20}
     >>> told |= {"estimate": [0.6, 0.2, 0.0], "low": [0.4, 0.1, 0.0], "high": [0.8, 0.4, 0.2], "n_missing": 0}
-    >>> ax = goal_profile(pl.DataFrame(told))
+    >>> (ax,) = profile(pl.DataFrame(told)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success of a goal', 'share of goals above it')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = profile_marks(profile, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
-    frame = _finished(profile, of)
-    said = _caption(frame, marks, of)
+    marks = profile_marks(frame, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
+    rows = _finished(frame, of).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
     return curve_figure.lay_out(
         marks,
-        verb="goal_profile",
+        verb="profile",
+        alt=labels.alt_text(rows),
         ax=ax,
-        words=lambda alike: _words(alike, frame, of),
+        words=lambda alike: _words(alike, rows, of),
         at_risk=False,
         key=curve_figure.overlaid(marks),
         title=title,
-        said=said,
+        said=_caption(rows, marks, of),
         caption=caption,
     )
 
@@ -92,7 +86,7 @@ def profile_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `goal_profile`, as those of `curve_marks`; ordered goals are at 1, 2, ...
+    """Return the marks of `profile`, as those of `curve_marks`; ordered goals are at 1, 2, ...
 
     Examples
     --------
@@ -103,7 +97,7 @@ def profile_marks(
     """
     frame = _finished(profile, of)
     for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "goal_profile")
+        frame = labels.choose(frame, column, value, "profile")
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(
         _as_steps(frame) if steps else _in_order(frame, of),
@@ -111,23 +105,23 @@ def profile_marks(
         colors=colors,
         one_panel=one_panel,
         style=None if steps else "line" if _most(frame, of) > _MANY else "point",
-        verb="goal_profile",
+        verb="profile",
     )
 
 
 def _finished(profile: object, of: str) -> pl.DataFrame:
-    frame = labels.as_frame(profile, "goal_profile")
+    frame = labels.as_frame(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
-        raise ArgumentError(f"goal_profile: a {shape.name} frame has no profile; make one with `tw.profile(rollouts)`")
+        raise ArgumentError(f"profile: a {shape.name} frame has no profile; make one with `tw.profile(rollouts)`")
     if shape is not schema.SUMMARY:
-        return labels.finished(frame, schema.PROFILE, "goal_profile")
+        return labels.finished(frame, schema.PROFILE, "profile")
     if of not in labels.grouping(frame):
         raise ArgumentError(
-            f"goal_profile: this SUMMARY has no row for each {of} (it is grouped by {listing(labels.grouping(frame))}); "
+            f"profile: this SUMMARY has no row for each {of} (it is grouped by {listing(labels.grouping(frame))}); "
             f"take `tw.profile(rollouts)`, `tw.summarize(rollouts, by={of!r})`, or of= for another column"
         )
-    return labels.finished(frame, schema.SUMMARY, "goal_profile").filter(pl.col("statistic") == "mean")
+    return labels.finished(frame, schema.SUMMARY, "profile").filter(pl.col("statistic") == "mean")
 
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +135,7 @@ def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     by = [name for name in labels.grouping(frame) if name != of]
     known = frame.drop_nulls("estimate")
     if known.is_empty():
-        raise ArgumentError(f"goal_profile: no {of} has an estimate, so there is nothing to put in order")
+        raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to put in order")
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
     known = known.sort(of, maintain_order=True)
     return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
@@ -172,7 +166,6 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
 
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
-    frame = frame.filter(pl.col("metric").is_in(marks["metric"].implode()))
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
         each = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -10,6 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_figure, curve_panel, legends
 from turnwise.plots.curve_marks import OF_GOALS, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ _OVERLAY = 4  # groups in one panel
 _FAR = 4  # times the attempts made from which a forecast needs a logarithmic axis
 
 
-def attempts_curve(
-    attempts: object,
+def attempts(
+    frame: object,
     *,
     forecast: object = None,
     metric: str | None = None,
@@ -34,7 +35,7 @@ def attempts_curve(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
+) -> Plot:
     """ASR@k (or pass@k) and pass^k over k, each point with its interval; a forecast goes on as a dashed line with a band.
 
     Up to four groups share an Axes for each kind; more have a panel each, with all kinds in it. A dotted line marks where
@@ -42,7 +43,7 @@ def attempts_curve(
 
     Parameters
     ----------
-    attempts
+    frame
         CURVE over attempts, from `tw.attempts`.
     forecast
         FORECAST of the same groups, from `tw.forecast`.
@@ -53,11 +54,7 @@ def attempts_curve(
     at_risk
         Whether to put the number of goals behind each point below.
     ax, colors, title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
@@ -66,18 +63,15 @@ def attempts_curve(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
     >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
     >>> ahead = pl.DataFrame(told | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
-    >>> ax = attempts_curve(tried, forecast=ahead)
+    >>> (ax,) = attempts(tried, forecast=ahead).axes
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = attempts_marks(
-        attempts,
+        frame,
         forecast=forecast,
         metric=metric,
         kind=kind,
@@ -86,17 +80,18 @@ def attempts_curve(
         colors=colors,
         one_panel=ax is not None,
     )
-    said = _caption(attempts, forecast, marks, min_at_risk)
+    rows = _shown(frame, marks)
     return curve_figure.lay_out(
         marks,
-        verb="attempts_curve",
+        verb="attempts",
+        alt=labels.alt_text(rows),
         ax=ax,
         words=_words,
         at_risk=at_risk,
         key=_shared(marks),
         also=_end_of_observation,
         title=title,
-        said=said,
+        said=_caption(frame, rows, forecast, marks, min_at_risk),
         caption=caption,
     )
 
@@ -112,7 +107,7 @@ def attempts_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `attempts_curve`, as those of `curve_marks`; a forecast has style ``"forecast"``.
+    """Return the marks of `attempts`, as those of `curve_marks`; a forecast has style ``"forecast"``.
 
     Examples
     --------
@@ -122,13 +117,13 @@ def attempts_marks(
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
-    frame = labels.finished(attempts, schema.CURVE, "attempts_curve")
+    frame = labels.finished(attempts, schema.CURVE, "attempts")
     for column, value in (("metric", metric), ("kind", kind), ("level", level)):
-        frame = labels.choose(frame, column, value, "attempts_curve")
+        frame = labels.choose(frame, column, value, "attempts")
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
     if tried.is_empty():
         raise ArgumentError(
-            f"attempts_curve: no curve over attempts is here (kind is {listing(frame['kind'].unique().to_list())}); "
+            f"attempts: no curve over attempts is here (kind is {listing(frame['kind'].unique().to_list())}); "
             "make one with `tw.attempts(rollouts)`"
         )
     known = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
@@ -140,7 +135,7 @@ def attempts_marks(
     if not one_panel and by and tried.select(by).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
         tried, ahead = _together(tried), None if ahead is None else _together(ahead)
     return curve_marks(
-        tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts_curve"
+        tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts"
     )
 
 
@@ -171,17 +166,17 @@ def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.
 
 def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
     """The forecast's rows beyond the end of observation as rows of CURVE, the last observed ones before them."""
-    ahead = labels.finished(forecast, schema.FORECAST, "attempts_curve")
-    if labels.shape_of(labels.as_frame(forecast, "attempts_curve")) is not schema.FORECAST:
+    ahead = labels.finished(forecast, schema.FORECAST, "attempts")
+    if labels.shape_of(labels.as_frame(forecast, "attempts")) is not schema.FORECAST:
         raise ArgumentError(
-            "attempts_curve: forecast= is no FORECAST frame, it lacks alpha; make one with `tw.forecast(rollouts, k=100)`"
+            "attempts: forecast= is no FORECAST frame, it lacks alpha; make one with `tw.forecast(rollouts, k=100)`"
         )
-    ahead = labels.choose(ahead, "level", level, "attempts_curve")
+    ahead = labels.choose(ahead, "level", level, "attempts")
     by = labels.grouping(tried)
     if set(labels.grouping(ahead)) != set(by):
         ours, theirs = (listing(names) for names in (by, labels.grouping(ahead)))
         raise ArgumentError(
-            f"attempts_curve: the attempts are grouped by {ours}, their forecast by {theirs}; give both verbs the same `by`"
+            f"attempts: the attempts are grouped by {ours}, their forecast by {theirs}; give both verbs the same `by`"
         )
     keys = [*by, "metric", "level"]
     last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
@@ -223,13 +218,15 @@ def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
     legends.marked(ax, end, "forecast →", top=below or not above)
 
 
-def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
-    frame = labels.finished(attempts, schema.CURVE, "attempts_curve")
-    shown = frame.filter(
+def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the CURVE that are drawn."""
+    rows = labels.finished(frame, schema.CURVE, "attempts").filter(
         pl.col("kind").is_in([*OF_GOALS]) & pl.col("level").is_in(marks["level"].implode(), nulls_equal=True)
     )
-    if not _shared(marks):
-        shown = shown.filter(pl.col("kind").is_in(marks["kind"].implode()))
+    return rows if _shared(marks) else rows.filter(pl.col("kind").is_in(marks["kind"].implode()))
+
+
+def _caption(frame: object, shown: pl.DataFrame, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
     said = [labels.caption(shown)]
     if not marks.filter(pl.col("style") == "point")["solid"].all():
         said.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(shown))} behind it.")
@@ -240,12 +237,12 @@ def _caption(attempts: object, forecast: object, marks: pl.DataFrame, min_at_ris
         said.append(f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}.")
     told = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
     if forecast is not None:
-        ahead = labels.finished(forecast, schema.FORECAST, "attempts_curve")
+        ahead = labels.finished(forecast, schema.FORECAST, "attempts")
         if (told["style"] == "forecast").any():
             said.append(_of_forecast(ahead))
         elif ahead.filter(_TOLD).is_empty():
             said += [f"No forecast: {reason[:1].lower()}{reason[1:]}" for reason in curve_figure.reasons(ahead, 1)]
-    lost = frame.filter(pl.col("estimate").is_null().all().over("kind"))
+    lost = labels.finished(frame, schema.CURVE, "attempts").filter(pl.col("estimate").is_null().all().over("kind"))
     return " ".join([*said, *curve_figure.reasons(lost, 1)])
 
 

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ MARKS = interval_rows.MARKS | {
 }
 
 
-def contrast_forest(
-    contrast: object,
+def contrast(
+    frame: object,
     *,
     metric: str | None = None,
     statistic: str | None = None,
@@ -35,7 +36,7 @@ def contrast_forest(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
+) -> Plot:
     """A forest plot of a CONTRAST: one row per comparison, its difference with an interval around 0, and the numbers beside it.
 
     Differences of rates are in points of per cent. A line marks no difference: 0, or 50 % where the difference is a chance. The
@@ -44,7 +45,7 @@ def contrast_forest(
 
     Parameters
     ----------
-    contrast
+    frame
         CONTRAST, from `tw.contrast`.
     metric, statistic, level
         Which rows to draw; by default all, one panel for each metric and statistic.
@@ -58,10 +59,6 @@ def contrast_forest(
     caption
         Say under the figure how the intervals were made, how p-values were adjusted, and why an interval is missing.
 
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
-
     Raises
     ------
     ArgumentError
@@ -69,27 +66,25 @@ def contrast_forest(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "base", "level": 0.95}
     >>> ends = {"difference": [-0.1, 0.2], "low": [-0.2, 0.1], "high": [0.0, 0.3]}
-    >>> ax = contrast_forest(pl.DataFrame({"group": ["a", "b"]} | rows | ends))
+    >>> (ax,) = contrast(pl.DataFrame({"group": ["a", "b"]} | rows | ends)).axes
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('difference in attack success from base, in points', ['b', 'a'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = contrast_marks(contrast, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    rows = _shown(frame, marks)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
-        beside = [("p", _p_heading(contrast))]
+        beside = [("p", _p_heading(rows))]
         if single:
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
             beside = [("text", heading), ("pairs", _pairs_heading(part)), *beside]
         panels.append(interval_rows.Panel(quantity, scale, beside, guide))
-    said = _caption(contrast, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="contrast_forest", ax=ax, caption=said)
+    said = _caption(rows, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="contrast", ax=ax, caption=said, alt=labels.alt_text(rows))
 
 
 def contrast_marks(
@@ -101,7 +96,7 @@ def contrast_marks(
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `contrast_forest`: one row per panel, comparison and level.
+    """Return the marks of `contrast`: one row per panel, comparison and level.
 
     Examples
     --------
@@ -111,15 +106,15 @@ def contrast_marks(
     >>> marks.select("group", "text", "pairs", "p").rows()
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "contrast_forest")
+        frame = labels.choose(frame, column, value, "contrast")
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
     if frame.select(key).is_duplicated().any():
         row = frame.filter(frame.select(key).is_duplicated()).row(0, named=True)
         raise ArgumentError(
-            f"contrast_forest: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
+            f"contrast: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
         )
     alone = frame["baseline"].n_unique() == 1
@@ -198,15 +193,18 @@ def _pairs_heading(part: pl.DataFrame) -> str:
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _p_heading(contrast: object) -> str:
-    return "p, adjusted" if labels.finished(contrast, schema.CONTRAST, "contrast_forest")["adjust"].count() else "p"
+def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the CONTRAST that are drawn."""
+    keys = ["metric", "statistic", "level"]
+    return labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
 
 
-def _caption(contrast: object, marks: pl.DataFrame) -> str:
+def _p_heading(frame: pl.DataFrame) -> str:
+    return "p, adjusted" if frame["adjust"].count() else "p"
+
+
+def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the adjustment of p-values, and the pairs."""
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
-    drawn = marks.select("metric", "statistic", "level").unique()
-    frame = frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True)
     said = [labels.caption(frame)]
     adjusted = frame["adjust"].drop_nulls().unique(maintain_order=True).to_list()
     if adjusted:

@@ -2,21 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from turnwise import schema
 from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def trend(
-    training: object,
+def training(
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -26,7 +27,7 @@ def trend(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
+) -> Plot:
     """The mean at each step of training in a band, and the rollouts behind it below.
 
     Steps without an estimate are a gap; a marker is hollow where fewer than `min_at_risk` rollouts stand behind it. Up to
@@ -34,7 +35,7 @@ def trend(
 
     Parameters
     ----------
-    training
+    frame
         TRAINING, from `tw.training`.
     metric, level
         Which rows to draw; by default all.
@@ -43,11 +44,7 @@ def trend(
     at_risk
         Whether to put the number of rollouts behind each point below.
     ax, colors, title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
@@ -56,28 +53,24 @@ def trend(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
-    >>> ax = trend(pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]}))
+    >>> (ax,) = training(pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
     ('step of training', 'attack success', [0, 50])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = trend_marks(
-        training, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
+    marks = training_marks(
+        frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
-    frame = labels.finished(training, schema.TRAINING, "trend").filter(
-        pl.col("metric").is_in(marks["metric"].implode())
-    )
-    shown = frame.filter(pl.col("level").is_in(marks["level"].implode(), nulls_equal=True))
+    keys = ["metric", "level"]
+    shown = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
     hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it."]
     said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
     return curve_figure.lay_out(
         marks,
-        verb="trend",
+        verb="training",
+        alt=labels.alt_text(shown),
         ax=ax,
-        words=lambda alike: _words(alike, frame),
+        words=lambda alike: _words(alike, shown),
         at_risk=at_risk,
         title=title,
         said=said,
@@ -85,7 +78,7 @@ def trend(
     )
 
 
-def trend_marks(
+def training_marks(
     training: object,
     *,
     metric: str | None = None,
@@ -94,25 +87,25 @@ def trend_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `trend`, as those of `curve_marks`.
+    """Return the marks of `training`, as those of `curve_marks`.
 
     Examples
     --------
     >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": [40, 8]}
     >>> steps = pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})
-    >>> trend_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
+    >>> training_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
-    frame = labels.finished(training, schema.TRAINING, "trend")
+    frame = labels.finished(training, schema.TRAINING, "training")
     for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "trend")
+        frame = labels.choose(frame, column, value, "training")
     return curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
         min_at_risk=min_at_risk,
         colors=colors,
         one_panel=one_panel,
         style="line",
-        verb="trend",
+        verb="training",
     )
 
 

@@ -1,13 +1,14 @@
 """Stack of endings: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from turnwise import schema
 from turnwise.plots import curve_figure, theme
 from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ STACK = MARKS | {
 }
 
 
-def incidence_stack(
-    curve: object,
+def incidence(
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -31,16 +32,16 @@ def incidence_stack(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
+) -> Plot:
     """Cumulative incidence by ending, stacked: success at the bottom, what competes with it above, the rest still running.
 
     The bar at the end of the lowest layer is the interval of its share; the intervals of the others belong to their own
-    shares and not to their edges, so they are not drawn (`success_curve` draws them). Where fewer than `min_at_risk`
+    shares and not to their edges, so they are not drawn (`curve` draws them). Where fewer than `min_at_risk`
     rollouts were at risk the layers are pale. Each group has a panel, and all share their axes.
 
     Parameters
     ----------
-    curve
+    frame
         CURVE of kind ``"incidence"``, from `tw.curve(rollouts, kind="incidence")`.
     metric, level
         Which rows to draw; by default all metrics, and the widest level.
@@ -54,11 +55,7 @@ def incidence_stack(
     colors
         Colors by ending, in words: ``success``, ``attack gave up`` ...
     title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
@@ -67,8 +64,6 @@ def incidence_stack(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {
     ...     "metric": "time_to_success",
     ...     "kind": "incidence",
@@ -78,23 +73,23 @@ def incidence_stack(
     ...     "at": 1.0,
     ... }
     >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
-    >>> ax = incidence_stack(pl.DataFrame(rows | ends))
-    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    >>> plot = incidence(pl.DataFrame(rows | ends))
+    >>> [text.get_text() for text in plot.figure.legends[0].get_texts()]
     ['success', 'attack gave up']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = incidence_marks(curve, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
-    frame = labels.finished(curve, schema.CURVE, "incidence_stack").filter(kind="incidence")
-    said = _caption(frame, marks, min_at_risk)
+    marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
+    keys = [*COMBINATION, "level"]
+    rows = labels.finished(frame, schema.CURVE, "incidence").join(marks, on=keys, how="semi", nulls_equal=True)
     return curve_figure.lay_out(
         marks,
-        verb="incidence_stack",
+        verb="incidence",
+        alt=labels.alt_text(rows),
         ax=ax,
         at_risk=at_risk,
         key=True,
         also=_whisker,
         title=title,
-        said=said,
+        said=_caption(rows, marks, min_at_risk),
         caption=caption,
     )
 
@@ -107,7 +102,7 @@ def incidence_marks(
     min_at_risk: int = 10,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `incidence_stack`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
+    """Return the marks of `incidence`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
 
     A layer has no edges where its share, or that of one below it, is not known.
 
@@ -126,9 +121,9 @@ def incidence_marks(
     >>> marks.select("group", "low", "high", "share_high").rows()
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
-    frame = labels.finished(curve, schema.CURVE, "incidence_stack")
+    frame = labels.finished(curve, schema.CURVE, "incidence")
     for column, value in (("kind", "incidence"), ("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "incidence_stack")
+        frame = labels.choose(frame, column, value, "incidence")
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
@@ -147,7 +142,7 @@ def incidence_marks(
 
 def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> pl.DataFrame:
     """The layers of one group, lowest first."""
-    marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence_stack")
+    marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence")
     order = [labels.label(ending) for ending in schema.ENDINGS.categories]
     place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
     marks = marks.with_columns(

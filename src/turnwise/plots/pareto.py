@@ -7,10 +7,10 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.estimation.selection import Better
-from turnwise.plots import legends, lettering, theme, ticking
-from turnwise.plots import tradeoff_strokes as strokes
-from turnwise.plots.point_names import have_room
-from turnwise.plots.tradeoff_marks import chosen, directions, require_known, single_out, tradeoff_marks
+from turnwise.plots import alternatives, legends, lettering, theme, ticking
+from turnwise.plots import pareto_strokes as strokes
+from turnwise.plots.figures import Plot
+from turnwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
 from turnwise.schema.labels import caption as told_intervals
 from turnwise.schema.labels import counted, label, shorten
 
@@ -21,7 +21,7 @@ Labels = Literal["all", "frontier"]
 _NAMED = 12  # groups whose names stand beside their points
 
 
-def tradeoff(
+def pareto(
     summary: object,
     *,
     x: str | None = None,
@@ -36,7 +36,7 @@ def tradeoff(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> "Axes":
+) -> Plot:
     """Two metrics of a SUMMARY against one another: a point per group with both intervals, and the Pareto front.
 
     The front joins the groups that no other group beats: at least as good in both metrics and better in one. It is that of the
@@ -70,10 +70,6 @@ def tradeoff(
     caption
         Say under the figure how the intervals were made, and which groups have no place in it.
 
-    Returns
-    -------
-    The Axes.
-
     Raises
     ------
     ArgumentError
@@ -82,18 +78,15 @@ def tradeoff(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"target": ["a", "b"] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2, "statistic": "mean"}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
-    >>> ax = tradeoff(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends))
+    >>> (ax,) = pareto(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success (lower is better)', 'task success (higher is better)')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     _check_labels(labels, front=front)
     frame = chosen(summary, x, y, statistic, level)
-    marks = tradeoff_marks(
+    marks = pareto_marks(
         summary,
         x=x,
         y=y,
@@ -105,7 +98,7 @@ def tradeoff(
         references=references,
         colors=colors,
     )
-    require_known(marks, "tradeoff")
+    require_known(marks, "pareto")
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for(marks["group"]):
@@ -120,7 +113,7 @@ def tradeoff(
         below = theme.AXIS
         if labels is not None:
             named = points if labels == "all" else on_front
-        elif points.height <= _NAMED and have_room(ax, points["group"]):
+        elif points.height <= _NAMED and strokes.have_room(ax, points["group"]):
             named = points
         elif not own and 0.19 * points.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
             named = on_front
@@ -138,14 +131,14 @@ def tradeoff(
         if caption and under is not None:
             lettering.rewrap(ax, under, said)
         strokes.name(ax, drawn, named["group"].to_list(), steps)
-    return ax
+    return Plot([ax], alternatives.pareto(marks))
 
 
 def _check_labels(labels: Labels | None, *, front: bool) -> None:
     if labels is not None and labels not in get_args(Labels):
-        raise ArgumentError(f"tradeoff: labels={labels!r} is none of {listing(get_args(Labels))}")
+        raise ArgumentError(f"pareto: labels={labels!r} is none of {listing(get_args(Labels))}")
     if labels == "frontier" and not front:
-        raise ArgumentError("tradeoff: labels='frontier' names the groups on the front, and front=False leaves it out")
+        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
 
 
 def sentences(marks: pl.DataFrame, apart: list[str], *, front: bool) -> list[str]:

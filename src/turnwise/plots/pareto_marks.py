@@ -32,7 +32,7 @@ MARKS = {
 GROUP = "\0group"  # its column in rows that are no marks yet
 
 
-def tradeoff_marks(
+def pareto_marks(
     summary: object,
     *,
     x: str | None = None,
@@ -45,13 +45,13 @@ def tradeoff_marks(
     references: object = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `tradeoff`: one row per group, trial and reference, also those without a place in the figure.
+    """Return the marks of `pareto`: one row per group, trial and reference, also those without a place in the figure.
 
     Examples
     --------
     >>> rows = {"target": ["a", "b"] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2, "statistic": "mean"}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
-    >>> marks = tradeoff_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends))
+    >>> marks = pareto_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends))
     >>> marks.select("group", "x", "y", "pareto").rows()
     [('a', 0.1, 0.5, True), ('b', 0.4, 0.4, False)]
     """
@@ -82,12 +82,12 @@ def require_known(marks: pl.DataFrame, verb: str) -> None:
 def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
     """The columns that tell the trials of one group apart."""
     by = labels.grouping(frame)
-    return [name for name in labels.grouping(labels.as_frame(trials, "tradeoff: trials=")) if name not in by]
+    return [name for name in labels.grouping(labels.as_frame(trials, "pareto: trials=")) if name not in by]
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def chosen(
-    summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "tradeoff"
+    summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "pareto"
 ) -> pl.DataFrame:
     """One row for each group and metric, those of the metric across first."""
     frame = labels.finished(summary, schema.SUMMARY, verb)
@@ -131,18 +131,18 @@ def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) 
     if not isinstance(asked, Mapping):
         example = {name: asked if asked in {"higher", "lower"} else "lower" for name in metrics.values()}
         raise ArgumentError(
-            f"tradeoff: better={asked!r} does not say of which metric; say it of each, as better={example}"
+            f"pareto: better={asked!r} does not say of which metric; say it of each, as better={example}"
         )
     unknown = [name for name in asked if name not in metrics.values()]
     if unknown:
-        raise ArgumentError(f"tradeoff: better= names {listing(unknown)}, but {listing(metrics.values())} are drawn")
+        raise ArgumentError(f"pareto: better= names {listing(unknown)}, but {listing(metrics.values())} are drawn")
     ways = {}
     for name in metrics.values():
         try:
-            ways[name] = direction(name, asked.get(name), verb="tradeoff")
+            ways[name] = direction(name, asked.get(name), verb="pareto")
         except ArgumentError as unsaid:
             raise ArgumentError(
-                f"tradeoff: nothing says which way {name!r} is better; say better={{{name!r}: 'lower'}} or 'higher', "
+                f"pareto: nothing says which way {name!r} is better; say better={{{name!r}: 'lower'}} or 'higher', "
                 "or draw no front with front=False"
             ) from unsaid
     return ways
@@ -180,18 +180,18 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
 def _beside(other: object, frame: pl.DataFrame, argument: str) -> pl.DataFrame:
     """The rows of another SUMMARY that are of the same metrics and statistic."""
     across, up = frame["metric"].unique(maintain_order=True)
-    return chosen(other, across, up, frame["statistic"][0], None, f"tradeoff: {argument}=")
+    return chosen(other, across, up, frame["statistic"][0], None, f"pareto: {argument}=")
 
 
 def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
-    own = labels.grouping(labels.as_frame(trials, "tradeoff: trials="))
+    own = labels.grouping(labels.as_frame(trials, "pareto: trials="))
     if lacking := [name for name in by if name not in own]:
-        raise ArgumentError(f"tradeoff: trials= lacks {listing(lacking)}, by which the summary is grouped")
+        raise ArgumentError(f"pareto: trials= lacks {listing(lacking)}, by which the summary is grouped")
     if len(own) == len(by):
         grouped = f"is grouped by {listing(by)}, as the summary is" if by else "has no grouping column"
         more = [*by, "run"]
         raise ArgumentError(
-            f"tradeoff: trials= {grouped}; single trials have those columns and one column more, "
+            f"pareto: trials= {grouped}; single trials have those columns and one column more, "
             f"such as `tw.summarize(rollouts, by={more!r})`"
         )
     rows = _beside(trials, frame, "trials")
@@ -200,7 +200,7 @@ def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mappin
     rows = rows.with_columns(words)  # a Categorical in one and a String in the other are the same group
     rows = rows.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else rows.join(groups, how="cross")
     if rows.is_empty():
-        raise ArgumentError(f"tradeoff: no trial is of a group of the summary ({listing(groups[GROUP])})")
+        raise ArgumentError(f"pareto: no trial is of a group of the summary ({listing(groups[GROUP])})")
     bare = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high")]
     return _rows(rows.with_columns(bare), "trial", own, look)
 
@@ -211,7 +211,7 @@ def _references(references: object, frame: pl.DataFrame, colors: Mapping[str, st
     rows = rows.with_columns(pl.Series(GROUP, labels.group_names(rows, by), dtype=pl.String))
     if twice := sorted({*rows[GROUP]} & {*frame[GROUP]}):
         raise ArgumentError(
-            f"tradeoff: references= has {twice[0]!r}, which is a group of the summary too; filter it out of one of them"
+            f"pareto: references= has {twice[0]!r}, which is a group of the summary too; filter it out of one of them"
         )
     look = theme.looks(rows[GROUP], colors)
     last = theme.MARKERS[::-1]  # the groups take the first

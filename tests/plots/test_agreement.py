@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type"
 """Judges and labels: which comparisons are drawn, in which unit, and around which line."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, union-attr"
 """ASR@k and pass^k over k, and where a forecast takes over."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, attr-defined, union-attr"
 """Comparisons one below another: what is drawn of them, and around which line."""
 
 from collections.abc import Callable

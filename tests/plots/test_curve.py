@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, comparison-overlap, index, operator, union-attr"
 """Curves with bands, censor ticks and the table below."""
 
 from collections.abc import Callable

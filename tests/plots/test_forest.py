@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, operator, union-attr"
 """Groups one below another: what is drawn, and that it is drawn."""
 
 from collections.abc import Callable

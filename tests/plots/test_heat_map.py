@@ -1,3 +1,4 @@
+# mypy: disable-error-code="attr-defined, union-attr"
 """Groups crossed with groups: what stands in each cell, and that nothing unknown looks like 0."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="attr-defined, union-attr"
 """Shares that ended in each way, one on the other."""
 
 from typing import Any

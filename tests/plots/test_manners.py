@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """What every figure over groups and of one rollout keeps: settings, inputs and bytes."""
 
 from collections.abc import Callable

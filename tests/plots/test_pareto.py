@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """Two metrics against one another: where each group stands, and which ones nothing beats."""
 
 from collections.abc import Callable

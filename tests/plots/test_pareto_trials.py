@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """What stands beside the groups of a trade-off: single trials, references, and whose names."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type"
 """How much a result hangs on one choice."""
 
 from itertools import pairwise

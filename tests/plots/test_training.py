@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type"
 """A rate or a score over the steps of training."""
 
 import numpy as np

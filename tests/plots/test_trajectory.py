@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type"
 """Scores before and after an event."""
 
 import polars as pl

@@ -74,10 +74,10 @@ def agreement(
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         name, rate = part.select("statistic", "rate").row(0)
-        beside = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
-        panel = interval_rows.Panel(labels.coefficient(name), "rate", beside if single else beside[1:2])
+        columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
+        panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    rows = _shown(frame, marks)
+    rows = _drawn_rows(frame, marks)
     return interval_rows.draw(
         marks,
         panels,
@@ -110,10 +110,10 @@ def agreement_marks(
     table = labels.finished(frame, schema.AGREEMENT, "agreement")
     for column, value in (("comparison", comparison), ("level", level)):
         table = labels.choose(table, column, value, "agreement")
-    asked = (
+    statistics = (
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
-    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(asked)])
+    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
     twice = table.select(*by, *key, "level").is_duplicated()
     if twice.any():
@@ -132,12 +132,16 @@ def agreement_marks(
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
     look = theme.row_looks(judges, names, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
-    panels = {name: place for place, name in enumerate(dict.fromkeys(asked))}
+    panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
     marks = [
         _mark(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        | {"line": "twig" if row["level"] == widest else "trunk", "color": one.color, "marker": one.marker}
-        for name, judge, one, row in zip(names, judges, look, rows, strict=True)
+        | {
+            "line": "twig" if row["level"] == widest else "trunk",
+            "color": look_of_row.color,
+            "marker": look_of_row.marker,
+        }
+        for name, judge, look_of_row, row in zip(names, judges, look, rows, strict=True)
     ]
     order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(**order)  # type: ignore[arg-type]
@@ -163,7 +167,7 @@ def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the AGREEMENT that are drawn."""
     keys = ["statistic", "comparison", "level"]
     return labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
@@ -171,15 +175,15 @@ def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
 
 def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the meaning of 0, and the number of verdicts without a counterpart."""
-    said = [labels.caption(table)]
+    sentences = [labels.caption(table)]
     if not marks["rate"].all():
-        said.append("0: what chance alone gives; 1: full agreement.")
-    left = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
-    told = [
-        f"{labels.counted(table[name].drop_nulls(), noun)} without {lacking}"
-        for name, noun, lacking in left
+        sentences.append("0: what chance alone gives; 1: full agreement.")
+    exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
+    excluded = [
+        f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"
+        for name, noun, missing in exclusions
         if table[name].sum()
     ]
-    if told:
-        said.append(f"Left out: {' and '.join(told)}.")
-    return " ".join(said)
+    if excluded:
+        sentences.append(f"Left out: {' and '.join(excluded)}.")
+    return " ".join(sentences)

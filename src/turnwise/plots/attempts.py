@@ -80,7 +80,7 @@ def attempts(
         colors=colors,
         one_panel=ax is not None,
     )
-    rows = _shown(frame, marks)
+    rows = _drawn_rows(frame, marks)
     return curve_figure.lay_out(
         marks,
         verb="attempts",
@@ -91,7 +91,7 @@ def attempts(
         key=_shared(marks),
         also=_end_of_observation,
         title=title,
-        said=_caption(frame, rows, forecast, marks, min_at_risk),
+        description=_caption(frame, rows, forecast, marks, min_at_risk),
         caption=caption,
     )
 
@@ -126,8 +126,8 @@ def attempts_marks(
             f"attempts: no curve over attempts is here (kind is {listing(frame['kind'].unique().to_list())}); "
             "make one with `tw.attempts(rollouts)`"
         )
-    known = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
-    tried = tried.filter(known) if tried.select(known.any()).item() else tried
+    has_value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
+    tried = tried.filter(has_value) if tried.select(has_value.any()).item() else tried
     ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
     if ahead is not None:
         tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
@@ -139,7 +139,7 @@ def attempts_marks(
     )
 
 
-_TOLD = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # what a forecast says anything of
+_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # what a forecast says anything of
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,9 +151,9 @@ def _together(frame: pl.DataFrame) -> pl.DataFrame:
 def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
     """The last k of each group with an estimate from enough goals, or with any estimate where none is."""
     keys = [*labels.grouping(frame), "metric", "kind", "level"]
-    known = pl.col("estimate").is_not_null()
-    enough = known & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))
-    return pl.coalesce(pl.col("at").filter(enough).max().over(keys), pl.col("at").filter(known).max().over(keys))
+    estimated = pl.col("estimate").is_not_null()
+    enough = estimated & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))
+    return pl.coalesce(pl.col("at").filter(enough).max().over(keys), pl.col("at").filter(estimated).max().over(keys))
 
 
 def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
@@ -174,19 +174,19 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
     ahead = labels.choose(ahead, "level", level, "attempts")
     by = labels.grouping(tried)
     if set(labels.grouping(ahead)) != set(by):
-        ours, theirs = (listing(names) for names in (by, labels.grouping(ahead)))
+        attempts_by, forecast_by = (listing(names) for names in (by, labels.grouping(ahead)))
         raise ArgumentError(
-            f"attempts: the attempts are grouped by {ours}, their forecast by {theirs}; give both verbs the same `by`"
+            f"attempts: the attempts are grouped by {attempts_by}, their forecast by {forecast_by}; give both verbs the same `by`"
         )
     keys = [*by, "metric", "level"]
     last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
-    told = ahead.select(*keys, "at", "estimate", "low", "high").filter(_TOLD)
-    joined = told.join(
+    forecast_rows = ahead.select(*keys, "at", "estimate", "low", "high").filter(_HAS_VALUE)
+    joined = forecast_rows.join(
         last.select(*keys, "kind", "axis", pl.col("at").alias("\0end")), on=keys, how="inner", nulls_equal=True
     ).filter(pl.col("at") > pl.col("\0end"))
     goes_on = last.join(joined.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
-    lacking = [pl.lit(None, tried.schema[name]).alias(name) for name in tried.columns if name not in joined.columns]
-    return pl.concat([goes_on, joined.with_columns(lacking).select(tried.columns)]).with_columns(
+    missing = [pl.lit(None, tried.schema[name]).alias(name) for name in tried.columns if name not in joined.columns]
+    return pl.concat([goes_on, joined.with_columns(missing).select(tried.columns)]).with_columns(
         at_risk=pl.lit(None, pl.Int64), censored=pl.lit(None, pl.Int64)
     )
 
@@ -197,12 +197,14 @@ def _shared(marks: pl.DataFrame) -> bool:
     return bool((marks["kind"] == "attempts").any())
 
 
-def _words(alike: pl.DataFrame) -> curve_panel.Wording:
-    words = curve_panel.wording(alike)
-    observed, last = alike.select(pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()).row(0)
+def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
+    words = curve_panel.wording(axis_marks)
+    observed, last = axis_marks.select(
+        pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()
+    ).row(0)
     far = observed is not None and last >= _FAR * observed
-    if _shared(alike):
-        words = replace(words, up="share of tasks" if alike["metric"][0] == "task_success" else "share of goals")
+    if _shared(axis_marks):
+        words = replace(words, up="share of tasks" if axis_marks["metric"][0] == "task_success" else "share of goals")
     return replace(words, across="attempts (k)", log=far)
 
 
@@ -218,7 +220,7 @@ def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
     legends.marked(ax, end, "forecast →", top=below or not above)
 
 
-def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the CURVE that are drawn."""
     rows = labels.finished(frame, schema.CURVE, "attempts").filter(
         pl.col("kind").is_in([*OF_GOALS]) & pl.col("level").is_in(marks["level"].implode(), nulls_equal=True)
@@ -226,24 +228,26 @@ def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
     return rows if _shared(marks) else rows.filter(pl.col("kind").is_in(marks["kind"].implode()))
 
 
-def _caption(frame: object, shown: pl.DataFrame, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
-    said = [labels.caption(shown)]
+def _caption(frame: object, rows: pl.DataFrame, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
+    sentences = [labels.caption(rows)]
     if not marks.filter(pl.col("style") == "point")["solid"].all():
-        said.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(shown))} behind it.")
-    said += curve_figure.withheld(marks.filter(pl.col("style") == "point"))
-    unknown = shown["reason"].drop_nulls().str.extract(r"([\d,]+) attempts? without a value left out")
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(rows))} behind it.")
+    sentences += curve_figure.withheld(marks.filter(pl.col("style") == "point"))
+    unknown = rows["reason"].drop_nulls().str.extract(r"([\d,]+) attempts? without a value left out")
     if unknown.drop_nulls().len():
         most = unknown.drop_nulls().str.replace_all(",", "").cast(pl.Int64).unique().sort()
-        said.append(f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}.")
-    told = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
+        sentences.append(
+            f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}."
+        )
+    reaching = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
     if forecast is not None:
         ahead = labels.finished(forecast, schema.FORECAST, "attempts")
-        if (told["style"] == "forecast").any():
-            said.append(_of_forecast(ahead))
-        elif ahead.filter(_TOLD).is_empty():
-            said += [f"No forecast: {reason[:1].lower()}{reason[1:]}" for reason in curve_figure.reasons(ahead, 1)]
+        if (reaching["style"] == "forecast").any():
+            sentences.append(_of_forecast(ahead))
+        elif ahead.filter(_HAS_VALUE).is_empty():
+            sentences += [f"No forecast: {reason[:1].lower()}{reason[1:]}" for reason in curve_figure.reasons(ahead, 1)]
     lost = labels.finished(frame, schema.CURVE, "attempts").filter(pl.col("estimate").is_null().all().over("kind"))
-    return " ".join([*said, *curve_figure.reasons(lost, 1)])
+    return " ".join([*sentences, *curve_figure.reasons(lost, 1)])
 
 
 def _goal(frame: pl.DataFrame) -> str:
@@ -254,13 +258,13 @@ def _of_forecast(ahead: pl.DataFrame) -> str:
     """Describe the forecast and its error on the held-out attempts."""
     methods = ahead["method"].drop_nulls().unique(maintain_order=True).to_list()
     how = f" ({labels.plain(methods[0])})" if len(methods) == 1 else ""
-    held = ahead.drop_nulls("holdout_error")
-    if held.is_empty():
+    tested = ahead.drop_nulls("holdout_error")
+    if tested.is_empty():
         return f"Dashed: forecast{how}."
-    row = held.sort(pl.col("holdout_error").abs()).row(-1, named=True)
-    seen, told = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
-    several = held["holdout_error"].n_unique() > 1
+    row = tested.sort(pl.col("holdout_error").abs()).row(-1, named=True)
+    observed, predicted = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
+    several = tested["holdout_error"].n_unique() > 1
     return (
-        f"Dashed: forecast{how}; from two thirds of the attempts it gave {told} at k = {row['holdout_at']}, where {seen} "
+        f"Dashed: forecast{how}; from two thirds of the attempts it gave {predicted} at k = {row['holdout_at']}, where {observed} "
         f"was observed{' (the group it missed most)' if several else ''}."
     )

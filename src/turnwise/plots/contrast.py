@@ -73,18 +73,18 @@ def contrast(
     ('difference in attack success from base, in points', ['b', 'a'])
     """
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
-    rows = _shown(frame, marks)
+    rows = _drawn_rows(frame, marks)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
-        beside = [("p", _p_heading(rows))]
+        columns = [("p", _p_heading(rows))]
         if single:
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
-            beside = [("text", heading), ("pairs", _pairs_heading(part)), *beside]
-        panels.append(interval_rows.Panel(quantity, scale, beside, guide))
-    said = _caption(rows, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="contrast", ax=ax, caption=said, alt=labels.alt_text(rows))
+            columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
+        panels.append(interval_rows.Panel(quantity, scale, columns, guide))
+    description = _caption(rows, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="contrast", ax=ax, caption=description, alt=labels.alt_text(rows))
 
 
 def contrast_marks(
@@ -117,34 +117,34 @@ def contrast_marks(
             f"contrast: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
         )
-    alone = frame["baseline"].n_unique() == 1
+    single_baseline = frame["baseline"].n_unique() == 1
     names = [
-        label if alone else f"{label} − {labels.plain(baseline)}"
+        label if single_baseline else f"{label} − {labels.plain(baseline)}"
         for label, baseline in zip(labels.group_names(frame, [*by, "group"]), frame["baseline"], strict=True)
     ]
     first = frame.row(0, named=True)
-    known = frame.select("metric", "statistic", "difference").rows()
+    differences = frame.select("metric", "statistic", "difference").rows()
     values = {
         name: value
-        for name, (one, other, value) in zip(names, known, strict=True)
-        if (one, other) == (first["metric"], first["statistic"]) and value is not None
+        for name, (row_metric, row_statistic, value) in zip(names, differences, strict=True)
+        if (row_metric, row_statistic) == (first["metric"], first["statistic"]) and value is not None
     }
     places = interval_rows.places(names, values, sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
-    groups = names if alone and not by else labels.group_names(frame, ["group"])
+    groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
     look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
-        _mark(row, baseline=row["baseline"] if alone else None)
+        _mark(row, baseline=row["baseline"] if single_baseline else None)
         | {
             "panel": panels[row["metric"], row["statistic"], row["of"]],
             "row": places[name],
             "group": name,
             "line": "twig" if row["level"] == widest else "trunk",
-            "color": one.color,
-            "marker": one.marker,
+            "color": row_metric.color,
+            "marker": row_metric.marker,
         }
-        for name, one, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        for name, row_metric, row in zip(names, look, frame.iter_rows(named=True), strict=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
         "panel", "row", "level", descending=[False, False, True]
@@ -193,7 +193,7 @@ def _pairs_heading(part: pl.DataFrame) -> str:
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _shown(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the CONTRAST that are drawn."""
     keys = ["metric", "statistic", "level"]
     return labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
@@ -205,11 +205,11 @@ def _p_heading(frame: pl.DataFrame) -> str:
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the adjustment of p-values, and the pairs."""
-    said = [labels.caption(frame)]
+    sentences = [labels.caption(frame)]
     adjusted = frame["adjust"].drop_nulls().unique(maintain_order=True).to_list()
     if adjusted:
         how = " and ".join(labels.plain(how) for how in adjusted[:2])
-        said.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
+        sentences.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
     if marks["pairs"].str.contains("/").any():
-        said.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
-    return " ".join(said)
+        sentences.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
+    return " ".join(sentences)

@@ -85,7 +85,7 @@ def curve(
         colors=colors,
         one_panel=ax is not None,
     )
-    rows = _shown(frame, marks, "curve")
+    rows = _drawn_rows(frame, marks, "curve")
     # Hazards of several groups cross at their last, least certain points: they are named in a key, not at their ends.
     crossing = bool((marks["kind"] == "hazard").all()) and curve_figure.overlaid(marks)
     return curve_figure.lay_out(
@@ -96,7 +96,7 @@ def curve(
         at_risk=at_risk,
         key=crossing,
         title=title,
-        said=curve_figure.caption(rows, marks, min_at_risk),
+        description=curve_figure.caption(rows, marks, min_at_risk),
         caption=caption,
     )
 
@@ -154,7 +154,7 @@ def trajectory(
         one_panel=ax is not None,
         verb="trajectory",
     )
-    rows = _shown(frame, marks, "trajectory").filter(pl.col("at").is_in(marks["at"].implode()))
+    rows = _drawn_rows(frame, marks, "trajectory").filter(pl.col("at").is_in(marks["at"].implode()))
     intervals = curve_figure.caption(rows, marks, min_at_risk, most=1)
     return curve_figure.lay_out(
         marks,
@@ -163,12 +163,12 @@ def trajectory(
         ax=ax,
         at_risk=at_risk,
         title=title,
-        said=f"{intervals} Only rollouts with the event; each position has the rollouts that reached it.",
+        description=f"{intervals} Only rollouts with the event; each position has the rollouts that reached it.",
         caption=caption,
     )
 
 
-def _shown(frame: object, marks: pl.DataFrame, verb: str) -> pl.DataFrame:
+def _drawn_rows(frame: object, marks: pl.DataFrame, verb: str) -> pl.DataFrame:
     """Return the rows of the CURVE that are drawn."""
     keys = [*COMBINATION, "level"]
     return labels.finished(frame, schema.CURVE, verb).join(marks.select(keys), on=keys, how="semi", nulls_equal=True)

@@ -31,7 +31,7 @@ def lay_out(
     key: bool = False,
     also: Also | None = None,
     title: str | None = None,
-    said: str = "",
+    description: str = "",
     caption: bool | None = None,
 ) -> Plot:
     """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
@@ -62,9 +62,11 @@ def lay_out(
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
-            said = "" if caption is False else said
+            description = "" if caption is False else description
             table = at_risk is not False
-            axes = _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
+            axes = _figure(
+                panels, marks, words=words, at_risk=table, key=key, also=also, title=title, description=description
+            )
             return Plot(axes, alt)
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
@@ -72,30 +74,36 @@ def lay_out(
         theme.make_room(ax)
         crowded = key or curve_labels.crowded(marks)
         named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
-        table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
+        table, description = _fitting(ax, panels[0], description, named, at_risk=at_risk, caption=caption)
         panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
             also(ax, panels[0])
         if key:
             legends.key_outside(ax, named)
-        under = lettering.caption_below(ax, said, below=panel.below + 4) if said else None
+        under = lettering.caption_below(ax, description, below=panel.below + 4) if description else None
         curve_panel.finish(panel)
         if under is not None:
-            lettering.rewrap(ax, under, said)
+            lettering.rewrap(ax, under, description)
         ticking.keep_neighbors_apart(ax)
     return Plot([ax], alt)
 
 
 def _fitting(
-    ax: "Axes", part: pl.DataFrame, said: str, named: Sequence[Any], *, at_risk: bool | None, caption: bool | None
+    ax: "Axes",
+    part: pl.DataFrame,
+    description: str,
+    named: Sequence[Any],
+    *,
+    at_risk: bool | None,
+    caption: bool | None,
 ) -> tuple[bool, str]:
     """Return whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
-    left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
-    at_risk = left >= _LEAST if at_risk is None else at_risk
-    left = (left if at_risk else up) - lettering.caption_height(said, across)
-    return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
+    height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
+    at_risk = height_left >= _LEAST if at_risk is None else at_risk
+    height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
+    return at_risk, description if caption or (caption is None and height_left >= _LEAST) else ""
 
 
 def _grid(panels: int) -> int:
@@ -114,55 +122,55 @@ def _figure(
     key: bool,
     also: Also | None,
     title: str | None,
-    said: str,
+    description: str,
 ) -> list["Axes"]:
     """A new figure with a grid of panels of one size, each drawn."""
-    columns, alone = _grid(len(panels)), len(panels) == 1
+    columns, single = _grid(len(panels)), len(panels) == 1
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
-    table = curve_labels.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
+    table = curve_labels.height_of(curves, compact=not single) / 72 if at_risk else 0.0
     few = len(panels) <= 2  # side by side they may be larger
-    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
-    if named and not alone:  # long names leave the curves as wide as short ones do
+    wide, high = (7.2, 4.0) if single else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
+    if named and not single:  # long names leave the curves as wide as short ones do
         wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
-    rest = 0.0 if alone else 0.35
-    figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
-    shown = [part.select(COMBINATION).row(0) for part in panels]
-    drawn = []
+    margin = 0.0 if single else 0.35
+    figure, axes = theme.canvas(rows, columns, (wide * columns + margin, (high + table) * rows + margin))
+    combinations = [part.select(COMBINATION).row(0) for part in panels]
+    drawn_panels = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
-        alike = marks.filter(
-            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, shown[place], strict=True)
+        axis_marks = marks.filter(
+            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
         )
-        gray = not alone and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
+        gray = not single and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
         panel = curve_panel.draw(
             ax,
             part,
-            alike,
-            words(alike),
-            behind=alike.filter(pl.col("panel") != place) if gray else None,
+            axis_marks,
+            words(axis_marks),
+            behind=axis_marks.filter(pl.col("panel") != place) if gray else None,
             at_risk=at_risk,
-            compact=not alone,
+            compact=not single,
             named=not key,
-            left=place % columns == 0 or shown[place] != shown[place - 1],
+            first_column=place % columns == 0 or combinations[place] != combinations[place - 1],
             bottom=place + columns >= len(panels),
-            title=title if alone else part["title"][0],
+            title=title if single else part["title"][0],
             characters=int((wide * 72 - (125 if named else 15)) / 5.8),
         )
         if also is not None:
             also(ax, part)
-        drawn.append(panel)
-    for spare in axes[len(panels) :]:
-        spare.set_visible(False)
+        drawn_panels.append(panel)
+    for unused in axes[len(panels) :]:
+        unused.set_visible(False)
     if key:
         legends.key_above(figure, curve_labels.entries(axes[0], marks))
-    if not alone and title is not None:
+    if not single and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
-    if said:
-        behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
-        lettering.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
-    for panel in drawn:
-        measured = alone or named  # what names take is known once they stand
+    if description:
+        behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
+        lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)
+    for panel in drawn_panels:
+        measured = single or named  # what names take is known once they stand
         curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
     return axes[: len(panels)]
 
@@ -175,15 +183,15 @@ def overlaid(marks: pl.DataFrame) -> bool:
 def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
     """Describe the intervals of a CURVE, each unusual mark, and a limited number of reasons."""
     steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))
-    said = [labels.caption(frame)]
+    sentences = [labels.caption(frame)]
     if (steps["censored"] > 0).any():
-        said.append("Small ticks: censored rollouts.")
+        sentences.append("Small ticks: censored rollouts.")
     if not steps["solid"].all():
-        said.append(f"Dashed: fewer than {min_at_risk} at risk.")
+        sentences.append(f"Dashed: fewer than {min_at_risk} at risk.")
     if not points["solid"].all():
         at_risk = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
-        said.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
-    return " ".join([*said, *withheld(points), *reasons(frame, most)])
+        sentences.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
+    return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
 
 
 def withheld(points: pl.DataFrame) -> list[str]:
@@ -194,14 +202,14 @@ def withheld(points: pl.DataFrame) -> list[str]:
 
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     """The most frequent reasons of a frame, each a sentence."""
-    told = (
+    counts = (
         frame.group_by("reason", maintain_order=True)
         .len()
         .drop_nulls()
         .sort("len", descending=True, maintain_order=True)
     )
-    said = []
-    for reason, rows in told.head(most).iter_rows():
+    sentences = []
+    for reason, rows in counts.head(most).iter_rows():
         some = f" ({rows} of {labels.counted(frame.height, 'point')})" if rows < frame.height else ""
-        said.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
-    return said
+        sentences.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+    return sentences

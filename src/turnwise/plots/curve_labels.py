@@ -36,26 +36,26 @@ def beyond_short(names: Sequence[str], *, table: bool) -> float:
     """
     ends = "\n".join(lettering.wrapped_all(names, _COMPACT_NAME)).split("\n")
     rows = labels.shorten_all(names, _COMPACT_NAME) if table else []
-    right = max(lettering.text_width(line, theme.NORMAL) for line in ends)
-    left = max((lettering.text_width(row) for row in rows), default=0.0)
-    return max(right - _SHORT, 0.0) + max(left - _SHORT, 0.0)
+    ends_width = max(lettering.text_width(line, theme.NORMAL) for line in ends)
+    names_width = max((lettering.text_width(row) for row in rows), default=0.0)
+    return max(ends_width - _SHORT, 0.0) + max(names_width - _SHORT, 0.0)
 
 
 def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[tuple["Annotation", float]]:
     """Names at the ends of the curves; a legend where there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
-    ends = [after_start(curve).drop_nulls("estimate").tail(1) for curve in curves]
-    known = [end.row(0, named=True) for end in ends if end.height]
-    for row in known:
+    last_rows = [after_start(curve).drop_nulls("estimate").tail(1) for curve in curves]
+    ends = [row.row(0, named=True) for row in last_rows if row.height]
+    for row in ends:
         if row["style"] == "step":
             ax.plot([row["until"]], [row["estimate"]], **strokes.symbol(ax, row))
-    if len(known) > _DIRECT:
+    if len(ends) > _DIRECT:
         legends.key_outside(ax, entries(ax, pl.concat(curves), narrow=not legends.wide(ax)))
         return []
     edge = ax.get_xlim()[1]
-    words = lettering.wrapped_all([row["group"] for row in known], letters_beside(ax, compact=compact))
-    beside = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
+    words = lettering.wrapped_all([row["group"] for row in ends], letters_beside(ax, compact=compact))
+    place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
     return [
         (
@@ -63,7 +63,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
                 name,
                 (row["until"], row["estimate"]),
                 xytext=(edge, row["estimate"]),
-                textcoords=beside,
+                textcoords=place,
                 va="center",
                 fontsize=theme.NORMAL,
                 color=theme.ink(row["color"], ax.get_facecolor()),
@@ -73,7 +73,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
             ),
             row["estimate"],
         )
-        for row, name in zip(known, words, strict=True)
+        for row, name in zip(ends, words, strict=True)
     ]
 
 
@@ -87,15 +87,15 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[An
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    known = theme.seen(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
-    most = _NAME if len(known) > _DIRECT else 2 * _NAME
+    curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
+    most = _NAME if len(curves) > _DIRECT else 2 * _NAME
     most = _NARROW_NAME if narrow else most
-    words = labels.shorten_all([row["group"] for row in known], most)
+    words = labels.shorten_all([row["group"] for row in curves], most)
     return [
         Patch(facecolor=row["color"], alpha=0.8, label=name)
         if row["style"] == "stack"
         else Line2D([], [], label=name, linewidth=1.6, **strokes.symbol(ax, {**row, "solid": True}))
-        for row, name in zip(known, words, strict=True)
+        for row, name in zip(curves, words, strict=True)
     ]
 
 
@@ -120,26 +120,26 @@ def table_below(
     ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool
 ) -> tuple["Axes | None", float]:
     """An empty table in Axes of its own, a row for each curve, and its height in points."""
-    shown = _rows(curves)
+    table_curves = _rows(curves)
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
         return None, 0.0
     half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
-    height = height_of(len(shown), compact=compact)
-    heading = height > _ROW * len(shown)
+    height = height_of(len(table_curves), compact=compact)
+    heading = height > _ROW * len(table_curves)
     table = theme.below_axes(ax, below=below, height=height)
-    table.set_ylim(len(shown) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
+    table.set_ylim(len(table_curves) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
     table.patch.set_visible(False)
     table.spines[:].set_visible(False)
     table.xaxis.set_visible(False)
-    rows = labels.shorten_all([curve["group"][0] for curve in shown], letters_beside(ax, compact=compact))
-    if len(shown) == 1:
+    rows = labels.shorten_all([curve["group"][0] for curve in table_curves], letters_beside(ax, compact=compact))
+    if len(table_curves) == 1:
         rows = ["" if heading else "at risk" if behind.startswith("at risk") else "behind it"]
-    table.set_yticks(range(len(shown)), labels=rows if names else [""] * len(shown))
+    table.set_yticks(range(len(table_curves)), labels=rows if names else [""] * len(table_curves))
     lettering.literal(table.get_yticklabels())
     table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 4)
-    if len(shown) > 1:
-        for tick_label, curve in zip(table.get_yticklabels(), shown, strict=True):
+    if len(table_curves) > 1:
+        for tick_label, curve in zip(table.get_yticklabels(), table_curves, strict=True):
             tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))
     if heading and names:
         table.annotate(
@@ -174,14 +174,14 @@ def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
     steps = curve["style"][0] in {"step", "stack"}
-    seen = curve.filter(pl.col("style") != "forecast")
-    shown = seen.filter(pl.col("at") > 0) if steps else seen
-    watched = dict(shown.select("at", "at_risk").rows())
+    observed = curve.filter(pl.col("style") != "forecast")
+    counted = observed.filter(pl.col("at") > 0) if steps else observed
+    at_risk = dict(counted.select("at", "at_risk").rows())
     cells = []
     for tick in ticks:
         near = 1e-9 * max(abs(tick), 1e-3)
-        after = [position for position in watched if position >= tick - near and (position <= tick + near or steps)]
+        after = [position for position in at_risk if position >= tick - near and (position <= tick + near or steps)]
         before_all = tick == 0 and 1.0 in ticks and steps
-        blank = not after or watched[after[0]] is None or before_all
-        cells.append("" if blank else labels.count(watched[min(after)]))
+        blank = not after or at_risk[after[0]] is None or before_all
+        cells.append("" if blank else labels.count(at_risk[min(after)]))
     return cells

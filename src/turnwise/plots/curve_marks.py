@@ -90,15 +90,15 @@ def curve_marks(
     frame = labels.finished(curve, schema.CURVE, verb)
     for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
         frame = labels.choose(frame, column, value, verb)
-    frame = _there(frame.filter(pl.col("at").is_not_null()))
+    frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
     by = labels.grouping(frame)
     if "group" in frame.columns and frame["group"].n_unique() > 1:  # differences of several groups from one baseline
         by.append("group")
     of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
-    many = (pl.col("kind") == "hazard") & (pl.col("at").n_unique().over("metric", "kind") > _MOST_WHISKERS)
-    of_kind = pl.when(many).then(pl.lit("line")).otherwise(of_kind)
+    crowded = (pl.col("kind") == "hazard") & (pl.col("at").n_unique().over("metric", "kind") > _MOST_WHISKERS)
+    of_kind = pl.when(crowded).then(pl.lit("line")).otherwise(of_kind)
     frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
     if forecast is not None:
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
@@ -131,12 +131,12 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
     )
 
 
-def _there(frame: pl.DataFrame) -> pl.DataFrame:
+def _observed(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame without positions of a trajectory at which nobody was: they stretch the axis and show nothing."""
     value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
-    somebody = value.any().over("metric", "kind", "axis", "at")
-    there = frame.filter((pl.col("kind") != "trajectory") | somebody)
-    return frame if there.is_empty() else there
+    is_observed = value.any().over("metric", "kind", "axis", "at")
+    observed = frame.filter((pl.col("kind") != "trajectory") | is_observed)
+    return frame if observed.is_empty() else observed
 
 
 def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
@@ -153,15 +153,19 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     """The frame with panel, title, series, the name of each curve (its group, its ending, or both) and its look."""
     groups = labels.group_names(frame, by)
     endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
-    several = len(set(endings) - {None}) > 1
-    many = len(set(groups)) > 1
-    apart = not one_panel and (len(set(groups)) > _OVERLAY or (several and many))
+    several_endings = len(set(endings) - {None}) > 1
+    several_groups = len(set(groups)) > 1
+    panel_per_group = not one_panel and (len(set(groups)) > _OVERLAY or (several_endings and several_groups))
     curves = [
-        group if not several or ending is None else f"{group} · {ending}" if many and not apart else ending
+        group
+        if not several_endings or ending is None
+        else f"{group} · {ending}"
+        if several_groups and not panel_per_group
+        else ending
         for group, ending in zip(groups, endings, strict=True)
     ]
     combinations = frame.select(COMBINATION).rows()
-    titles = groups if apart else [None] * frame.height
+    titles = groups if panel_per_group else [None] * frame.height
     named = frame.with_columns(
         pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
     )
@@ -169,9 +173,9 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
-    own = labels.own_order(frame, by)
-    if own and not several:
-        height = highest = {name: float(len(own) - place) for place, name in enumerate(own)}
+    given_order = labels.own_order(frame, by)
+    if given_order and not several_endings:
+        height = highest = {name: float(len(given_order) - place) for place, name in enumerate(given_order)}
     order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
     keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
     ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -1.0)))
@@ -180,19 +184,21 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         name: place
         for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
     }
-    families = curves if several or not apart else labels.group_names(frame, by[:1])
+    families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
-    look = theme.row_looks(curves, families, colors) if apart else _each(theme.looks(curves, colors), curves)
+    look = (
+        theme.row_looks(curves, families, colors) if panel_per_group else _looks_of(theme.looks(curves, colors), curves)
+    )
     return named.with_columns(
-        pl.Series("color", [one.color for one in look]),
-        pl.Series("marker", [one.marker for one in look]),
+        pl.Series("color", [look_of_row.color for look_of_row in look]),
+        pl.Series("marker", [look_of_row.marker for look_of_row in look]),
         pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
         pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
     ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)
 
 
-def _each(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
+def _looks_of(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
     return [look[name] for name in names]
 
 

@@ -27,28 +27,28 @@ class Wording:
     across: str
     up: str
     rate: bool  # heights are shares
-    whole: bool  # positions are whole numbers
+    counts: bool  # positions are whole numbers
     log: bool = False  # positions span decades
     unit: str = ""  # of the positions: "US$", "%"
     behind: str = "behind each point"  # heading of the table
     names: Sequence[str] = ()  # of the positions 0, 1, ... where these are no numbers
 
 
-def wording(alike: pl.DataFrame) -> Wording:
+def wording(axis_marks: pl.DataFrame) -> Wording:
     """Return the words on the axes of a CURVE's marks."""
-    first = alike.row(0, named=True)
+    first = axis_marks.row(0, named=True)
     kind, axis = first["kind"], first["axis"]
-    whole = axis in WHOLE
+    counts = axis in WHOLE
     points = ", in points" if kind == "difference" else ""
-    at_risk = f"at risk at the start of each {labels.label(axis)}" if whole else "at risk just before"
+    at_risk = f"at risk at the start of each {labels.label(axis)}" if counts else "at risk just before"
     return Wording(
         across="turns since the event" if kind == "trajectory" else labels.label(axis),
         up=f"mean {labels.label(first['metric'])}"
         if kind == "trajectory"
         else f"{labels.curve_quantity(kind, axis, first['metric'])}{points}",
         rate=kind not in NUMBERS,
-        whole=whole,
-        log=not whole and wide_range(alike["at"].to_list()),
+        counts=counts,
+        log=not counts and wide_range(axis_marks["at"].to_list()),
         unit=labels.unit(axis),
         behind="behind each point" if kind in OF_GOALS | NUMBERS else at_risk,
     )
@@ -60,25 +60,25 @@ class Panel:
 
     ax: "Axes"
     curves: Sequence[pl.DataFrame]
-    alike: pl.DataFrame  # all marks of the same quantity: panels share their axes
+    axis_marks: pl.DataFrame  # all marks of the same quantity: panels share their axes
     names: Sequence[tuple["Annotation", float]]  # and the height of each curve's end
     table: "Axes | None"
     below: float  # points that tick labels, name of the axis and table take below the Axes
     words: Wording
-    left: bool
+    first_column: bool
 
 
 def draw(
     ax: "Axes",
     part: pl.DataFrame,
-    alike: pl.DataFrame,
+    axis_marks: pl.DataFrame,
     words: Wording,
     *,
     behind: pl.DataFrame | None = None,
     at_risk: bool = True,
     compact: bool = False,
     named: bool = True,
-    left: bool = True,
+    first_column: bool = True,
     bottom: bool = True,
     title: str | None = None,
     characters: int = 70,
@@ -105,22 +105,22 @@ def draw(
         Above the panel, and how many of them fit into a line.
     """
     theme.dress(ax)
-    part = theme.seen(part, ax)
-    _limits(ax, alike, words)
+    part = theme.visible(part, ax)
+    _limits(ax, axis_marks, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     if behind is not None:
         strokes.gray(ax, behind)
     curves = part.partition_by("series", maintain_order=True)
     for place, curve in enumerate(curves):
-        shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.whole else 0.0
-        twins = sum(curve["estimate"].equals(other["estimate"]) for other in curves[place + 1 :])
+        shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
+        twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
         strokes.paint(ax, curve, shift, extra=1.8 * twins)
     if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
         lettering.note(ax, "no estimate")
     if bottom:
         ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
-    if not left:
+    if not first_column:
         ax.tick_params(axis="y", labelleft=False)
     if title is not None:
         ax.set_title(lettering.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
@@ -131,20 +131,20 @@ def draw(
         ax.set_xticks(range(len(names)), labels=names)
         lettering.literal(ax.get_xticklabels())
         below += 11.0 * max(name.count("\n") for name in names)
-    table, taken = (
-        curve_labels.table_below(ax, curves, words.behind, below=below, compact=compact, names=left)
+    table, table_height = (
+        curve_labels.table_below(ax, curves, words.behind, below=below, compact=compact, names=first_column)
         if at_risk
         else (None, 0.0)
     )
     return Panel(
         ax=ax,
         curves=curves,
-        alike=alike,
+        axis_marks=axis_marks,
         names=curve_labels.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
         table=table,
-        below=below + taken,
+        below=below + table_height,
         words=words,
-        left=left,
+        first_column=first_column,
     )
 
 
@@ -159,16 +159,16 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
         Points across and up the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
     """
     ax = panel.ax
-    if panel.left:
+    if panel.first_column:
         ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
     if size is None:
         theme.settle(ax.get_figure(root=True))
     across, up = size or theme.size_in_points(ax)
-    if panel.left:
+    if panel.first_column:
         letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
         ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
     curve_labels.push_apart(ax, panel.names, up)
-    ticks = _ticks(ax, panel.alike, panel.words, across)
+    ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
         first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
         first.set_horizontalalignment("left")
@@ -192,16 +192,16 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
     sure = marks.filter("solid") if cut else marks
-    known = after_start(marks)["estimate"].drop_nulls()
-    values = pl.concat([known, sure["low"], sure["high"]]).drop_nulls().to_list() if known.len() else []
+    estimates = after_start(marks)["estimate"].drop_nulls()
+    values = pl.concat([estimates, sure["low"], sure["high"]]).drop_nulls().to_list() if estimates.len() else []
     if first["kind"] == "difference":
         ax.set_ylim(*ticking.number_ends([*values, 0.0]))
         ax.axhline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=1)
     elif not words.rate or not all(0 <= value <= 1 for value in values):
         ax.set_ylim(*ticking.number_ends(values))
     else:
-        whole = first["kind"] == "survival" or first["style"] == "stack"  # parts of all rollouts
-        ax.set_ylim(0, 1.0 if whole else ticking.rate_end(values))
+        parts_of_all = first["kind"] == "survival" or first["style"] == "stack"  # parts of all rollouts
+        ax.set_ylim(0, 1.0 if parts_of_all else ticking.rate_end(values))
     if first["kind"] == "difference":
         ticking.points(ax, "y")
     elif words.rate:
@@ -216,7 +216,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         ax.set_xlim(*((least, stop) if steps else (least / 1.2, stop * 1.2)))
     elif words.names:
         ax.set_xlim(-0.5, len(words.names) - 0.5)
-    elif words.whole:
+    elif words.counts:
         ax.set_xlim(*((min(0.0, start), stop) if steps else (min(start, 1.0) - 0.5, stop + 0.5)))
     elif first["style"] == "line":
         ax.set_xlim(*ticking.number_ends([start, stop]))
@@ -226,28 +226,28 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         ticking.amounts(ax, "x", words.unit)
 
 
-def _ticks(ax: "Axes", alike: pl.DataFrame, words: Wording, across: float) -> list[float]:
+def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
     """Ticks far enough apart for the numbers below them: whole numbers on an axis that counts, positions for points."""
     if words.names:
         return [float(place) for place in range(len(words.names))]
-    left, right = ax.get_xlim()
-    most = alike.select(pl.col("at_risk").max()).item()
+    x_min, x_max = ax.get_xlim()
+    most = axis_marks.select(pl.col("at_risk").max()).item()
     room = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
-    if words.log and words.whole:
-        observed = alike.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
+    if words.log and words.counts:
+        observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
         return ticking.counting_ticks(ax, across, room, last=observed["at"].max())  # type: ignore[arg-type]
-    positions = alike["at"].unique().sort().to_list()
-    if alike["style"][0] == "line":
+    positions = axis_marks["at"].unique().sort().to_list()
+    if axis_marks["style"][0] == "line":
         return ticking.ticks_among(ax, positions, across, room)
-    if not words.whole:
+    if not words.counts:
         within = words.unit == "%"  # the first and the last label, half a label nearer to the next one
         return ticking.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
-    if alike["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (right - left) / across):
+    if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (x_max - x_min) / across):
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
     step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
     first = -int(-min(positions[0], 0.0) // step) * step
-    places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= left]
+    places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
     ax.set_xticks(places)
     return places
 

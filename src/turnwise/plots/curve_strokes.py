@@ -145,9 +145,9 @@ def _line(ax: "Axes", curve: pl.DataFrame) -> None:
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
         ax.fill_between(across, low, high, color=color, alpha=0.16, linewidth=0, zorder=2)
-        known = pl.col("estimate").is_not_null()
-        alone = band.filter(known & ~known.shift(fill_value=False) & ~known.shift(-1, fill_value=False))
-        _whiskers(ax, alone, 0.0, thin=band["level"][0] == curve["level"].max())
+        estimated = pl.col("estimate").is_not_null()
+        isolated = band.filter(estimated & ~estimated.shift(fill_value=False) & ~estimated.shift(-1, fill_value=False))
+        _whiskers(ax, isolated, 0.0, thin=band["level"][0] == curve["level"].max())
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, zorder=3)
     points = line.drop_nulls("estimate")
     _markers(ax, points if points.height <= _MARKED else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))

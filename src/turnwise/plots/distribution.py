@@ -84,34 +84,34 @@ def distribution(
     ('turns', 'share of rollouts at or below')
     """
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
-    known = marks.filter(pl.col("x").is_not_null())
-    values = known["x"].to_list()
+    placed = marks.filter(pl.col("x").is_not_null())
+    values = placed["x"].to_list()
     logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
     with lettering.fonts_for(marks["group"]):
-        own = ax is None
+        new_figure = ax is None
         theme.make_room(ax)
         if ax is None:
             height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
-        known, groups = theme.seen(known, ax), theme.seen(groups, ax)
+        placed, groups = theme.visible(placed, ax), theme.visible(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
-        beside = 1.0 if kind == "ecdf" else 0.4  # what names of rows leave of a narrow figure
-        characters = max(int(beside * theme.size_in_points(ax)[0] / 5.4), 14)
+        share = 1.0 if kind == "ecdf" else 0.4  # what names of rows leave of a narrow figure
+        characters = max(int(share * theme.size_in_points(ax)[0] / 5.4), 14)
         quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
         ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
-        said = _caption(marks, groups, kind) if caption else ""
-        taken = lettering.caption_height(said, theme.size_in_points(ax)[0]) if said else 0.0
-        below = paint(ax, known, groups, own=own, caption=taken) + 13.0 * quantity.count("\n")
+        description = _caption(marks, groups, kind) if caption else ""
+        caption_height = lettering.caption_height(description, theme.size_in_points(ax)[0]) if description else 0.0
+        below = paint(ax, placed, groups, new_figure=new_figure, caption=caption_height) + 13.0 * quantity.count("\n")
         if caption:
-            said += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
+            description += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+        single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
-        ticking.fit(ax, whole=counted and not logarithmic)
+        ticking.fit(ax, integers=counted and not logarithmic)
     return Plot([ax], alternatives.distribution(marks))
 
 
@@ -136,15 +136,15 @@ def distribution_marks(
         raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
     if metric not in frame.columns:
         raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
-    what = schema.kind_of(frame.schema[metric])
-    if what != "number":
+    value_kind = schema.kind_of(frame.schema[metric])
+    if value_kind != "number":
         instead = {
             "proportion": "`plots.forest` shows a rate",
             "time": "`plots.curve` shows a time to an event",
         }
         raise ArgumentError(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers are spread out; "
-            + instead.get(str(what), "name a metric")
+            + instead.get(str(value_kind), "name a metric")
         )
     value = pl.col(metric).cast(pl.Float64)
     frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
@@ -166,16 +166,16 @@ def distribution_marks(
             "n_unknown": len(parts[name]) - len(values),
         }
         about |= {"color": look[name].color, "marker": look[name].marker}
-        found = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
-        rows += [about | mark for mark in found or [{"mark": None}]]
+        group_marks = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
+        rows += [about | mark for mark in group_marks or [{"mark": None}]]
     return pl.DataFrame(rows, schema=MARKS, orient="row")
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _ecdf(values: pl.Series) -> list[dict[str, Any]]:
-    found = values.rename("x").value_counts().sort("x")
-    reached = found["count"].cum_sum() / max(len(values), 1)
-    return [{"mark": "step", "x": x, "y": y} for x, y in zip(found["x"], reached, strict=True)]
+    counts = values.rename("x").value_counts().sort("x")
+    reached = counts["count"].cum_sum() / max(len(values), 1)
+    return [{"mark": "step", "x": x, "y": y} for x, y in zip(counts["x"], reached, strict=True)]
 
 
 def _box(values: pl.Series) -> list[dict[str, Any]]:
@@ -186,11 +186,11 @@ def _box(values: pl.Series) -> list[dict[str, Any]]:
     within = values.filter((values >= q1 - reach) & (values <= q3 + reach))
     ends = (min(float(within.min() or 0.0), q1), max(float(within.max() or 0.0), q3))  # type: ignore[arg-type]
     box = {"whisker_low": ends[0], "q1": q1, "median": median, "q3": q3, "whisker_high": ends[1]}
-    shown = values
+    drawn_values = values
     if len(values) > _MOST_POINTS:  # evenly spaced among the ordered values, both ends included
         places = [round(k * (len(values) - 1) / (_MOST_POINTS - 1)) for k in range(_MOST_POINTS)]
-        shown = values.gather(places)
-    points = [{"mark": "point", "x": x, "y": (k * _GOLDEN) % 1.0 - 0.5} for k, x in enumerate(shown, 1)]
+        drawn_values = values.gather(places)
+    points = [{"mark": "point", "x": x, "y": (k * _GOLDEN) % 1.0 - 0.5} for k, x in enumerate(drawn_values, 1)]
     return [*({"mark": name, "x": x} for name, x in box.items()), *points]
 
 
@@ -206,9 +206,9 @@ def _edges(values: pl.Series) -> list[float]:
         return [least - room, greatest + room]
     quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
     width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
-    wanted = (greatest - least) / width if width > 0 else _BINS
-    many = int(min(max(np.ceil(wanted), 1), _BINS))
-    return [least * (1 - place / many) + greatest * (place / many) for place in range(many + 1)]
+    wanted_bins = (greatest - least) / width if width > 0 else _BINS
+    bins = int(min(max(np.ceil(wanted_bins), 1), _BINS))
+    return [least * (1 - place / bins) + greatest * (place / bins) for place in range(bins + 1)]
 
 
 def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
@@ -216,21 +216,27 @@ def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
 
     counted, _ = np.histogram(values.to_numpy(), bins=edges)
     ends = zip(counted.tolist(), edges[:-1], edges[1:], strict=True)
-    return [{"mark": "bar", "x": left, "until": right, "y": many / len(values)} for many, left, right in ends if many]
+    return [
+        {"mark": "bar", "x": start, "until": right, "y": number / len(values)}
+        for number, start, right in ends
+        if number
+    ]
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
-    known = f"n = {labels.counted(n, 'rollout')} with a known value"
-    said = [f"{known}; {labels.count(unknown)} without, not drawn." if unknown else f"{known}: all of them."]
+    with_value = f"n = {labels.counted(n, 'rollout')} with a known value"
+    sentences = [
+        f"{with_value}; {labels.count(unknown)} without, not drawn." if unknown else f"{with_value}: all of them."
+    ]
     if kind == "box":
-        said.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
+        sentences.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
         if (groups["n"] > _MOST_POINTS).any():
-            said.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
+            sentences.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
     if kind == "histogram":
-        said.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
-    return " ".join(said)
+        sentences.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
+    return " ".join(sentences)
 
 
 def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:

@@ -132,20 +132,21 @@ class Plot:
         if "ipykernel" in sys.modules:
             from IPython.display import display
 
-            display(self)
+            display(self)  # type: ignore[no-untyped-call]
             return
         from matplotlib import pyplot as plt
         from matplotlib._pylab_helpers import Gcf
-        from matplotlib.backends import BackendFilter, backend_registry
+        from matplotlib.backends.registry import BackendFilter, backend_registry
 
         backend = plt.get_backend()
-        if backend.lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+        if backend.lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):  # type: ignore[no-untyped-call]
             labels.say(f'no window can be opened here (matplotlib\'s backend is {backend}); use `.save("figure.svg")`')
             return
         if not self._is_open():
             # pyplot opens windows for its own figures only: make it the manager of this one.
             number = max(plt.get_fignums(), default=0) + 1
-            Gcf.set_active(plt.new_figure_manager(number, FigureClass=lambda **_: self.figure))
+            manager = plt.new_figure_manager(number, FigureClass=lambda **_: self.figure)  # type: ignore[no-untyped-call]
+            Gcf.set_active(manager)
         plt.show()
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
@@ -174,7 +175,7 @@ class Plot:
         content = io.BytesIO()
         svg_fonts = "none" if suffix == ".svg" and lettering.lacks_letters(self.figure) else "path"
         # Type 42 is TrueType: publishers reject matplotlib's default, Type 3.
-        settings = {"svg.hashsalt": "turnwise", "svg.fonttype": svg_fonts, "pdf.fonttype": 42}
+        settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": svg_fonts, "pdf.fonttype": 42}
         with rc_context(settings), theme.quiet():
             self.figure.savefig(
                 content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=_outside_canvas(self.figure)

@@ -78,15 +78,15 @@ def forest(
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         metric, statistic, rate = part.select("metric", "statistic", "rate").row(0)
-        beside = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
+        columns = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
         if single:
-            beside = [("text", interval_rows.heading(marks)), *beside, ("clusters", marks["unit"][0])]
+            columns = [("text", interval_rows.heading(marks)), *columns, ("clusters", marks["unit"][0])]
         scale = "rate" if rate else "number"
-        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, beside))
+        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, columns))
     keys = ["metric", "statistic", "level"]
     rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
-    said = labels.caption(rows) if caption else None
-    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=said, alt=labels.alt_text(rows))
+    description = labels.caption(rows) if caption else None
+    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=description, alt=labels.alt_text(rows))
 
 
 def forest_marks(
@@ -133,10 +133,10 @@ def forest_marks(
             "group": name,
             "unit": unit,
             "line": "twig" if row["level"] == widest else "trunk",
-            "color": one.color,
-            "marker": one.marker,
+            "color": look_of_row.color,
+            "marker": look_of_row.marker,
         }
-        for name, one, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        for name, look_of_row, row in zip(names, look, frame.iter_rows(named=True), strict=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
         "panel", "row", "level", descending=[False, False, True]
@@ -154,13 +154,13 @@ def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
     return columns
 
 
-def _places(frame: pl.DataFrame, names: list[str], own: list[str], *, sort: bool) -> dict[str, int]:
+def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, sort: bool) -> dict[str, int]:
     """The row of each group, the same in every panel: by the first panel's estimates, else the middle of the interval.
 
     Groups that have an order of their own keep it.
     """
-    if sort and own:
-        return interval_rows.places(own, {}, sort=False)
+    if sort and given_order:
+        return interval_rows.places(given_order, {}, sort=False)
     first = frame.row(0, named=True)
     values: dict[str, float] = {}
     rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
@@ -174,8 +174,8 @@ def _places(frame: pl.DataFrame, names: list[str], own: list[str], *, sort: bool
 def _value(row: Mapping[str, Any]) -> float | None:
     if row["estimate"] is not None:
         return float(row["estimate"])
-    known = [end for end in (row["low"], row["high"]) if end is not None]
-    return sum(end / len(known) for end in known) if known else None
+    ends = [end for end in (row["low"], row["high"]) if end is not None]
+    return sum(end / len(ends) for end in ends) if ends else None
 
 
 def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:

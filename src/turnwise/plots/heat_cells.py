@@ -27,8 +27,8 @@ _FEW = 6  # columns that may be as wide as their names
 
 def ends(estimates: pl.Series) -> tuple[float, float]:
     """From the least to the greatest estimate, 0 included where all are above it."""
-    known = estimates.drop_nulls().to_list()
-    least, greatest = min([0.0, *known]), max(known, default=1.0)
+    values = estimates.drop_nulls().to_list()
+    least, greatest = min([0.0, *values]), max(values, default=1.0)
     return least, greatest if greatest > least else least + 1.0
 
 
@@ -95,10 +95,10 @@ def _places(names: Sequence[str], factor: float) -> tuple[list[float], list[floa
 def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
     """Inches of one panel with its names."""
     across, down = plan.ends
-    beside = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
+    names_width = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
     longest = max(lettering.text_width(name) for name in plan.columns) if plan.slanted else 0.0
     above = (longest * 0.65 + 14 if plan.slanted else 28) + (28 if title else 0)
-    return (across * plan.wide + beside + 16) / 72, (down * plan.high + above + 8) / 72
+    return (across * plan.wide + names_width + 16) / 72, (down * plan.high + above + 8) / 72
 
 
 def _words(mark: Mapping[str, Any], between: str) -> str:
@@ -154,14 +154,14 @@ def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
     theme.settle(ax.figure)
     across = theme.size_in_points(ax)[0]
     rows = plan.rows
-    beside = max(lettering.text_width(name) for name in rows) + 12
-    key = across >= plan.ends[0] * plan.wide * 0.8 + beside + KEY_WIDE * 72
-    if not key and beside > 0.35 * across:
+    names_width = max(lettering.text_width(name) for name in rows) + 12
+    key = across >= plan.ends[0] * plan.wide * 0.8 + names_width + KEY_WIDE * 72
+    if not key and names_width > 0.35 * across:
         rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
-        beside = max(lettering.text_width(name) for name in rows) + 12
-    free = across - beside - (KEY_WIDE * 72 if key else 0.0)
+        names_width = max(lettering.text_width(name) for name in rows) + 12
+    free = across - names_width - (KEY_WIDE * 72 if key else 0.0)
     halves = [max(lettering.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
-    crowded = any(one + other + 5 > free / plan.ends[0] for one, other in pairwise(halves))
+    crowded = any(half + next_half + 5 > free / plan.ends[0] for half, next_half in pairwise(halves))
     names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
     return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
 
@@ -189,15 +189,15 @@ def _names(ax: "Axes", part: pl.DataFrame, plan: Plan, *, names: bool) -> None:
     """Names of rows to the left, of columns above, the pooled ones in bold."""
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, labelsize=theme.SMALL, top=False, bottom=False, labeltop=True, labelbottom=False)
-    ax.set_xticks([left + wide / 2 for left, wide in zip(plan.lefts, plan.widths, strict=True)])
+    ax.set_xticks([start + wide / 2 for start, wide in zip(plan.lefts, plan.widths, strict=True)])
     ax.set_yticks([top + high / 2 for top, high in zip(plan.tops, plan.heights, strict=True)])
     slant: dict[str, Any] = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if plan.slanted else {}
     ax.set_xticklabels(plan.columns, **slant)
     ax.set_yticklabels(plan.rows if names else [""] * len(plan.rows))
-    for one in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        one.set_parse_math(False)
-        if one.get_text() == schema.POOLED:
-            one.set_fontweight("bold")
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)
+        if label.get_text() == schema.POOLED:
+            label.set_fontweight("bold")
     heading = part["title"][0]
     if heading is not None:
         ax.set_title(heading, loc="left", fontsize=theme.NORMAL, fontweight="bold", pad=8, parse_math=False)

@@ -94,9 +94,9 @@ def heat_map(
     """
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
-    shown = _shown(summary, marks)
+    shown = _drawn_rows(summary, marks)
     alt = labels.alt_text(shown)
-    said = _caption(shown, marks) if caption else ""
+    description = _caption(shown, marks) if caption else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)
@@ -109,21 +109,21 @@ def heat_map(
             scale = heat_cells.scale(panels[0])
             words = heat_cells.room(ax, plan, panels[0], key=key)
             heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
-            if said:
-                said = said if words else said.replace(_IN_CELLS, "")
+            if description:
+                description = description if words else description.replace(_IN_CELLS, "")
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
                 colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
-                lettering.caption_below(ax, f"{said}{colors}", below=14)
+                lettering.caption_below(ax, f"{description}{colors}", below=14)
             return Plot([ax], alt)
-        axes, figure = _figure(panels, marks, said)
-        for spare in axes[len(panels) :]:
-            spare.set_visible(False)
-        if said:
-            lettering.caption_under(figure, said)
+        axes, figure = _figure(panels, marks, description)
+        for unused in axes[len(panels) :]:
+            unused.set_visible(False)
+        if description:
+            lettering.caption_under(figure, description)
     return Plot(axes[: len(panels)], alt)
 
 
-def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple[list["Axes"], "Figure"]:
+def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -> tuple[list["Axes"], "Figure"]:
     """A new figure, as large as its cells need, with every panel drawn."""
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
@@ -133,11 +133,11 @@ def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple
     (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
     several = marks.select("metric", "statistic").n_unique() > 1
     width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)
-    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(said) / (width * 15)))
+    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(description) / (width * 15)))
     for place, (ax, part, plan) in enumerate(zip(axes, panels, plans, strict=False)):
-        alike = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
+        quantity_marks = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
         key = several or place == min(across, len(panels)) - 1
-        heat_cells.draw(ax, part, plan, heat_cells.scale(alike), key=key, names=place % across == 0)
+        heat_cells.draw(ax, part, plan, heat_cells.scale(quantity_marks), key=key, names=place % across == 0)
     return axes, figure
 
 
@@ -168,25 +168,26 @@ def heat_marks(
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "heat_map")
     down, across = _crossed(frame, rows, columns)
-    rest = [name for name in labels.grouping(frame) if name not in {down, across}]
-    panel = ["metric", "statistic", *rest]
+    panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]
+    panel = ["metric", "statistic", *panel_columns]
     widest = pl.col("level").max().over(panel)
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
-    _check_once(frame, [*rest, down, across])
+    _check_once(frame, [*panel_columns, down, across])
     frame = frame.with_columns(
         pl.Series("\0row", labels.group_names(frame, [down])),
         pl.Series("\0column", labels.group_names(frame, [across])),
     )
-    tops, lefts = (
-        _order(frame, one, other, sort=sort) for one, other in (("\0row", "\0column"), ("\0column", "\0row"))
+    row_names, column_names = (
+        _order(frame, axis, other_axis, sort=sort)
+        for axis, other_axis in (("\0row", "\0column"), ("\0column", "\0row"))
     )
     marks: list[dict[str, Any]] = []
     several = frame.select("metric", "statistic").n_unique() > 1
     for place, part in enumerate(frame.partition_by(panel, maintain_order=True)):
         first = part.row(0, named=True)
-        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
         titles = [labels.quantity(first["metric"], first["statistic"])] if several else []
-        titles += [labels.group_name(first, rest)] if rest else []
+        titles += [labels.group_name(first, panel_columns)] if panel_columns else []
         about = {
             "panel": place,
             "title": " · ".join(titles) if titles else None,
@@ -194,14 +195,14 @@ def heat_marks(
             "statistic": first["statistic"],
             "rate": labels.is_rate(first["metric"], frame),
         }
-        there = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
-        least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(alike["estimate"])
+        row_of_cell = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
+        least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(quantity_rows["estimate"])
         marks += [
             about
-            | {"row": top, "column": left}
-            | _mark(there.get((name, other)), name, other, rate=about["rate"], scale=greatest - least)
-            for top, name in enumerate(tops)
-            for left, other in enumerate(lefts)
+            | {"row": row_place, "column": column_place}
+            | _mark(row_of_cell.get((name, other_axis)), name, other_axis, rate=about["rate"], scale=greatest - least)
+            for row_place, name in enumerate(row_names)
+            for column_place, other_axis in enumerate(column_names)
         ]
     return pl.DataFrame(marks, schema=MARKS, orient="row")
 
@@ -209,20 +210,20 @@ def heat_marks(
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tuple[str, str]:
     """The column down the side and the one across."""
-    there = labels.grouping(frame)
+    available = labels.grouping(frame)
     for name in (rows, columns):
-        if name is not None and name not in there:
-            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(there)}")
-    free = sorted((name for name in there if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
-    taken = (rows is not None) + (columns is not None)
+        if name is not None and name not in available:
+            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(available)}")
+    free = sorted((name for name in available if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
+    chosen = (rows is not None) + (columns is not None)
     if rows is not None and rows == columns:
         raise ArgumentError(f"heat_map: rows and columns are both {rows!r}; name two columns")
-    if taken < 2 and len(free) != 2 - taken:
+    if chosen < 2 and len(free) != 2 - chosen:
         raise ArgumentError(
-            f"heat_map: a heat map crosses two columns, and there is {listing(there)}; "
+            f"heat_map: a heat map crosses two columns, and there is {listing(available)}; "
             + (
                 "name them with rows= and columns="
-                if len(there) > 1
+                if len(available) > 1
                 else 'summarize by two: `by=["category", "attack"]`'
             )
         )
@@ -239,27 +240,30 @@ def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
         )
 
 
-def _order(frame: pl.DataFrame, name: str, other: str, *, sort: bool) -> list[str]:
+def _order(frame: pl.DataFrame, name: str, crossing_name: str, *, sort: bool) -> list[str]:
     """The groups in order, the pooled one last: by the first panel's pooled estimate, else by the mean of the cells."""
     groups = frame[name].unique(maintain_order=True).to_list()
     if sort:
         first = frame.row(0, named=True)
-        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
-        known = alike.group_by(name).agg(
-            pooled=pl.col("estimate").filter(pl.col(other) == schema.POOLED).mean(), cells=pl.col("estimate").mean()
+        quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        estimates = quantity_rows.group_by(name).agg(
+            pooled=pl.col("estimate").filter(pl.col(crossing_name) == schema.POOLED).mean(),
+            cells=pl.col("estimate").mean(),
         )
-        value = {row[name]: (row["pooled"], row["cells"]) for row in known.iter_rows(named=True)}
+        value = {row[name]: (row["pooled"], row["cells"]) for row in estimates.iter_rows(named=True)}
 
         def rank(group: str) -> float:
-            found = next((one for one in value.get(group, ()) if one is not None), None)
-            return float("inf") if found is None else -found
+            best = next((estimate for estimate in value.get(group, ()) if estimate is not None), None)
+            return float("inf") if best is None else -best
 
         groups.sort(key=rank)
     return sorted(groups, key=lambda group: group == schema.POOLED)
 
 
-def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, scale: float) -> dict[str, Any]:
-    mark = {"row_name": name, "column_name": other, "margin": schema.POOLED in {name, other}}
+def _mark(
+    row: Mapping[str, Any] | None, row_name: str, column_name: str, *, rate: bool, scale: float
+) -> dict[str, Any]:
+    mark = {"row_name": row_name, "column_name": column_name, "margin": schema.POOLED in {row_name, column_name}}
     if row is None:
         return mark | {"shape": "missing", "text": "", "value": ""}
     estimate, low, high = row["estimate"], row["low"], row["high"]
@@ -284,7 +288,7 @@ def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, s
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _shown(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
+def _drawn_rows(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the SUMMARY that are drawn."""
     rows = labels.finished(summary, schema.SUMMARY, "heat_map").join(marks, on=["metric", "statistic"], how="semi")
     return rows.filter(pl.col("level").eq_missing(pl.col("level").max()))
@@ -292,38 +296,38 @@ def _shown(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
 
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals and the marks."""
-    said = [labels.caption(labels.unpooled(rows, labels.grouping(rows)))]
+    sentences = [labels.caption(labels.unpooled(rows, labels.grouping(rows)))]
     shapes = set(marks["shape"])
     paler = "Paler: a wider interval."
     if "/" in "".join(marks["text"]):
         paler = f"{_IN_CELLS}{paler}"
-    said.append(paler)
+    sentences.append(paler)
     if marks["margin"].any():
-        said.append(f"{schema.POOLED}: pooled over all of them.")
+        sentences.append(f"{schema.POOLED}: pooled over all of them.")
     if "point" in shapes:
-        said.append("Italic: no interval.")
+        sentences.append("Italic: no interval.")
     if "range" in shapes:
-        said.append("Hatched with a range: the estimate is withheld.")
+        sentences.append("Hatched with a range: the estimate is withheld.")
     if "missing" in shapes:
-        said.append("Hatched: no rollouts.")
+        sentences.append("Hatched: no rollouts.")
     if "empty" in shapes:
-        said.append(f"Hatched, {labels.NOTHING}: no known outcome.")
+        sentences.append(f"Hatched, {labels.NOTHING}: no known outcome.")
     reasons = marks.filter(pl.col("shape") != "empty")["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    said += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
-    return " ".join(said)
+    sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
+    return " ".join(sentences)
 
 
 def _merged(reasons: list[str]) -> list[str]:
     """The reasons, those that differ in their numbers alone as one, with the range of each number over the cells."""
-    alike: dict[str, list[list[str]]] = {}
+    by_wording: dict[str, list[list[str]]] = {}
     for reason in reasons:
-        alike.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))
+        by_wording.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))
     merged = []
-    for words, rows in alike.items():
+    for words, rows in by_wording.items():
         ranges = []
         for column in zip(*rows, strict=True):
             ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
             ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
-        told = "".join(part + number for part, number in zip(words.split("\0"), [*ranges, ""], strict=True))
-        merged.append(f"by cell, {told}" if len(rows) > 1 else told)
+        sentence = "".join(part + number for part, number in zip(words.split("\0"), [*ranges, ""], strict=True))
+        merged.append(f"by cell, {sentence}" if len(rows) > 1 else sentence)
     return merged

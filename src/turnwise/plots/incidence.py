@@ -89,7 +89,7 @@ def incidence(
         key=True,
         also=_whisker,
         title=title,
-        said=_caption(rows, marks, min_at_risk),
+        description=_caption(rows, marks, min_at_risk),
         caption=caption,
     )
 
@@ -160,26 +160,24 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
 
 def _panels(marks: pl.DataFrame) -> pl.DataFrame:
     """The marks with a panel for each metric, axis and group, most successes first."""
-    shown = [*COMBINATION, "title"]
+    combinations = [*COMBINATION, "title"]
     lowest = marks.filter(pl.col("series") == marks["series"].min()).drop_nulls("share")
     order = (
-        marks.select(shown)
+        marks.select(combinations)
         .unique(maintain_order=True)
-        .join(lowest.group_by(shown).agg(pl.col("share").max()), on=shown, how="left", nulls_equal=True)
+        .join(lowest.group_by(combinations).agg(pl.col("share").max()), on=combinations, how="left", nulls_equal=True)
         .with_columns(first=pl.struct(COMBINATION).rank("dense"))
         .sort("first", "share", descending=[False, True], nulls_last=True, maintain_order=True)
-        .select(*shown, panel=pl.int_range(pl.len(), dtype=pl.Int32))
+        .select(*combinations, panel=pl.int_range(pl.len(), dtype=pl.Int32))
     )
-    placed = marks.drop("panel").join(order, on=shown, how="left", nulls_equal=True)
+    placed = marks.drop("panel").join(order, on=combinations, how="left", nulls_equal=True)
     return placed.sort("panel", "series", "at").select(*STACK)
 
 
 def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
     """The interval of the lowest layer, at its end."""
-    known = (
-        part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
-    )
-    for until, low, high in known.select("until", "share_low", "share_high").iter_rows():
+    last = part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
+    for until, low, high in last.select("until", "share_low", "share_high").iter_rows():
         for color, width in ((ax.get_facecolor(), 4.0), (theme.shade(ax, 1.0), 1.4)):
             ax.errorbar(
                 [until],
@@ -196,10 +194,10 @@ def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
     lowest = marks.sort("series")["group"][0]
-    said = [
+    sentences = [
         labels.caption(frame),
         f"The bar at the end is the interval of {lowest!r}; the rest had not ended in these ways.",
     ]
     if not marks["solid"].all():
-        said.append(f"Pale: fewer than {min_at_risk} at risk.")
-    return " ".join([*said, *curve_figure.reasons(frame)])
+        sentences.append(f"Pale: fewer than {min_at_risk} at risk.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

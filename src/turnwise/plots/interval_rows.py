@@ -60,7 +60,7 @@ def draw(
     """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not None else {}
-    said = " ".join([caption or "", *_notes(marks, reasons)])
+    description = " ".join([caption or "", *_notes(marks, reasons)])
     with lettering.fonts_for(marks["group"]):
         if ax is not None:
             theme.make_room(ax)
@@ -71,19 +71,19 @@ def draw(
             above = _draw(ax, parts[0], panels[0], marks, reasons)
             ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3), loc="left" if above else "center")
             if caption is not None:
-                lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+                lettering.caption_below(ax, description, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
             row_names.keep_apart(ax, marks)
             return Plot([ax], alt)
         figure, axes = _figure(marks, len(panels))
-        for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
-            _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, own=True)
+        for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
+            _draw(panel_ax, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, new_figure=True)
             if len(panels) > 1:  # or it runs into its neighbor's
-                one.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
-        for spare in axes[len(panels) :]:
-            spare.set_visible(False)
+                panel_ax.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
+        for unused in axes[len(panels) :]:
+            unused.set_visible(False)
         if caption is not None:
-            lettering.caption_under(figure, said)
+            lettering.caption_under(figure, description)
         if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
             ticking.keep_apart(axes[: len(panels)])
     return Plot(axes[: len(panels)], alt)
@@ -144,14 +144,14 @@ def _draw(
     reasons: Mapping[str, str],
     *,
     names: bool = True,
-    own: bool = False,
+    new_figure: bool = False,
 ) -> bool:
     """One panel, and whether its names stand above their lines."""
-    part = theme.seen(part, ax)
+    part = theme.visible(part, ax)
     theme.dress(ax, grid="x")
     across = theme.size_in_points(ax)[0]
-    left, right = _ends(part, panel)
-    ax.set_xlim(left, right)
+    x_min, x_max = _ends(part, panel)
+    ax.set_xlim(x_min, x_max)
     if panel.scale == "rate":
         ticking.percent(ax, "x")
     elif panel.scale == "points":
@@ -161,9 +161,9 @@ def _draw(
     if panel.guide is not None:
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
     for row in part.iter_rows(named=True):
-        _paint(ax, row, (left, right), reasons)
+        _paint(ax, row, (x_min, x_max), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    above = row_names.put(ax, marks, names=names, across=across, own=own)
+    above = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
     _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
     return above
 
@@ -173,19 +173,19 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
-    left, right = ticking.number_ends([*values, panel.guide])
+    x_min, x_max = ticking.number_ends([*values, panel.guide])
     open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
-    room = 0.15 * (right - left)
+    room = 0.15 * (x_max - x_min)
     return (
-        left - room if open_ended["low"].null_count() else left,
-        right + room if open_ended["high"].null_count() else right,
+        x_min - room if open_ended["low"].null_count() else x_min,
+        x_max + room if open_ended["high"].null_count() else x_max,
     )
 
 
 def _reasons(marks: pl.DataFrame) -> dict[str, str]:
     """The footnote of each reason, as many as there is room for."""
-    told = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
+    reasons = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
@@ -249,9 +249,9 @@ def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
 
 def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
     """That there is no interval, beside the hollow point, on the side with more room."""
-    left, right = ends
-    at = left if row["estimate"] is None else row["estimate"]
-    to_the_right = at / 2 - left / 2 <= right / 2 - at / 2
+    x_min, x_max = ends
+    at = x_min if row["estimate"] is None else row["estimate"]
+    to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
     ax.annotate(
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
         (at, row["row"]),
@@ -302,14 +302,14 @@ def _numbers(
             **place,
         )
         for row in rows.iter_rows(named=True):
-            beside = ("axes fraction", "data")
-            ax.annotate(row[name], (1, row["row"]), xycoords=beside, xytext=(edge, 0), va="center", **place)
+            coordinates = ("axes fraction", "data")
+            ax.annotate(row[name], (1, row["row"]), xycoords=coordinates, xytext=(edge, 0), va="center", **place)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
                 raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
                 ax.annotate(
                     reasons[row["reason"]],
                     (1, row["row"]),
-                    xycoords=beside,
+                    xycoords=coordinates,
                     xytext=(edge + 1, 0),
                     va="center",
                     **raised,
@@ -319,20 +319,20 @@ def _numbers(
 
 def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
     """Explain each unusual mark, and missing intervals."""
-    said: list[str] = []
+    sentences: list[str] = []
     shapes = set(marks["shape"])
     if marks["level"].n_unique() > 1:
-        said.append("The thinnest line is the widest interval.")
+        sentences.append("The thinnest line is the widest interval.")
     if "point" in shapes:
-        said.append("Hollow: no interval.")
+        sentences.append("Hollow: no interval.")
     open_ended = pl.col("low").is_null() | pl.col("high").is_null()
     if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", open_ended).height:
-        said.append("Arrow: the interval has no end on that side.")
+        sentences.append("Arrow: the interval has no end on that side.")
     if "range" in shapes:
-        said.append("Dashed: an interval without an estimate.")
+        sentences.append("Dashed: an interval without an estimate.")
     if marks["box_low"].null_count() < marks.height:
-        said.append("Hatched: the estimate is withheld, it lies within the box.")
-    said += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+        sentences.append("Hatched: the estimate is withheld, it lies within the box.")
+    sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        said.append("Further reasons: column `reason`.")
-    return said
+        sentences.append("Further reasons: column `reason`.")
+    return sentences

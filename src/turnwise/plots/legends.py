@@ -80,7 +80,7 @@ def key(
     ax: "Axes",
     entries: Sequence[Any],
     *,
-    own: bool,
+    new_figure: bool,
     below: float = theme.AXIS,
     room: float = float("inf"),
     short: Sequence[str] = (),
@@ -90,27 +90,27 @@ def key(
     Where the entries need more points than there is room, they are called by their `short` names, shortened further as far as
     that takes; where these need more as well, there is no key.
     """
-    if own:
+    if new_figure:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
         ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
         return below
     figure = ax.get_figure(root=True)
     theme.settle(figure)
     across = theme.size_in_points(ax)[0]
-    left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
-    most = max(int((across + left - 32) / lettering.LETTER), 8)
-    told = [labels.shorten(str(entry.get_label()), most) for entry in entries]
-    columns = _beside(told, across + left)
+    left_margin = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
+    most = max(int((across + left_margin - 32) / lettering.LETTER), 8)
+    names = [labels.shorten(str(entry.get_label()), most) for entry in entries]
+    columns = _columns_of(names, across + left_margin)
     for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
-        if _rows_height(told, columns) <= room:
+        if _rows_height(names, columns) <= room:
             break
-        told = labels.shorten_all(short, letters)
-        columns = _beside(told, across + left)
-    if _rows_height(told, columns) > room:
+        names = labels.shorten_all(short, letters)
+        columns = _columns_of(names, across + left_margin)
+    if _rows_height(names, columns) > room:
         return below
     legend = ax.legend(
         entries,
-        told,
+        names,
         fontsize=theme.SMALL,
         frameon=False,
         loc="upper left",
@@ -119,14 +119,14 @@ def key(
         columnspacing=0.9,
         borderaxespad=0,
         borderpad=0,
-        bbox_to_anchor=(-left / across, -below),
+        bbox_to_anchor=(-left_margin / across, -below),
         bbox_transform=theme.points_below(ax),
     )
     lettering.literal(legend.get_texts())
-    return below + _rows_height(told, columns)
+    return below + _rows_height(names, columns)
 
 
-def _beside(names: Sequence[str], across: float) -> int:
+def _columns_of(names: Sequence[str], across: float) -> int:
     """Return the number of names that fit side by side."""
     return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
 
@@ -156,9 +156,9 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
     for place, offset in zip(order, offsets, strict=True):
         pools.append((wanted[place] - offset, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (first, many), (second, more) = pools[-2:]
-            pools[-2:] = [((first * many + second * more) / (many + more), many + more)]
-    free = [mean for mean, many in pools for _ in range(many)]
+            (first, size), (second, next_size) = pools[-2:]
+            pools[-2:] = [((first * size + second * next_size) / (size + next_size), size + next_size)]
+    free = [mean for mean, size in pools for _ in range(size)]
     bottom = low + heights[order[0]] / 2
     top = high - heights[order[-1]] / 2 - offsets[-1]
     free = [max(min(value, top), bottom) if top >= bottom else (top + bottom) / 2 for value in free]

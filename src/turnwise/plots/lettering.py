@@ -72,10 +72,10 @@ def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str
     broken = [wrapped(name, width, lines=lines) for name in names]
     if len(set(broken)) < len(set(names)):
         broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
-    alike = [place for place, name in enumerate(broken) if broken.count(name) > 1]
+    repeated = [place for place, name in enumerate(broken) if broken.count(name) > 1]
     if len(set(broken)) < len(set(names)):
-        apart = labels.shorten_all([names[place] for place in alike], max(width - 4, 4), strictly=True)
-        for place, name in zip(alike, apart, strict=True):
+        distinct = labels.shorten_all([names[place] for place in repeated], max(width - 4, 4), strictly=True)
+        for place, name in zip(repeated, distinct, strict=True):
             broken[place] = wrapped(name, width, lines=lines)
     return broken
 
@@ -99,6 +99,17 @@ def caption_under(figure: "Figure", sentence: str) -> None:
     under.set_linespacing(1.25)
 
 
+def caption(ax: "Axes", sentence: str, *, new_figure: bool, below: float) -> Any:
+    """Write the sentence under a figure that has this panel alone, or so many points below Axes of the user.
+
+    Returns the text below the Axes, to be wrapped again once everything else has its place; None under a new figure.
+    """
+    if new_figure:
+        caption_under(ax.figure, sentence)  # type: ignore[arg-type]
+        return None
+    return caption_below(ax, sentence, below=below)
+
+
 def caption_height(sentence: str, across: float) -> float:
     """Points that the sentence takes below Axes of that width."""
     return 11.5 * len(textwrap.wrap(sentence, max(int(across / LETTER), 30))) + 8.0
@@ -108,10 +119,10 @@ def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
     """Break a sentence below the Axes anew, now that all that stands beside the Axes has its room."""
     under.set_in_layout(False)
     figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
-    left = ax.get_window_extent().x0
+    x_min = ax.get_window_extent().x0
     under.set_in_layout(True)
     if figure is not None and box is not None:
-        room = min(box.x1, figure.bbox.x1) - left
+        room = min(box.x1, figure.bbox.x1) - x_min
         under.set_text(textwrap.fill(sentence, max(int(room * 72 / figure.dpi / LETTER), 20)))
 
 
@@ -121,14 +132,14 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
     theme.settle(figure)
     outer = ax.get_tightbbox()
     dpi = figure.dpi if figure is not None else 100.0
-    whole = theme.size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
-    left = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
-    characters = max(int(whole / LETTER), 30)
+    full_width = theme.size_in_points(ax)[0] if outer is None else outer.width * 72 / dpi
+    names_width = 0.0 if outer is None else max(ax.get_window_extent().x0 - outer.x0, 0.0) * 72 / dpi
+    characters = max(int(full_width / LETTER), 30)
     return ax.annotate(
         textwrap.fill(sentence, characters),
         (0, 0),
         xycoords="axes fraction",
-        xytext=(-left, -below),
+        xytext=(-names_width, -below),
         textcoords="offset points",
         va="top",
         fontsize=theme.SMALL,
@@ -169,12 +180,12 @@ def lacks_letters(figure: "Figure") -> bool:
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path
 
-    with warnings.catch_warnings(record=True) as said:  # not by drawing: what was drawn before is not measured again
+    with warnings.catch_warnings(record=True) as caught:  # not by drawing: what was drawn before is not measured again
         warnings.simplefilter("always")
         for text in figure.findobj(Text):
             if _uncommon(text.get_text()):
                 text_to_path.get_text_width_height_descent(text.get_text(), text.get_fontproperties(), ismath=False)
-    return any("missing from" in str(warning.message) for warning in said)
+    return any("missing from" in str(warning.message) for warning in caught)
 
 
 @contextmanager

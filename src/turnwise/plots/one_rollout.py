@@ -40,15 +40,17 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
         raise ArgumentError(
             f"{verb}: this is neither TURNS nor STEPS; make them with `tw.read(paths)` or `tw.steps(paths)`"
         )
-    there = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
+    rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
     if rollout_id is None:
-        if len(there) != 1:
-            first = f", such as rollout_id={there[0]!r}" if there else ""
-            raise ArgumentError(f"{verb}: there are {labels.counted(len(there), 'rollout')}; name one of them{first}")
-        rollout_id = there[0]
+        if len(rollout_ids) != 1:
+            first = f", such as rollout_id={rollout_ids[0]!r}" if rollout_ids else ""
+            raise ArgumentError(
+                f"{verb}: there are {labels.counted(len(rollout_ids), 'rollout')}; name one of them{first}"
+            )
+        rollout_id = rollout_ids[0]
     rows = table.filter(pl.col("rollout_id") == rollout_id)
     if rows.is_empty():
-        near = difflib.get_close_matches(str(rollout_id), list(map(str, there)), n=3, cutoff=0)
+        near = difflib.get_close_matches(str(rollout_id), list(map(str, rollout_ids)), n=3, cutoff=0)
         hint = f"; the nearest are {', '.join(map(labels.plain, near))}" if near else ""
         raise ArgumentError(f"{verb}: there is no rollout {rollout_id!r}{hint}")
     return rows.sort("step" if steps else "turn", nulls_last=True, maintain_order=True), steps
@@ -75,9 +77,9 @@ def state(turn: Mapping[str, Any]) -> str:
 
 def facts(rows: pl.DataFrame) -> str:
     """Describe the rollout in one line: target, attack, goal, outcome, ending."""
-    known = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
+    values = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
     return "; ".join(
-        f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in known.items()
+        f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in values.items()
     )
 
 
@@ -107,7 +109,7 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
         Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
         for row in rows
     ]
-    return legends.key(ax, entries, own=False, below=below)
+    return legends.key(ax, entries, new_figure=False, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:

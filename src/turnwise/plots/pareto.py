@@ -102,35 +102,33 @@ def pareto(
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for(marks["group"]):
-        own = ax is None
+        new_figure = ax is None
         theme.make_room(ax)
         if ax is None:
             ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
-        drawn = strokes.in_ink(marks, ax)
-        steps = strokes.scene(ax, drawn, frame, ways, front=front)
-        points = drawn.filter(pl.col("role") != "trial")
+        placed = strokes.in_ink(marks, ax)
+        steps = strokes.scene(ax, placed, frame, ways, front=front)
+        points = placed.filter(pl.col("role") != "trial")
         on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
         below = theme.AXIS
         if labels is not None:
             named = points if labels == "all" else on_front
         elif points.height <= _NAMED and strokes.have_room(ax, points["group"]):
             named = points
-        elif not own and 0.19 * points.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
+        elif not new_figure and 0.19 * points.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
             named = on_front
         else:
             named = points.clear()
-            below = legends.key(ax, strokes.entries(ax, points), own=own)
+            below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
         if caption:
-            apart = [] if trials is None else single_out(trials, frame)
-            said = " ".join([told_intervals(frame), *sentences(marks, apart, front=front)])
-            said += " Named: the groups on the front." if 0 < named.height < points.height else ""
-            under = None if own else lettering.caption_below(ax, said, below=below)
-            if under is None:
-                lettering.caption_under(ax.figure, said)  # type: ignore[arg-type]
+            trial_columns = [] if trials is None else single_out(trials, frame)
+            description = " ".join([told_intervals(frame), *sentences(marks, trial_columns, front=front)])
+            description += " Named: the groups on the front." if 0 < named.height < points.height else ""
+            under = lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax)
         if caption and under is not None:
-            lettering.rewrap(ax, under, said)
-        strokes.name(ax, drawn, named["group"].to_list(), steps)
+            lettering.rewrap(ax, under, description)
+        strokes.name(ax, placed, named["group"].to_list(), steps)
     return Plot([ax], alternatives.pareto(marks))
 
 
@@ -141,25 +139,25 @@ def _check_labels(labels: Labels | None, *, front: bool) -> None:
         raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
 
 
-def sentences(marks: pl.DataFrame, apart: list[str], *, front: bool) -> list[str]:
+def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:
     """Explain each unusual mark, where trials are distinguished by these columns, and what has no place."""
-    said = []
+    notes = []
     if front and marks["pareto"].any():
-        said.append("Dashed: the Pareto front of the estimates.")
+        notes.append("Dashed: the Pareto front of the estimates.")
     if (marks["shape"] == "range").any():
-        said.append("A dashed cross without a point: an estimate is withheld.")
+        notes.append("A dashed cross without a point: an estimate is withheld.")
     trials = marks.filter(role="trial")
     if trials.height:
-        lost = trials.filter(shape="missing").height
-        unknown = f" ({lost} of {counted(trials.height, 'dot')} not known in both)" if lost else ""
-        said.append(f"Small dots: each {' and '.join(map(label, apart))} alone{unknown}.")
+        unplaced = trials.filter(shape="missing").height
+        without = f" ({unplaced} of {counted(trials.height, 'dot')} not drawn: not known in both)" if unplaced else ""
+        notes.append(f"Small dots: each single {' and '.join(map(label, trial_columns))}{without}.")
     references = marks.filter(pl.col("role") == "reference", pl.col("shape") != "missing")["group"].to_list()
     if references:
-        said.append(f"For reference{', not in the front' if front else ''}: {_listed(references)}.")
-    left = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
-    if left:
-        said.append(f"Not known in both, so not drawn: {_listed(left)}.")
-    return said
+        notes.append(f"For reference{', not in the front' if front else ''}: {_listed(references)}.")
+    missing = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
+    if missing:
+        notes.append(f"Not known in both, so not drawn: {_listed(missing)}.")
+    return notes
 
 
 def _listed(names: list[str]) -> str:

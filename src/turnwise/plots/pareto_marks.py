@@ -92,19 +92,19 @@ def chosen(
     """One row for each group and metric, those of the metric across first."""
     frame = labels.finished(summary, schema.SUMMARY, verb)
     frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
-    there = frame["metric"].unique(maintain_order=True).to_list()
+    metrics = frame["metric"].unique(maintain_order=True).to_list()
     for name in (x, y):
-        if name is not None and name not in there:
-            raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(there)}")
-    rest = [name for name in there if name not in {x, y}]
-    asked = (x is not None) + (y is not None)
-    if (x is not None and x == y) or (asked < 2 and len(rest) != 2 - asked):
+        if name is not None and name not in metrics:
+            raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(metrics)}")
+    others = [name for name in metrics if name not in {x, y}]
+    number_chosen = (x is not None) + (y is not None)
+    if (x is not None and x == y) or (number_chosen < 2 and len(others) != 2 - number_chosen):
         raise ArgumentError(
-            f"{verb}: it takes two metrics, and there is {listing(there)}; "
-            + ("name them with x= and y=" if len(there) > 2 else "summarize two: `metrics=[...]`")
+            f"{verb}: it takes two metrics, and there is {listing(metrics)}; "
+            + ("name them with x= and y=" if len(metrics) > 2 else "summarize two: `metrics=[...]`")
         )
-    across = x if x is not None else rest.pop(0)
-    up = y if y is not None else rest.pop(0)
+    across = x if x is not None else others.pop(0)
+    up = y if y is not None else others.pop(0)
     frame = pl.concat([frame.filter(metric=across), frame.filter(metric=up)])
     if statistic is None and frame["statistic"].n_unique() > 1:
         means = frame.filter(statistic="mean")
@@ -127,24 +127,27 @@ def chosen(
 
 def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) -> dict[str, Better]:
     """Return the direction in which each metric is better: as given, else as in the catalog."""
-    asked: object = {} if better is None else better
-    if not isinstance(asked, Mapping):
-        example = {name: asked if asked in {"higher", "lower"} else "lower" for name in metrics.values()}
+    chosen_directions: object = {} if better is None else better
+    if not isinstance(chosen_directions, Mapping):
+        example = {
+            name: chosen_directions if chosen_directions in {"higher", "lower"} else "lower"
+            for name in metrics.values()
+        }
         raise ArgumentError(
-            f"pareto: better={asked!r} does not say of which metric; say it of each, as better={example}"
+            f"pareto: better={chosen_directions!r} does not say of which metric; say it of each, as better={example}"
         )
-    unknown = [name for name in asked if name not in metrics.values()]
+    unknown = [name for name in chosen_directions if name not in metrics.values()]
     if unknown:
         raise ArgumentError(f"pareto: better= names {listing(unknown)}, but {listing(metrics.values())} are drawn")
     ways = {}
     for name in metrics.values():
         try:
-            ways[name] = direction(name, asked.get(name), verb="pareto")
-        except ArgumentError as unsaid:
+            ways[name] = direction(name, chosen_directions.get(name), verb="pareto")
+        except ArgumentError as error:
             raise ArgumentError(
                 f"pareto: nothing says which way {name!r} is better; say better={{{name!r}: 'lower'}} or 'higher', "
                 "or draw no front with front=False"
-            ) from unsaid
+            ) from error
     return ways
 
 
@@ -154,47 +157,47 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
     rates = {name: labels.is_rate(name, frame) for name in (across, up)}
     marks = []
     for part in frame.partition_by(by, maintain_order=True) if by else [frame]:
-        found: dict[str, Mapping[str, Any]] = {row["metric"]: row for row in part.iter_rows(named=True)}
+        row_of_metric: dict[str, Mapping[str, Any]] = {row["metric"]: row for row in part.iter_rows(named=True)}
         name = part[GROUP][0]
         ends = {
-            f"{side}{end}": found.get(metric, {}).get(column)
+            f"{side}{end}": row_of_metric.get(metric, {}).get(column)
             for side, metric in (("x", across), ("y", up))
             for end, column in (("", "estimate"), ("_low", "low"), ("_high", "high"))
         }
         shapes = [shape_of(*(ends[f"{side}{end}"] for end in ("", "_low", "_high"))) for side in ("x", "y")]
-        known = all(ends[side] is not None for side in ("x", "y"))
-        told = [
-            f"{labels.label(metric)} {labels.interval_text(found[metric], rate=rates[metric])}"
+        has_both = all(ends[side] is not None for side in ("x", "y"))
+        texts = [
+            f"{labels.label(metric)} {labels.interval_text(row_of_metric[metric], rate=rates[metric])}"
             for metric in (across, up)
-            if metric in found
+            if metric in row_of_metric
         ]
         marks.append(
-            {"role": role, "group": name, "x_metric": across, "y_metric": up, "text": ", ".join(told)}
-            | {"shape": "point" if known else "missing" if "empty" in shapes else "range"}
+            {"role": role, "group": name, "x_metric": across, "y_metric": up, "text": ", ".join(texts)}
+            | {"shape": "point" if has_both else "missing" if "empty" in shapes else "range"}
             | {"color": look[name].color, "marker": look[name].marker}
             | ends
         )
     return pl.DataFrame(marks, schema=MARKS, orient="row")
 
 
-def _beside(other: object, frame: pl.DataFrame, argument: str) -> pl.DataFrame:
+def _same_metrics(summary: object, frame: pl.DataFrame, argument: str) -> pl.DataFrame:
     """The rows of another SUMMARY that are of the same metrics and statistic."""
     across, up = frame["metric"].unique(maintain_order=True)
-    return chosen(other, across, up, frame["statistic"][0], None, f"pareto: {argument}=")
+    return chosen(summary, across, up, frame["statistic"][0], None, f"pareto: {argument}=")
 
 
 def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
-    own = labels.grouping(labels.as_frame(trials, "pareto: trials="))
-    if lacking := [name for name in by if name not in own]:
-        raise ArgumentError(f"pareto: trials= lacks {listing(lacking)}, by which the summary is grouped")
-    if len(own) == len(by):
+    trial_by = labels.grouping(labels.as_frame(trials, "pareto: trials="))
+    if missing := [name for name in by if name not in trial_by]:
+        raise ArgumentError(f"pareto: trials= lacks {listing(missing)}, by which the summary is grouped")
+    if len(trial_by) == len(by):
         grouped = f"is grouped by {listing(by)}, as the summary is" if by else "has no grouping column"
         more = [*by, "run"]
         raise ArgumentError(
             f"pareto: trials= {grouped}; single trials have those columns and one column more, "
             f"such as `tw.summarize(rollouts, by={more!r})`"
         )
-    rows = _beside(trials, frame, "trials")
+    rows = _same_metrics(trials, frame, "trials")
     words = [pl.col(name).cast(pl.String) for name in by]
     groups = frame.select(*words, GROUP).unique()
     rows = rows.with_columns(words)  # a Categorical in one and a String in the other are the same group
@@ -202,19 +205,19 @@ def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mappin
     if rows.is_empty():
         raise ArgumentError(f"pareto: no trial is of a group of the summary ({listing(groups[GROUP])})")
     bare = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high")]
-    return _rows(rows.with_columns(bare), "trial", own, look)
+    return _rows(rows.with_columns(bare), "trial", trial_by, look)
 
 
 def _references(references: object, frame: pl.DataFrame, colors: Mapping[str, str]) -> pl.DataFrame:
-    rows = _beside(references, frame, "references")
+    rows = _same_metrics(references, frame, "references")
     by = labels.grouping(rows)
     rows = rows.with_columns(pl.Series(GROUP, labels.group_names(rows, by), dtype=pl.String))
     if twice := sorted({*rows[GROUP]} & {*frame[GROUP]}):
         raise ArgumentError(
             f"pareto: references= has {twice[0]!r}, which is a group of the summary too; filter it out of one of them"
         )
-    look = theme.looks(rows[GROUP], colors)
+    looks = theme.looks(rows[GROUP], colors)
     last = theme.MARKERS[::-1]  # the groups take the first
-    swapped = {name: theme.Look(own.color, last[theme.MARKERS.index(own.marker)]) for name, own in look.items()}
+    swapped = {name: theme.Look(look.color, last[theme.MARKERS.index(look.marker)]) for name, look in looks.items()}
     gray = pl.when(pl.col("group").is_in(list(colors))).then("color").alias("color")
     return _rows(rows, "reference", by, swapped).with_columns(gray)

@@ -20,7 +20,7 @@ _FAR = 22.0  # the same for a name that found no room close by
 
 
 def scene(
-    ax: "Axes", drawn: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
+    ax: "Axes", placed: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
 ) -> list[tuple[float, float, float, float]]:
     """Paint everything but names; the level and upright lines of the front.
 
@@ -37,32 +37,32 @@ def scene(
     front
         Whether to draw the front.
     """
-    metrics = {side: drawn[f"{side}_metric"][0] for side in ("x", "y")}
-    _axes(ax, drawn, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
+    metrics = {side: placed[f"{side}_metric"][0] for side in ("x", "y")}
+    _axes(ax, placed, {side: labels.is_rate(name, frame) for side, name in metrics.items()})
     for side, name in metrics.items():
-        told = labels.quantity(name, frame["statistic"][0], frame)
-        told += f" ({ways[name]} is better)" if name in ways else ""
-        (ax.set_xlabel if side == "x" else ax.set_ylabel)(told, fontsize=theme.NORMAL, parse_math=False)
-    steps = _front(ax, drawn, ways[metrics["x"]], ways[metrics["y"]]) if front else []
-    for dots in drawn.filter(role="trial").partition_by("color", maintain_order=True):
+        axis_label = labels.quantity(name, frame["statistic"][0], frame)
+        axis_label += f" ({ways[name]} is better)" if name in ways else ""
+        (ax.set_xlabel if side == "x" else ax.set_ylabel)(axis_label, fontsize=theme.NORMAL, parse_math=False)
+    steps = _front(ax, placed, ways[metrics["x"]], ways[metrics["y"]]) if front else []
+    for dots in placed.filter(role="trial").partition_by("color", maintain_order=True):
         style: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 6, "markeredgewidth": 0}
         ax.plot(dots["x"].to_list(), dots["y"].to_list(), color=dots["color"][0], alpha=0.5, zorder=2, **style)
-    for row in drawn.filter(pl.col("role") != "trial").iter_rows(named=True):
+    for row in placed.filter(pl.col("role") != "trial").iter_rows(named=True):
         _paint(ax, row)
     return steps
 
 
 def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
     """The marks that have a place, in colors that can be told from the ground; gray where they have none."""
-    drawn = theme.seen(marks.filter(pl.col("shape") != "missing"), ax)
-    return drawn.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
+    placed = theme.visible(marks.filter(pl.col("shape") != "missing"), ax)
+    return placed.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
 
 
-def _axes(ax: "Axes", drawn: pl.DataFrame, rates: Mapping[str, bool]) -> None:
+def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
     theme.dress(ax)
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in rates:
-        values = drawn.select(side, f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
+        values = placed.select(side, f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
         ends = ticking.number_ends(values)
         if rates[side] and all(0 <= value <= 1 for value in values):
             end = ticking.rate_end(values)
@@ -74,18 +74,18 @@ def _axes(ax: "Axes", drawn: pl.DataFrame, rates: Mapping[str, bool]) -> None:
             ticking.thousands(ax, side)
 
 
-def _corners(drawn: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
+def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
     """The corners of the front: from the best in x to the best in y, in steps that no group is known to pass."""
-    best = drawn.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
+    best = placed.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
     corners = best[:1]
     for (_, y), (x_next, y_next) in pairwise(best):
         corners += [(x_next, y), (x_next, y_next)]
     return corners
 
 
-def _front(ax: "Axes", drawn: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
+def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
     """Draw the front; its level and upright lines."""
-    corners = _corners(drawn, x_way)
+    corners = _corners(placed, x_way)
     if not corners:
         return []
     worst_x, worst_y = ax.get_xlim()[x_way == "lower"], ax.get_ylim()[y_way == "lower"]
@@ -95,17 +95,17 @@ def _front(ax: "Axes", drawn: pl.DataFrame, x_way: Better, y_way: Better) -> lis
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any]) -> None:
-    color, known = row["color"], row["shape"] == "point"
+    color, has_estimate = row["color"], row["shape"] == "point"
     middle = {side: row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y")}
     style: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2.5}
-    style |= {"linewidth": 1.3, "alpha": 0.75} if known else {"linewidth": 1.3, "linestyle": (0, (2, 1.5))}
+    style |= {"linewidth": 1.3, "alpha": 0.75} if has_estimate else {"linewidth": 1.3, "linestyle": (0, (2, 1.5))}
     for side, (first, second) in (("x", ax.get_xlim()), ("y", ax.get_ylim())):
         low, high = row[f"{side}_low"], row[f"{side}_high"]
         if low is None and high is None:
             continue
         ends = [first if low is None else low, second if high is None else high]
         ax.plot(*((ends, [middle["y"]] * 2) if side == "x" else ([middle["x"]] * 2, ends)), **style)
-    if known:
+    if has_estimate:
         ax.plot([row["x"]], [row["y"]], **_symbol(ax, row), zorder=4, clip_on=False)
 
 
@@ -127,25 +127,25 @@ def _symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def entries(ax: "Axes", drawn: pl.DataFrame) -> list[Any]:
+def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
     """Return the entries of the key: colors and markers."""
     from matplotlib.lines import Line2D
 
-    names = labels.shorten_all(drawn["group"].to_list(), 40)
+    names = labels.shorten_all(placed["group"].to_list(), 40)
     return [
         Line2D([], [], label=name, **_symbol(ax, row))
-        for name, row in zip(names, drawn.iter_rows(named=True), strict=True)
+        for name, row in zip(names, placed.iter_rows(named=True), strict=True)
     ]
 
 
 def name(
-    ax: "Axes", drawn: pl.DataFrame, named: Sequence[str], steps: Sequence[tuple[float, float, float, float]]
+    ax: "Axes", placed: pl.DataFrame, named: Sequence[str], steps: Sequence[tuple[float, float, float, float]]
 ) -> None:
     """Write these names beside their points, off all others."""
-    if not named or drawn.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
+    if not named or placed.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
         return
     points, lines = [], [*steps]
-    for row in drawn.iter_rows(named=True):
+    for row in placed.iter_rows(named=True):
         x, y = (row[side] if row[side] is not None else _middle(row, side) for side in ("x", "y"))
         points.append((x, y, row["group"] if row["group"] in named and row["role"] != "trial" else "", row["color"]))
         if row["x_low"] is not None and row["x_high"] is not None:
@@ -165,16 +165,16 @@ class Box:
     right: float
     top: float
 
-    def overlap(self, other: "Box") -> float:
+    def overlap(self, box: "Box") -> float:
         """The area that both cover."""
-        across = min(self.right, other.right) - max(self.left, other.left)
-        up = min(self.top, other.top) - max(self.bottom, other.bottom)
+        across = min(self.right, box.right) - max(self.left, box.left)
+        up = min(self.top, box.top) - max(self.bottom, box.bottom)
         return across * up if across > 0 and up > 0 else 0.0
 
     def outside(self, width: float, height: float) -> float:
         """The area beyond the Axes."""
-        whole = (self.right - self.left) * (self.top - self.bottom)
-        return whole - self.overlap(Box(0.0, 0.0, width, height))
+        area = (self.right - self.left) * (self.top - self.bottom)
+        return area - self.overlap(Box(0.0, 0.0, width, height))
 
 
 def have_room(ax: "Axes", names: Iterable[str]) -> bool:
@@ -205,41 +205,41 @@ def name_points(
     theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)
 
-    def there(x: float, y: float) -> tuple[float, float]:
+    def in_points(x: float, y: float) -> tuple[float, float]:
         across, up = ax.transAxes.inverted().transform(ax.transData.transform((x, y)))
         return float(across * width), float(up * height)
 
-    taken = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in (there(x, y) for x, y, _, _ in points)]
+    occupied = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in (in_points(x, y) for x, y, _, _ in points)]
     thin = []
     for x, y, x_end, y_end in lines:
-        (left, bottom), (right, top) = there(x, y), there(x_end, y_end)
-        thin.append(Box(min(left, right) - 1, min(bottom, top) - 1, max(left, right) + 1, max(bottom, top) + 1))
+        (x_min, bottom), (right, top) = in_points(x, y), in_points(x_end, y_end)
+        thin.append(Box(min(x_min, right) - 1, min(bottom, top) - 1, max(x_min, right) + 1, max(bottom, top) + 1))
     for x, y, name, color in points:
         if not name:
             continue
         text = lettering.wrapped(name, 24)
         size = (max(lettering.text_width(line) for line in text.split("\n")), _LINE * (1 + text.count("\n")))
-        at = there(x, y)
+        at = in_points(x, y)
         best: tuple[float, float, float, Box] | None = None
         for far, (side, level) in product((_AROUND, _FAR), product((1, -1, 0), (0.5, 1, 0))):
             if side == 0 and level == 0.5:
                 continue
-            left = at[0] + (far if side == 1 else -far - size[0] if side == -1 else -size[0] / 2)
+            x_min = at[0] + (far if side == 1 else -far - size[0] if side == -1 else -size[0] / 2)
             bottom = (
                 at[1] - size[1] / 2 if level == 0.5 else at[1] + far / 1.5 if level else at[1] - far / 1.5 - size[1]
             )
-            box = Box(left, bottom, left + size[0], bottom + size[1])
-            hidden = sum(box.overlap(other) for other in taken) + 0.35 * sum(box.overlap(other) for other in thin)
+            box = Box(x_min, bottom, x_min + size[0], bottom + size[1])
+            hidden = sum(map(box.overlap, occupied)) + 0.35 * sum(map(box.overlap, thin))
             cost = hidden + 3.0 * box.outside(width, height) + (8.0 if far == _FAR else 0.0)
             if best is None or cost < best[0] - 1e-6:
-                best = (cost, left, far, box)
+                best = (cost, x_min, far, box)
         assert best is not None
-        _, left, far, box = best
-        taken.append(box)
+        _, x_min, far, box = best
+        occupied.append(box)
         ax.annotate(
             text,
             (x, y),
-            xytext=(left - at[0], box.bottom - at[1]),
+            xytext=(x_min - at[0], box.bottom - at[1]),
             textcoords="offset points",
             va="bottom",
             fontsize=theme.SMALL,

@@ -68,11 +68,11 @@ def profile(
         verb="profile",
         alt=labels.alt_text(rows),
         ax=ax,
-        words=lambda alike: _words(alike, rows, of),
+        words=lambda axis_marks: _words(axis_marks, rows, of),
         at_risk=False,
         key=curve_figure.overlaid(marks),
         title=title,
-        said=_caption(rows, marks, of),
+        description=_caption(rows, marks, of),
         caption=caption,
     )
 
@@ -126,19 +126,30 @@ def _finished(profile: object, of: str) -> pl.DataFrame:
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """PROFILE in the columns of CURVE."""
-    kept = [*labels.grouping(frame), "metric", "at", "level", "estimate", "low", "high", "method", "reason", "estimand"]
-    return frame.select(*kept, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
+    columns = [
+        *labels.grouping(frame),
+        "metric",
+        "at",
+        "level",
+        "estimate",
+        "low",
+        "high",
+        "method",
+        "reason",
+        "estimand",
+    ]
+    return frame.select(*columns, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
 
 
 def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     """The goals' rates in the columns of CURVE, at their places: the greatest of each group first."""
     by = [name for name in labels.grouping(frame) if name != of]
-    known = frame.drop_nulls("estimate")
-    if known.is_empty():
+    estimated = frame.drop_nulls("estimate")
+    if estimated.is_empty():
         raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to put in order")
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
-    known = known.sort(of, maintain_order=True)
-    return as_curve(known, at=place, axis=of, kind=pl.lit("goals"), without=of)
+    estimated = estimated.sort(of, maintain_order=True)
+    return as_curve(estimated, at=place, axis=of, kind=pl.lit("goals"), without=of)
 
 
 def _most(frame: pl.DataFrame, of: str) -> int:
@@ -147,14 +158,14 @@ def _most(frame: pl.DataFrame, of: str) -> int:
     return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
 
 
-def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
-    metric = alike["metric"][0]
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
+    metric = axis_marks["metric"][0]
     rate = labels.is_rate(metric, frame)
-    words = curve_panel.wording(alike)
-    if alike["kind"][0] == "goals":
+    words = curve_panel.wording(axis_marks)
+    if axis_marks["kind"][0] == "goals":
         across = f"{plural(labels.label(of))}, the {'most vulnerable' if rate else 'greatest'} first"
         up = labels.quantity(metric, "mean", frame)
-        return replace(words, across=across, up=up, rate=rate, whole=True, log=False, unit="")
+        return replace(words, across=across, up=up, rate=rate, counts=True, log=False, unit="")
     goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
     return replace(
         words,
@@ -168,14 +179,14 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wor
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
-        each = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
-        said = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{each[:-1]} each."]
-        said += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
-        return " ".join(said)
-    said = [labels.caption(frame)]
+        intervals = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        sentences = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{intervals[:-1]} each."]
+        sentences += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
+        return " ".join(sentences)
+    sentences = [labels.caption(frame)]
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
     if (missing > 0).any():
-        said.append(f"Goals without any value left out: {labels.span(missing)}.")
+        sentences.append(f"Goals without any value left out: {labels.span(missing)}.")
     if not marks["solid"].all():
-        said.append(f"Dashed: fewer than {_FEW} goals.")
-    return " ".join([*said, *curve_figure.reasons(frame)])
+        sentences.append(f"Dashed: fewer than {_FEW} goals.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

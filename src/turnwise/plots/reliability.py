@@ -81,27 +81,27 @@ def reliability(
     """
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
-    chosen, told = _chosen(frame, **options)
+    chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
     with lettering.fonts_for(marks["group"]):
-        own = ax is None
+        new_figure = ax is None
         theme.make_room(ax)
         if ax is None:
             ax = theme.canvas(1, 1, (4.6, 5.2))[1][0]
-        marks = theme.seen(marks, ax)
+        marks = theme.visible(marks, ax)
         theme.dress(ax)
         ax.plot([0, 1], [0, 1], color=theme.shade(ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
         entries = [_paint(ax, marks.filter(group=name)) for name in groups["group"]]
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        for axis, words in zip("xy", told, strict=True):
+        for axis, words in zip("xy", axis_labels, strict=True):
             ticking.percent(ax, axis)
             (ax.set_xlabel if axis == "x" else ax.set_ylabel)(words, fontsize=theme.NORMAL, parse_math=False)
         below = _counts(ax, marks)
         if groups.height > 1:
-            below = legends.key(ax, entries, own=own, below=below)
+            below = legends.key(ax, entries, new_figure=new_figure, below=below)
         if caption:
-            said = _caption(chosen)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+            description = _caption(chosen)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax)
     return Plot([ax], alternatives.reliability(marks))
 
@@ -143,7 +143,7 @@ def _chosen(
     table = labels.as_frame(frame, "reliability")
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]
-        found = table.select(
+        bin_rows = table.select(
             pl.Series("group", labels.group_names(table, by), dtype=pl.String),
             bin=pl.col("bin").cast(pl.String),
             x=pl.col("confidence").cast(pl.Float64),
@@ -152,16 +152,16 @@ def _chosen(
             high=pl.lit(None, dtype=pl.Float64),
             n=pl.col("n").cast(pl.Int64),
         )
-        return _checked(found, "confidence"), ("mean confidence", "accuracy")
+        return _checked(bin_rows, "confidence"), ("mean confidence", "accuracy")
     summary = labels.finished(table, schema.SUMMARY, "reliability").filter(statistic="mean")
     summary = labels.choose(summary, "level", level, "reliability")
     summary = summary.filter(pl.col("level").eq_missing(pl.col("level").max()))
-    there, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
-    others = [name for name in there if name != stated]
+    metrics, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
+    others = [name for name in metrics if name != stated]
     right = actual if actual is not None else others[0] if len(others) == 1 else None
-    if stated not in there or right not in others:
+    if stated not in metrics or right not in others:
         raise ArgumentError(
-            f"reliability: it takes means of a confidence and of what was right, and there is {listing(there)}; "
+            f"reliability: it takes means of a confidence and of what was right, and there is {listing(metrics)}; "
             "name them with stated= and actual="
         )
     if bins not in by:
@@ -183,22 +183,22 @@ def _chosen(
         if part.select(keys).is_duplicated().any():
             again = part.filter(part.select(keys).is_duplicated())["bin"][0]
             raise ArgumentError(f"reliability: bin {again!r} stands twice; filter the frame to one row each")
-    found = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    bin_rows = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
-    return _checked(found, stated), quantity
+    return _checked(bin_rows, stated), quantity
 
 
-def _checked(found: pl.DataFrame, stated: str) -> pl.DataFrame:
-    found = found.drop_nulls(["x", "y"])
-    if found.is_empty():
+def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
+    bin_rows = bin_rows.drop_nulls(["x", "y"])
+    if bin_rows.is_empty():
         raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
-        low, high = found.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
+        low, high = bin_rows.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
         if low < 0 or high > 1:
             raise ArgumentError(
                 f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
             )
-    return found
+    return bin_rows
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,15 +246,15 @@ def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
 
 def _caption(chosen: pl.DataFrame) -> str:
     """Describe the intervals and the diagonal."""
-    said = []
+    sentences = []
     if "method" in chosen.columns:
         by = [name for name in chosen.columns if name.startswith("\1")]
         summary = chosen.rename({"y": "estimate"}).with_columns(metric=pl.lit("right"), statistic=pl.lit("mean"))
         summary = (
             summary.rename({"bin": "\1bin"}).drop("x", *by) if not by else summary.rename({"bin": "\1bin"}).drop("x")
         )
-        said.append(labels.caption(summary).replace("per group", "per bin"))
+        sentences.append(labels.caption(summary).replace("per group", "per bin"))
     else:
-        said.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
-    said.append("Dashed: as sure as right; below it, too sure.")
-    return " ".join(said)
+        sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
+    sentences.append("Dashed: as sure as right; below it, too sure.")
+    return " ".join(sentences)

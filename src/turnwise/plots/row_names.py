@@ -19,7 +19,7 @@ def longest(panels: int) -> int:
     return 34 if panels == 1 else 24
 
 
-def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, own: bool) -> bool:
+def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figure: bool) -> bool:
     """A guide and a name for each row, the name in a part of the points across and in as many lines as a row is high.
 
     A figure of our `own` was made wide enough for its names.
@@ -33,11 +33,18 @@ def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, own: boo
     lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
     share = 0.33 if narrow and lines > 1 else 0.4
     width = longest(marks["panel"].n_unique())
-    width = width if own else min(width, max(int(share * across / 5.3), 10))
-    said = lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
-    broken = any("…" in one for one in said) or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
+    width = width if new_figure else min(width, max(int(share * across / 5.3), 10))
+    wrapped_names = (
+        lettering.wrapped_all(groups["group"].to_list(), width, lines=lines) if names else [""] * groups.height
+    )
+    broken = (
+        any("…" in name for name in wrapped_names)
+        or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
+    )
     above = names and narrow and high >= _ABOVE and broken
-    ax.set_yticklabels([""] * groups.height if above else said, fontsize=theme.SMALL if narrow else theme.NORMAL)
+    ax.set_yticklabels(
+        [""] * groups.height if above else wrapped_names, fontsize=theme.SMALL if narrow else theme.NORMAL
+    )
     if above:
         _names_above(ax, groups, 1.2 * across)  # the columns of numbers are below as well
     lettering.literal(ax.get_yticklabels())
@@ -53,19 +60,19 @@ def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, own: boo
 def keep_apart(ax: "Axes", marks: pl.DataFrame) -> None:
     """Names in no more lines than a row is high, now that the words below have taken their room."""
     names = marks.select("row", "group").unique().sort("row")["group"].to_list()
-    told = [label.get_text().split("\n") for label in ax.get_yticklabels()]
+    lines_of_names = [label.get_text().split("\n") for label in ax.get_yticklabels()]
     lines = max(int(theme.size_in_points(ax)[1] / len(names) / 12), 1)
-    if max(map(len, told)) > lines:
-        width = max(len(line) for one in told for line in one)
+    if max(map(len, lines_of_names)) > lines:
+        width = max(len(line) for lines_of_name in lines_of_names for line in lines_of_name)
         ax.set_yticklabels(lettering.wrapped_all(names, max(width, 12), lines=lines))
 
 
 def _names_above(ax: "Axes", groups: pl.DataFrame, room: float) -> None:
     """The name of each row from the left edge on, over its line and its numbers, in so many points."""
     ax.set_ylim(groups.height - 0.5, -0.8)
-    given = groups["group"].to_list()
-    letter = max(lettering.text_width(name) / max(len(name), 1) for name in given)
-    shortened = lettering.wrapped_all(given, max(int(room / max(letter, 1.0)), 10), lines=1)
+    full_names = groups["group"].to_list()
+    letter = max(lettering.text_width(name) / max(len(name), 1) for name in full_names)
+    shortened = lettering.wrapped_all(full_names, max(int(room / max(letter, 1.0)), 10), lines=1)
     for row, name in zip(groups["row"], shortened, strict=True):
         ax.annotate(
             name,

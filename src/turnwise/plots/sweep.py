@@ -81,17 +81,17 @@ def sweep(
     marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = value_names(frame, of)
     at = place_of(frame, of, names, chosen)
-    said = caption_of(frame, of, marks, min_at_risk)
+    description = caption_of(frame, of, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="sweep",
         alt=labels.alt_text(frame),
         ax=ax,
-        words=lambda alike: _words(alike, frame, names),
+        words=lambda axis_marks: _words(axis_marks, frame, names),
         at_risk=at_risk,
-        also=None if at is None else lambda drawn, _: legends.marked(drawn, at, "chosen"),
+        also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
         title=title,
-        said=said,
+        description=description,
         caption=caption,
     )
 
@@ -174,8 +174,8 @@ def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> 
         return float(names.index(labels.plain(chosen)))
     if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
         return float(chosen)
-    there = listing(names or frame[of].drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sweep: chosen={chosen!r} is no value of {of!r}; there is {there}")
+    available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
+    raise ArgumentError(f"sweep: chosen={chosen!r} is no value of {of!r}; there is {available}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,9 +191,9 @@ def _with_references(
     if references.is_empty():
         return marks
     names = reference_names(references, by, of)
-    own = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
+    reference_rows = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
     looks = theme.looks(names, settled)
-    level = own.select(
+    level = reference_rows.select(
         *COMBINATION,
         "level",
         "estimate",
@@ -215,16 +215,16 @@ def _with_references(
 
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
-    metric, statistic, of = alike.select("metric", "kind", "axis").row(0)
-    words = curve_panel.wording(alike)
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+    metric, statistic, of = axis_marks.select("metric", "kind", "axis").row(0)
+    words = curve_panel.wording(axis_marks)
     return replace(
         words,
         across=labels.label(of),
         up=labels.quantity(metric, statistic, frame),
         rate=labels.is_rate(metric, frame),
-        whole=bool(names),
-        log=not names and words.log and alike.select(pl.col("at").min() > 0).item(),
+        counts=bool(names),
+        log=not names and words.log and axis_marks.select(pl.col("at").min() > 0).item(),
         unit="",
         behind="rollouts behind each point",
         names=tuple(names),
@@ -233,12 +233,12 @@ def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_
 
 def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
     """Describe the intervals, each unusual mark, and what is left out."""
-    said = [labels.caption(frame)]
+    sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
-        said.append(f"Level dashed lines: no {labels.label(of)}.")
+        sentences.append(f"Level dashed lines: no {labels.label(of)}.")
     if not marks["solid"].all():
-        said.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
-    lost = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
-    if lost:
-        said.append(f"{labels.counted(lost, 'row')} at a {labels.label(of)} that is no number left out.")
-    return " ".join([*said, *curve_figure.reasons(frame)])
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
+    unplaced = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
+    if unplaced:
+        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is no number left out.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

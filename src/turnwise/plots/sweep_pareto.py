@@ -86,19 +86,19 @@ def sweep_pareto(
             rows = frame.filter(metric=metric)
             sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
         last = panels[-1]
-        drawn = strokes.in_ink(marks, last)
-        steps = strokes.scene(last, drawn, frame, ways, front=front)
+        placed = strokes.in_ink(marks, last)
+        steps = strokes.scene(last, placed, frame, ways, front=front)
         if frame.schema[of].is_numeric():
-            _join(last, theme.seen(marks, last))
+            _join(last, theme.visible(marks, last))
         if title is not None:
             figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
-        drawn = drawn.with_columns(group=_short_names(last, drawn, None if chosen is None else _word(chosen)))
+        placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
         if caption:
-            few = " where there is room" if (drawn["group"] == "").any() else ""
-            said = [_told(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
-            lettering.caption_under(figure, " ".join([*said, *sentences(marks, [], front=front)]))
+            few = " where there is room" if (placed["group"] == "").any() else ""
+            description = [_intervals(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
+            lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
         ticking.fit(last)
-        strokes.name(last, drawn, [name for name in drawn["group"] if name], steps)
+        strokes.name(last, placed, [name for name in placed["group"] if name], steps)
     return Plot(panels, alternatives.sweep_pareto(marks))
 
 
@@ -137,21 +137,24 @@ def sweep_pareto_marks(
     marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)
-    beside = marks.filter(role="reference")["group"].to_list()
+    reference_groups = marks.filter(role="reference")["group"].to_list()
     looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
     none = f"no {labels.label(of)}"
     names = value_names(frame, of)
-    order = list(dict.fromkeys([*called, *beside]))
+    order = list(dict.fromkeys([*called, *reference_groups]))
     marks = marks.with_columns(
         pl.lit(of).alias("of"),
-        pl.Series("curve", [*called, *(beside if by else [none] * len(beside))]),
-        pl.Series("at", [*map(_word, keys[of]), *[None] * len(beside)], dtype=pl.String),
-        pl.Series("\0curve", [order.index(name) for name in (*called, *beside)]),
+        pl.Series("curve", [*called, *(reference_groups if by else [none] * len(reference_groups))]),
+        pl.Series("at", [*map(_word, keys[of]), *[None] * len(reference_groups)], dtype=pl.String),
+        pl.Series("\0curve", [order.index(name) for name in (*called, *reference_groups)]),
         pl.Series(
             "\0place",
-            [*(float(names.index(_word(value)) if names else value) for value in keys[of]), *[None] * len(beside)],
+            [
+                *(float(names.index(_word(value)) if names else value) for value in keys[of]),
+                *[None] * len(reference_groups),
+            ],
             dtype=pl.Float64,
         ),
     )
@@ -191,18 +194,18 @@ def _join(ax: "Axes", marks: pl.DataFrame) -> None:
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(ax: "Axes", drawn: pl.DataFrame, chosen: str | None) -> pl.Series:
+def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
     """The value of each point, and where there is no room only of the chosen one and the ends of each curve."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
-    none = pl.lit(f"no {labels.label(drawn['of'][0])}")  # whose it is its color tells, as it does of the others
+    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # whose it is its color tells, as it does of the others
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
-    names = drawn.select(called.alias("group"))["group"]
-    if drawn.height <= _NAMED and strokes.have_room(ax, names):
+    names = placed.select(called.alias("group"))["group"]
+    if placed.height <= _NAMED and strokes.have_room(ax, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
-    kept = (place == 0) | (place == size - 1) | here
-    return drawn.select(pl.when(kept).then(called).otherwise(pl.lit("")).alias("group"))["group"]
+    is_named = (place == 0) | (place == size - 1) | here
+    return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]
 
 
-def _told(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
+def _intervals(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
     return caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)

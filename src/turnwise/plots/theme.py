@@ -102,11 +102,11 @@ def row_looks(
     >>> {look.marker for look in row_looks([str(place) for place in range(9)], [str(place) for place in range(9)])}
     {'o'}
     """
-    for told in (names, first):
-        known = {*told, *others}
-        if len(known) <= MAX_COLORS or (colors and known & set(colors)):
-            look = looks(known, colors)
-            return [look[name] for name in told]
+    for row_names in (names, first):
+        all_names = {*row_names, *others}
+        if len(all_names) <= MAX_COLORS or (colors and all_names & set(colors)):
+            look = looks(all_names, colors)
+            return [look[name] for name in row_names]
     return [Look(ONE_COLOR, MARKERS[0])] * len(names)
 
 
@@ -241,11 +241,11 @@ def against(color: str, ax: "Axes") -> str:
     """The color, or that of letters where it cannot be told from the ground: black in a dark style."""
     from matplotlib.colors import to_hex
 
-    told = contrast(color, ax.get_facecolor()) >= 1.5
-    return color if told else to_hex(ax.xaxis.label.get_color())
+    is_visible = contrast(color, ax.get_facecolor()) >= 1.5
+    return color if is_visible else to_hex(ax.xaxis.label.get_color())
 
 
-def seen(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+def visible(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
     """The marks in colors that can be told from the ground of the Axes."""
     colors = marks["color"].drop_nulls().unique().to_list()
     return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))

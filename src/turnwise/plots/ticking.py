@@ -103,7 +103,7 @@ def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) 
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    left, right = ax.get_xlim()
+    x_min, x_max = ax.get_xlim()
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator())
         widest = max(
@@ -117,10 +117,10 @@ def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) 
         )
         most = max(int(across / max(room, wide * widest + 10)), 1)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
-    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+    return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
-def fit(ax: "Axes", *, whole: bool = False) -> None:
+def fit(ax: "Axes", *, integers: bool = False) -> None:
     """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
     theme.settle(ax.get_figure(root=True))
     across, up = theme.size_in_points(ax)
@@ -129,7 +129,7 @@ def fit(ax: "Axes", *, whole: bool = False) -> None:
     fitting_ticks(ax, across, 22.0)
     if ax.get_xscale() == "log":
         amounts(ax, "x")
-    elif whole:
+    elif integers:
         ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
     keep_neighbors_apart(ax)
@@ -149,21 +149,27 @@ def keep_neighbors_apart(ax: "Axes") -> None:
     from matplotlib.ticker import MaxNLocator
 
     figure = ax.get_figure(root=True)
-    beside = [one for one in (figure.axes if figure is not None else ()) if one is not ax and not one.child_axes]
-    ours = [one for one in beside if type(one.xaxis.get_major_locator()) is MaxNLocator]  # a user's is AutoLocator
-    if ours:
-        keep_apart(ours)
+    neighbors = [
+        neighbor
+        for neighbor in (figure.axes if figure is not None else ())
+        if neighbor is not ax and not neighbor.child_axes
+    ]
+    adjustable = [
+        neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator
+    ]  # a user's is AutoLocator
+    if adjustable:
+        keep_apart(adjustable)
 
 
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
     """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
     from matplotlib.ticker import MaxNLocator
 
-    left, right = ax.get_xlim()
+    x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
     widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
     place = {
-        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
         for at in positions
     }
     room = max(room, widest + 10)
@@ -172,9 +178,9 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
         return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
 
     most = max(int(across / room), 1)
-    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
-    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
-    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(x_min, x_max)
+    round_positions = [at for at in positions if any(abs(at - tick) <= 1e-9 * (x_max - x_min) for tick in round_ones)]
+    ways = [list(positions), *([round_positions] if len(round_positions) > 2 else [])]
     ways += [list(positions[::step]) for step in range(2, len(positions))]
     ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
     ax.set_xticks(ticks)
@@ -187,11 +193,11 @@ def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None
 
     The `last` point that was observed has one in any case.
     """
-    left, right = ax.get_xlim()
-    decade = across / log10(right / left)  # points
+    x_min, x_max = ax.get_xlim()
+    decade = across / log10(x_max / x_min)  # points
     every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
     powers = range(0, 16, max(ceil(room / decade), 1))
-    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
     if last is not None and last > 0:
         ticks = sorted([*(tick for tick in ticks if abs(log10(tick / last)) * decade >= room), last])
     ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
@@ -212,8 +218,8 @@ def rate_end(values: Iterable[float | None]) -> float:
     >>> rate_end([0.03, 0.07]), rate_end([0.97]), rate_end([None])
     (0.1, 1.0, 1.0)
     """
-    known = [value for value in values if value is not None and isfinite(value)]
-    greatest = max(known, default=1.0)
+    finite = [value for value in values if value is not None and isfinite(value)]
+    greatest = max(finite, default=1.0)
     return next((end for end in _ENDS if greatest <= 0.97 * end), 1.0)
 
 
@@ -225,10 +231,10 @@ def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
     >>> number_ends([1.0, 3.0]), number_ends([2.0]), number_ends([])
     ((0.88, 3.12), (1.0, 3.0), (0.0, 1.0))
     """
-    known = [value for value in values if value is not None and isfinite(value)]
-    if not known:
+    finite = [value for value in values if value is not None and isfinite(value)]
+    if not finite:
         return 0.0, 1.0
-    least, greatest = min(known), max(known)
+    least, greatest = min(finite), max(finite)
     room = 0.06 * (greatest / 2 - least / 2) * 2
     if room <= abs(greatest) * 1e-9:
         room = abs(greatest) / 2 or 1.0

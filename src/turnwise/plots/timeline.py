@@ -82,10 +82,10 @@ def timeline(
     measured = _axis(rows, axis, steps=steps)
     lanes = marks.unique("lane", keep="first", maintain_order=True).sort("lane")
     with lettering.fonts_for([*marks["lane_name"], *marks["text"].drop_nulls()]):
-        own = ax is None
+        new_figure = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, max(1.4 + 0.36 * lanes.height, 2.0)))[1][0]
-        marks = theme.seen(marks, ax)
+        marks = theme.visible(marks, ax)
         theme.dress(ax, grid="x")
         _limits(ax, marks, lanes, measured)
         for part in marks.partition_by("lane", maintain_order=True):
@@ -101,9 +101,9 @@ def timeline(
         if states.height > 1 or not steps:
             below = one_rollout.key(ax, states, below=below)
         if caption:
-            said = _caption(rows, marks)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        ticking.fit(ax, whole=measured != "seconds")
+            description = _caption(rows, marks)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+        ticking.fit(ax, integers=measured != "seconds")
     return Plot([ax], alternatives.timeline(marks))
 
 
@@ -133,11 +133,11 @@ def _axis(rows: pl.DataFrame, axis: Axis | None, *, steps: bool) -> str:
     if axis is not None and axis not in {"seconds", counted}:
         raise ArgumentError(f"timeline: axis={axis!r} is none of {listing(['seconds', counted])}")
     time = "start" if steps else "seconds"
-    known = time in rows.columns and rows[time].count() == rows.height and (rows[time] >= 0).all()
-    known = known and float(rows["start" if steps else "seconds"].max() or 0.0) > 0  # type: ignore[arg-type]
-    if axis == "seconds" and not known:
+    has_time = time in rows.columns and rows[time].count() == rows.height and (rows[time] >= 0).all()
+    has_time = has_time and float(rows["start" if steps else "seconds"].max() or 0.0) > 0  # type: ignore[arg-type]
+    if axis == "seconds" and not has_time:
         raise ArgumentError(f"timeline: axis='seconds', but `{time}` is not known for every {counted}; leave axis out")
-    return "seconds" if known and axis != counted else counted
+    return "seconds" if has_time and axis != counted else counted
 
 
 def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, Any]]:
@@ -145,16 +145,16 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     scores, tools, tokens = [], [], []
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
-    kept = _own_lanes(used, most)
+    own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
         start = end if measured == "seconds" else place - 0.5
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
         state = one_rollout.state(turn)
         look = one_rollout.STATES[state]
         about = {"at": start, "until": end, "turn": turn["turn"], "state": state, "color": look.color}
-        said = turn.get("response") or turn.get("prompt") or ""
+        text = turn.get("response") or turn.get("prompt") or ""
         marks.append(
-            about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(said)}
+            about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(text)}
         )
         middle = about | {"at": (start + end) / 2, "until": None, "color": theme.ONE_COLOR, "marker": "o"}
         score = turn.get("score") if turn.get("score") is not None else turn.get("reward")
@@ -162,7 +162,7 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
             name = "score" if turn.get("score") is not None else "reward"
             scores.append(middle | {"lane_name": name, "mark": "score", "value": score, "text": f"{score:g}"})
         for name, arguments in one_rollout.calls(turn):
-            lane = one_rollout.snippet(name, 40) if name in kept else _OTHERS
+            lane = one_rollout.snippet(name, 40) if name in own_lanes else _OTHERS
             what = one_rollout.snippet(f"{name} {arguments}")
             tools.append(middle | {"lane_name": lane, "mark": "tool", "marker": "D", "color": "#009E73", "text": what})
         if turn.get("response_tokens") is not None:
@@ -175,16 +175,20 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
 
 def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, Any]]:
     lanes = [_lane(step) for step in rows.iter_rows(named=True)]
-    kept = _own_lanes(lanes, most)
+    own_lanes = _own_lanes(lanes, most)
     look = theme.looks(labels.plain(step.get("kind") or "step") for step in rows.iter_rows(named=True))
     marks = []
     for place, (lane, step) in enumerate(zip(lanes, rows.iter_rows(named=True), strict=True), 1):
         start, end = (step["start"], step.get("end")) if measured == "seconds" else (place - 0.5, place + 0.5)
         kind = labels.plain(step.get("kind") or "step")
-        said = step.get("output") or step.get("input") or ""
+        text = step.get("output") or step.get("input") or ""
         marks.append(
-            {"lane_name": lane if lane in kept else _OTHERS, "mark": "event" if end is None else "step", "at": start}
-            | {"until": end, "turn": step.get("turn"), "state": kind, "text": one_rollout.snippet(said)}
+            {
+                "lane_name": lane if lane in own_lanes else _OTHERS,
+                "mark": "event" if end is None else "step",
+                "at": start,
+            }
+            | {"until": end, "turn": step.get("turn"), "state": kind, "text": one_rollout.snippet(text)}
             | {"value": step.get("tokens"), "color": look[kind].color, "marker": look[kind].marker}
         )
     return marks
@@ -271,10 +275,10 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
 def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
     """A guide where each turn begins, numbered above the Axes as far as there is room."""
     begun = marks.drop_nulls("turn").group_by("turn", maintain_order=True).agg(pl.col("at").min()).sort("turn")
-    (left, right), last = ax.get_xlim(), float("-inf")
+    (x_min, x_max), last = ax.get_xlim(), float("-inf")
     for turn, at in begun.iter_rows():
         ax.axvline(at, color=theme.shade(ax, theme.GRAY), linewidth=0.7, zorder=1)
-        if at - last > 0.04 * (right - left):
+        if at - last > 0.04 * (x_max - x_min):
             words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
             ax.annotate(
                 words,
@@ -290,10 +294,10 @@ def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
 
 
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
-    said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
-    won = marks.filter(mark="turn", state="success")
-    if won.height:
-        said.append(f"First success in turn {won['turn'][0]}.")
+    sentences = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    successes = marks.filter(mark="turn", state="success")
+    if successes.height:
+        sentences.append(f"First success in turn {successes['turn'][0]}.")
     if _OTHERS in marks["lane_name"].to_list():
-        said.append("Others: tools or steps without a lane of their own.")
-    return " ".join(said) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."
+        sentences.append("Others: tools or steps without a lane of their own.")
+    return " ".join(sentences) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."

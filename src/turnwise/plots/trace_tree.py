@@ -77,24 +77,24 @@ def trace_tree(
     theme.make_room(ax)
     if ax is not None:  # a caption and a key stand below it
         most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
-    shown = marks.head(max(most, 1))
-    with lettering.fonts_for([*shown["name"], *shown["text"].drop_nulls()]):
-        own = ax is None
+    visible_marks = marks.head(max(most, 1))
+    with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
+        new_figure = ax is None
         if ax is None:
-            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * shown.height))[1][0]
-        shown = theme.seen(shown, ax)
-        ax.set(xlim=(0, 1), ylim=(shown.height - 0.4, -0.6))
+            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * visible_marks.height))[1][0]
+        visible_marks = theme.visible(visible_marks, ax)
+        ax.set(xlim=(0, 1), ylim=(visible_marks.height - 0.4, -0.6))
         ax.set_axis_off()
         one_rollout.title(ax, rows, pad=6)
         across = theme.size_in_points(ax)[0]
-        indent = min(_INDENT, 0.4 * across / max([1, *shown["depth"]]))
-        for mark in shown.iter_rows(named=True):
+        indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))
+        for mark in visible_marks.iter_rows(named=True):
             _paint(ax, mark, indent / across, across)
-        states = shown.unique("state", maintain_order=True)
+        states = visible_marks.unique("state", maintain_order=True)
         below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
         if caption:
-            said = _caption(rows, marks, shown)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+            description = _caption(rows, marks, visible_marks)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
     return Plot([ax], alternatives.trace_tree(marks))
 
 
@@ -131,11 +131,11 @@ def trace_text(
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns
     root = Tree(Text(labels.plain(rows["rollout_id"][0])))
-    made: dict[int, Tree] = {}
+    branches: dict[int, Tree] = {}
     for mark in marks.head(most).iter_rows(named=True):
         words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
-        branch = root if mark["parent_row"] is None else made[mark["parent_row"]]
-        made[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
+        branch = root if mark["parent_row"] is None else branches[mark["parent_row"]]
+        branches[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
     if marks.height > most:
         root.add(Text(f"… {labels.count(marks.height - most)} more"))
     sink = io.StringIO()
@@ -158,10 +158,10 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
     """
     rows, steps = one_rollout.chosen(frame, rollout_id, "trace_tree")
     nodes = list(_steps(rows) if steps else _turns(rows))
-    there = {node["node"]: node for node in nodes}
+    node_of_id = {node["node"]: node for node in nodes}
     children: dict[str | None, list[dict[str, Any]]] = {}
     for node in nodes:
-        lost = node["parent"] not in there or node["parent"] == node["node"]
+        lost = node["parent"] not in node_of_id or node["parent"] == node["node"]
         children.setdefault(None if lost else node["parent"], []).append(node)
     marks: list[dict[str, Any]] = []
     placed: dict[str, int] = {}
@@ -192,12 +192,12 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         start, end = step.get("start"), step.get("end")
         notes = [_seconds(end - start)] if start is not None and end is not None else []
         notes += [labels.counted(step["tokens"], "token")] if step.get("tokens") is not None else []
-        said = step.get("output") or step.get("input")
+        text = step.get("output") or step.get("input")
         yield {
             "node": str(step["step"]),
             "parent": None if step.get("parent") is None else str(step["parent"]),
             "name": one_rollout.snippet(step.get("name") or kind, 40),
-            "text": None if said is None else one_rollout.snippet(said, 160),
+            "text": None if text is None else one_rollout.snippet(text, 160),
             "note": ", ".join(notes),
             "state": kind,
             "color": look[kind].color,
@@ -211,7 +211,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         state = one_rollout.state(turn)
         look = one_rollout.STATES[state]
         node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
-        said = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
+        text = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
         notes = [_seconds(turn["seconds"])] if turn.get("seconds") is not None else []
         tokens = turn.get("response_tokens")
         notes += [labels.counted(tokens, "token")] if tokens is not None else []
@@ -222,7 +222,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
             "node": node,
             "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
             "name": f"{number}, {state}",
-            "text": one_rollout.snippet(said, 160) if said else None,
+            "text": one_rollout.snippet(text, 160) if text else None,
             "note": ", ".join(notes),
         }
         for call, (name, arguments) in enumerate(one_rollout.calls(turn) if not tree else (), 1):
@@ -247,8 +247,8 @@ def _seconds(seconds: float) -> str:
 
 
 def _words(mark: Mapping[str, Any]) -> str:
-    said = f": {mark['text']}" if mark["text"] else ""
-    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{said}"
+    text = f": {mark['text']}" if mark["text"] else ""
+    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{text}"
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -288,10 +288,10 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
     )
 
 
-def _caption(rows: pl.DataFrame, marks: pl.DataFrame, shown: pl.DataFrame) -> str:
-    said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
-    if shown.height < marks.height:
-        left = marks.height - shown.height
-        whole = labels.counted(marks.height, "row")
-        said.append(f"{labels.count(left)} of {whole} {'is' if left == 1 else 'are'} not shown.")
-    return " ".join(said) or f"{labels.counted(marks.height, 'row')}."
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame, visible_marks: pl.DataFrame) -> str:
+    sentences = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    if visible_marks.height < marks.height:
+        hidden = marks.height - visible_marks.height
+        rows_text = labels.counted(marks.height, "row")
+        sentences.append(f"{labels.count(hidden)} of {rows_text} {'is' if hidden == 1 else 'are'} not shown.")
+    return " ".join(sentences) or f"{labels.counted(marks.height, 'row')}."

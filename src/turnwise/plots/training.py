@@ -62,18 +62,18 @@ def training(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
     keys = ["metric", "level"]
-    shown = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
     hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it."]
-    said = " ".join([labels.caption(shown), *hollow, *curve_figure.reasons(shown)])
+    description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(
         marks,
         verb="training",
-        alt=labels.alt_text(shown),
+        alt=labels.alt_text(rows),
         ax=ax,
-        words=lambda alike: _words(alike, shown),
+        words=lambda axis_marks: _words(axis_marks, rows),
         at_risk=at_risk,
         title=title,
-        said=said,
+        description=description,
         caption=caption,
     )
 
@@ -109,9 +109,9 @@ def training_marks(
     )
 
 
-def _words(alike: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording:
-    metric = alike["metric"][0]
-    words = curve_panel.wording(alike)
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording:
+    metric = axis_marks["metric"][0]
+    words = curve_panel.wording(axis_marks)
     return replace(
         words,
         across="step of training",

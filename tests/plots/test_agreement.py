@@ -74,15 +74,15 @@ def test_coefficients_stand_around_chance_and_shares_do_not():
     assert sensitivity.get_xlim()[0] == 0
     assert [ax.get_xlabel() for ax in (kappa, sensitivity)] == ["Cohen's kappa", "sensitivity"]
     said = kappa.figure.get_supxlabel().replace("\n", " ")
-    assert "0: what chance alone gives" in said
-    assert "Left out: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
+    assert "0: agreement by chance" in said
+    assert "Excluded: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
 
 
 def test_one_that_is_left_out_is_singular():
     """A verdict or label, and a judgement."""
     (ax,) = plots.agreement(frame(row("rule", "kappa", 0.4, n_single=1, n_abstained=1))).axes
     said = ax.figure.get_supxlabel().replace("\n", " ")
-    assert "Left out: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
+    assert "Excluded: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
 
 
 def test_statistics_are_chosen_in_their_order():

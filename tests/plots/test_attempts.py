@@ -128,8 +128,10 @@ def test_the_caption_tells_how_the_forecast_was_made_and_missed():
     """Method, and the worst of the groups on what was held out."""
     held = {"holdout_at": 3, "holdout_observed": 0.4, "holdout_forecast": 0.31, "holdout_error": -0.09}
     words = said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}, **held)))
-    assert "Dashed: forecast (beta-binomial); from two thirds of the attempts it gave 31.0 % at k = 3" in words
-    assert "where 40.0 % was observed." in words
+    assert (
+        "Dashed: forecast (beta-binomial); fitted to two thirds of the attempts, it predicted 31.0 % at k = 3" in words
+    )
+    assert "40.0 % was observed." in words
     assert "Dashed: forecast (beta-binomial)." in said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}})))
     assert "n = 40 goals" in words
 
@@ -254,4 +256,4 @@ def test_what_is_withheld_is_said():
     for shown, told in ((frame, False), (withheld, True)):
         figure = plots.attempts(shown).figure
         words = " ".join(" ".join(text.get_text() for text in figure.findobj(Text)).split())
-        assert ("A bar without a point: the estimate is withheld." in words) is told
+        assert ("Bar without a point: no estimate, only its interval." in words) is told

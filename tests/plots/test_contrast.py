@@ -159,7 +159,7 @@ def test_a_real_contrast_draws_and_tells_the_same_after_parquet(tmp_path):
     (ax,) = plots.contrast(contrast).axes
     said = ax.figure.get_supxlabel().replace("\n", " ")
     assert "Holm over 2 comparisons" in said
-    assert "Paired: goals in both arms" in said
+    assert "Paired: goals in both groups / in either." in said
     told = labels.alt_text(contrast)
     assert told.startswith("Difference in attack success from base by target, from −19 points")
     assert told.endswith("(tuned), 2 comparisons.")

@@ -195,7 +195,7 @@ def test_the_table_counts_at_the_start_of_each_turn(curve_of):
     """Below the curves, a row for each group with its name in front, in Axes of its own."""
     names, cells = table_of(plots.curve(curve_of(TWO, turns=3)).axes[0])
     assert names == ["a", "b"]
-    assert "at risk at the start of each turn" in cells
+    assert "number at risk at the start of each turn" in cells
     assert [cell for cell in cells if cell.isdecimal()] == ["100", "83", "69", "40", "36", "32"]
 
 

@@ -82,7 +82,7 @@ def test_many_points_are_thinned_evenly_and_said():
 def test_one_rollout_is_singular():
     """In the caption and in the alternative text."""
     (ax,) = plots.distribution(rollouts([3.0]), metric="harm").axes
-    assert ax.figure.get_supxlabel() == "n = 1 rollout with a known value: all of them."
+    assert ax.figure.get_supxlabel() == "n = 1 rollout, all with a value."
     marks = plots.marks.distribution(rollouts([3.0]), metric="harm")
     assert "Distribution of harm over 1 rollout," in alternatives.distribution(marks)
 

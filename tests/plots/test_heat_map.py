@@ -85,7 +85,7 @@ def test_wider_intervals_are_paler(summary_of, rate):
 
 
 def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
-    """A withheld estimate shows its range; no known outcome shows a dash; both are hatched."""
+    """A withheld estimate shows its range; no known result shows a dash; both are hatched."""
     rows = [rate(5, 10, category=category, attack=attack) for category, attack in product("xy", "ab")]
     rows[0] |= {"estimate": None, "low": 0.2, "high": 0.9}
     rows[1] |= {"estimate": None, "low": None, "high": None, "n": 0, "reason": "no values"}
@@ -93,7 +93,7 @@ def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
     texts = [text.get_text() for text in ax.texts]
     assert sorted(texts) == ["20–90 %", "5/10", "5/10", labels.NOTHING]
     assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 2
-    assert "no known outcome" in ax.figure.get_supxlabel().replace("\n", " ")
+    assert "no known result" in ax.figure.get_supxlabel().replace("\n", " ")
 
 
 def test_colors_of_rates_are_the_same_in_every_figure(summary_of, rate):

@@ -117,7 +117,7 @@ def test_the_caption_holds_on_any_ground():
     """What had not ended is as dark as the style."""
     with plt.style.context("dark_background"):
         under = plots.incidence(ended(TWO)).figure.get_supxlabel()
-    assert "the rest had not ended in these ways" in " ".join(under.split())
+    assert "Not colored: not ended in any of these ways." in " ".join(under.split())
     assert "white" not in under
 
 
@@ -128,7 +128,7 @@ def test_the_bar_is_the_interval_of_success_itself():
     assert all(bar == pytest.approx([0.2, 0.3]) for bar in bars)
     assert bars
     words = " ".join(ax.figure.get_supxlabel().split())
-    assert "The bar at the end is the interval of 'success'" in words
+    assert "Error bar: interval of 'success'" in words
 
 
 def test_few_at_risk_are_pale():

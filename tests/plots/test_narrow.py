@@ -53,7 +53,7 @@ def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {40.0}
     assert apart([label.get_window_extent() for label in ax.get_yticklabels()])
     caption = ax.texts[-1].get_text().replace("\n", " ")
-    assert caption.endswith("Colors: from pale yellow, 0 %, to dark violet, 100 %.")
+    assert caption.endswith("Colors: pale yellow is 0 %, dark violet 100 %.")
     assert "In the cells" not in caption
     assert ax.child_axes == []
     assert within(ax, [*ax.get_yticklabels(), ax.texts[-1]])
@@ -134,7 +134,7 @@ def test_names_without_any_room_are_said_to_be_missing() -> None:
     ax = twelve(3.3, 2.0)
     assert ax.get_legend() is None
     assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
-    assert "The names of 12 groups need a higher figure." in ax.texts[-1].get_text().replace("\n", " ")
+    assert "The names of 12 groups need a taller figure." in ax.texts[-1].get_text().replace("\n", " ")
 
 
 def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):

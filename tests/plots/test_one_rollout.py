@@ -61,7 +61,7 @@ def test_the_timeline_of_turns_has_lanes():
     marks = plots.marks.timeline(FIVE)
     assert marks.filter(mark="turn").select("at", "until", "state").rows()[0] == (0.5, 1.5, "refused")
     assert marks.unique("lane", keep="first").sort("lane")["lane_name"].to_list() == [
-        "turns", "score", "tokens answered", "search"
+        "turns", "score", "response tokens", "search"
     ]  # fmt: skip
     assert marks.filter(mark="score").select("at", "value").rows() == [(1.0, 0.1), (2.0, 0.4), (5.0, 0.9)]
     assert marks.filter(mark="tool").select("at", "text").rows() == [(1.0, 'search {"q": "$x$"}')]
@@ -198,4 +198,4 @@ def test_one_rollout_must_be_named_of_several():
     assert plots.marks.timeline(two, rollout_id="b").equals(plots.marks.timeline(FIVE))
     nothing = turns({"turn": None, "error": "crashed"})
     assert plots.marks.timeline(nothing)["state"].to_list() == ["error"]
-    assert trace_text(nothing).endswith("nothing asked, error")
+    assert trace_text(nothing).endswith("no prompt, error")

@@ -103,7 +103,7 @@ def test_unknown_estimates_are_dashed_or_said(both):
         ("a", "point", True), ("held", "range", None), ("lost", "missing", None)
     ]  # fmt: skip
     said = plots.pareto(frame).figure.get_supxlabel().replace("\n", " ")
-    assert "A dashed cross" in said
+    assert "Dashed cross" in said
     assert "not drawn: lost." in said
 
 

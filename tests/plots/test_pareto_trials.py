@@ -72,7 +72,7 @@ def test_trials_are_small_dots_in_the_color_of_their_group(both):
     assert len(large) == 2
     assert max(line.get_zorder() for line in small) < min(line.get_zorder() for line in large)
     assert max(line.get_markersize() for line in small) < min(line.get_markersize() for line in large)
-    assert "Small dots: each run alone." in told(ax)
+    assert "Small dots: each single run." in told(ax)
     marks = plots.marks.pareto(frame, trials=runs)
     assert marks.filter(role="group").drop("role").equals(plots.marks.pareto(frame).drop("role"))
     trials = marks.filter(role="trial")
@@ -90,7 +90,7 @@ def test_trials_of_all_rollouts_and_trials_that_are_not_known(both):
     runs = runs.with_columns(estimate=pl.when(~lost).then("estimate"))
     (ax,) = plots.pareto(frame, trials=runs).axes
     assert list(dots(ax).values()) == [[(0.225, 0.475)]]
-    assert "Small dots: each trial alone (1 of 2 dots not known in both)." in told(ax)
+    assert "Small dots: each single trial (1 of 2 dots not drawn: not known in both)." in told(ax)
 
 
 def test_trials_from_rollouts():

@@ -52,7 +52,7 @@ def test_a_profile_is_a_step_function_that_ends_at_one():
     assert marks["style"].unique().to_list() == ["step"]
     (ax,) = plots.profile(profile_of({"a": [0.6, 0.2, 0.0]})).axes
     assert ax.get_xlim() == (0.0, 1.0)
-    assert ax.get_xlabel() == "attack success of a goal"
+    assert ax.get_xlabel() == "attack success of a goal (x)"
 
 
 def test_a_profile_below_zero_is_an_estimate_as_any_other():
@@ -73,7 +73,7 @@ def test_profiles_stand_by_their_area():
 def test_goals_without_values_and_few_goals_are_said():
     """Neither is hidden."""
     words = said(plots.profile(profile_of({"a": [0.6, 0.2, 0.0]}, n=6, missing=3)))
-    assert "Goals without any value left out: 3." in words
+    assert "Goals without any value, excluded: 3." in words
     assert "Dashed: fewer than 10 goals." in words
     assert "n = 6 goals" in words
 
@@ -86,7 +86,7 @@ def test_goals_stand_in_the_order_of_their_group():
     assert found == [("a", [1.0, 2.0, 3.0], [1.0, 0.2, 0.2]), ("b", [1.0, 2.0, 3.0, 4.0], [0.8, 0.6, 0.4, 0.0])]
     (ax,) = plots.profile(frame).axes
     assert ax.get_xlabel() == "goals, the most vulnerable first"
-    assert "1 goal without an estimate left out." in said(ax)
+    assert "1 goal without an estimate, excluded." in said(ax)
     assert "n = 5 rollouts each." in said(ax)
 
 

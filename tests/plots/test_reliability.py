@@ -58,7 +58,7 @@ def test_the_table_of_a_calibration_is_drawn_without_intervals():
         ("9", pytest.approx((0.95 + 0.92 + 0.91) / 3), pytest.approx(2 / 3), None, 3),
     ]
     said = plots.reliability(scores["reliability"]).figure.get_supxlabel().replace("\n", " ")
-    assert said == "n = 4 answers; no intervals. Dashed: as sure as right; below it, too sure."
+    assert said == "n = 4 answers; no intervals. Dashed: perfect calibration; below it, overconfident."
 
 
 def test_rollouts_binned_by_expression_are_drawn():

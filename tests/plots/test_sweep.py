@@ -122,7 +122,7 @@ def test_values_without_a_place_are_said():
     frame = swept({0.1: 0.5, 0.9: 0.2, float("inf"): 0.0})
     assert plots.marks.sweep(frame, of="threshold")["at"].to_list() == [0.1, 0.9]
     words = " ".join(plots.sweep(frame, of="threshold").figure.get_supxlabel().split())
-    assert "1 row at a threshold that is no number left out." in words
+    assert "1 row at a threshold that is not a number, excluded." in words
 
 
 def test_statistics_are_panels():

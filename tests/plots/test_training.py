@@ -73,7 +73,7 @@ def test_few_rollouts_are_hollow():
     """And the caption says so, and what stands behind each step."""
     words = " ".join(plots.training(course([0.3, 0.4], n=5)).figure.get_supxlabel().split())
     assert "n = 5 rollouts in 8 goals per step" in words
-    assert "Hollow: fewer than 10 rollouts behind it." in words
+    assert "Hollow: fewer than 10 rollouts." in words
     assert plots.marks.training(course([0.3], n=5))["solid"].to_list() == [False]
 
 

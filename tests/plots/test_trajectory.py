@@ -58,7 +58,7 @@ def test_a_wide_interval_of_few_does_not_flatten_the_rest():
     (ax,) = plots.trajectory(frame).axes
     assert ax.get_ylim()[1] < 1
     assert {"^", "v"} <= {line.get_marker() for line in ax.lines}
-    assert "Hollow: fewer than 10 behind it." in " ".join(ax.figure.get_supxlabel().split())
+    assert "Hollow: n below 10." in " ".join(ax.figure.get_supxlabel().split())
 
 
 def test_the_caption_says_whose_scores_these_are():

@@ -1,4 +1,4 @@
-"""Judges with the labels, with one another, with themselves: each statistic of agreement with its interval."""
+"""Agreement of judges with labels, with each other and with themselves: each statistic with its interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MARKS = interval_rows.MARKS | {
     "statistic": pl.String,
-    "rate": pl.Boolean,  # a share in per cent; else a coefficient, 0 at chance and 1 at most
+    "rate": pl.Boolean,  # a percentage; otherwise a coefficient: 0 is chance, 1 full agreement
     "comparison": pl.String,
     "judge": pl.String,
     "n": pl.String,
@@ -36,10 +36,10 @@ def agreement(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """Forest plots of an AGREEMENT: a row for each comparison of judges, a panel for each statistic.
+    """Draw forest plots of an AGREEMENT: one row per comparison of judges, one panel per statistic.
 
-    Shares (raw agreement, sensitivity, specificity) stand in per cent from 0. Coefficients stand around a line at 0, which is
-    what chance alone gives; 1 is full agreement.
+    Shares (raw agreement, sensitivity, specificity) are percentages on an axis from 0. Coefficients have a line at 0, agreement
+    by chance; 1 is full agreement.
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ def agreement(
     sort
         Greatest estimate on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by judge; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and what was left out.
+        Whether to describe below the figure how the intervals were made, and what was excluded.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a comparison occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def agreement_marks(
     if twice.any():
         row = table.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"agreement: {labels.compared(row)!r} stands twice for {row['statistic']}; filter the frame to one row each"
+            f"agreement: {labels.compared(row)!r} occurs twice for {row['statistic']}; filter the frame to one row each"
         )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]
@@ -177,7 +177,7 @@ def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the meaning of 0, and the number of verdicts without a counterpart."""
     sentences = [labels.caption(table)]
     if not marks["rate"].all():
-        sentences.append("0: what chance alone gives; 1: full agreement.")
+        sentences.append("0: agreement by chance; 1: full agreement.")
     exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
     excluded = [
         f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"
@@ -185,5 +185,5 @@ def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
         if table[name].sum()
     ]
     if excluded:
-        sentences.append(f"Left out: {' and '.join(excluded)}.")
+        sentences.append(f"Excluded: {' and '.join(excluded)}.")
     return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""Success over k attempts at a goal: at least once, every time, and the forecast beyond the attempts made."""
+"""Success within k attempts at a goal: at least once, every time, and forecast for more attempts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
 _WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
 _OVERLAY = 4  # groups in one panel
-_FAR = 4  # times the attempts made from which a forecast needs a logarithmic axis
+_FAR = 4  # a forecast this many times beyond the last observed k has a logarithmic axis
 
 
 def attempts(
@@ -36,10 +36,10 @@ def attempts(
     title: str | None = None,
     caption: bool | None = None,
 ) -> Plot:
-    """ASR@k (or pass@k) and pass^k over k, each point with its interval; a forecast goes on as a dashed line with a band.
+    """Draw ASR@k (or pass@k) and pass^k over k with intervals; a forecast continues as a dashed line with a band.
 
-    Up to four groups share an Axes for each kind; more have a panel each, with all kinds in it. A dotted line marks where
-    observation ends: the last k with at least `min_at_risk` goals (or the last of all), beyond which there is forecast only.
+    Up to four groups share one panel for each kind; more groups have a panel each, with all kinds in it. A dotted line marks
+    where the observations end: at the last k with at least `min_at_risk` goals, or the last k if none has as many.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ def attempts(
     metric, kind, level
         Which rows to draw; by default all.
     min_at_risk
-        Goals below which a point is hollow and not joined.
+        Number of goals below which a point is hollow and not joined.
     at_risk
-        Whether to put the number of goals behind each point below.
+        Whether to show the number of goals of each point below.
     ax, colors, title, caption
         As in `curve`.
 
     Raises
     ------
     ArgumentError
-        Where the frame has no curve over attempts, the forecast has other groups, or several panels do not fit into one `ax`.
+        If the frame has no curve over attempts, the forecast has other groups, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -123,8 +123,8 @@ def attempts_marks(
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
     if tried.is_empty():
         raise ArgumentError(
-            f"attempts: no curve over attempts is here (kind is {listing(frame['kind'].unique().to_list())}); "
-            "make one with `tw.attempts(rollouts)`"
+            f"attempts: the frame has no curve over attempts (kind is {listing(frame['kind'].unique().to_list())}); "
+            "create one with `tw.attempts(rollouts)`"
         )
     has_value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
     tried = tried.filter(has_value) if tried.select(has_value.any()).item() else tried
@@ -139,17 +139,19 @@ def attempts_marks(
     )
 
 
-_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())  # what a forecast says anything of
+_HAS_VALUE = pl.any_horizontal(
+    pl.col("estimate", "low", "high").is_not_null()
+)  # rows of a forecast that have something to draw
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _together(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with all kinds in the panel of a group, as if they were ways to end."""
+    """Put all kinds into the panel of a group, as if they were endings."""
     return frame.with_columns(ending=pl.col("kind").replace(_WORDS), kind=pl.lit("attempts"))
 
 
 def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
-    """The last k of each group with an estimate from enough goals, or with any estimate where none is."""
+    """Return the last k of each group with an estimate from enough goals, or with any estimate if there is no such k."""
     keys = [*labels.grouping(frame), "metric", "kind", "level"]
     estimated = pl.col("estimate").is_not_null()
     enough = estimated & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))
@@ -157,7 +159,7 @@ def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
 
 
 def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
-    """The rows up to where observation ends, in the curves that a forecast continues."""
+    """Drop rows beyond the end of the observations from curves that a forecast continues."""
     beyond = tried.filter(pl.col("at") > _end(tried, min_at_risk))
     keys = [*labels.grouping(tried), "metric", "kind", "level"]
     replaced = beyond.join(ahead.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
@@ -165,11 +167,11 @@ def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.
 
 
 def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
-    """The forecast's rows beyond the end of observation as rows of CURVE, the last observed ones before them."""
+    """Return the forecast beyond the observations as rows of CURVE, each curve preceded by its last observed row."""
     ahead = labels.finished(forecast, schema.FORECAST, "attempts")
     if labels.shape_of(labels.as_frame(forecast, "attempts")) is not schema.FORECAST:
         raise ArgumentError(
-            "attempts: forecast= is no FORECAST frame, it lacks alpha; make one with `tw.forecast(rollouts, k=100)`"
+            "attempts: forecast= is not a FORECAST frame: it lacks alpha; create one with `tw.forecast(rollouts, k=100)`"
         )
     ahead = labels.choose(ahead, "level", level, "attempts")
     by = labels.grouping(tried)
@@ -209,7 +211,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
 
 
 def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
-    """A dotted line where the forecast takes over."""
+    """Mark with a dotted line where the forecast begins."""
     if not (part["style"] == "forecast").any():
         return
     ahead = part.filter(pl.col("style") == "forecast")
@@ -231,13 +233,13 @@ def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
 def _caption(frame: object, rows: pl.DataFrame, forecast: object, marks: pl.DataFrame, min_at_risk: int) -> str:
     sentences = [labels.caption(rows)]
     if not marks.filter(pl.col("style") == "point")["solid"].all():
-        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(rows))} behind it.")
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, _goal(rows))}.")
     sentences += curve_figure.withheld(marks.filter(pl.col("style") == "point"))
     unknown = rows["reason"].drop_nulls().str.extract(r"([\d,]+) attempts? without a value left out")
     if unknown.drop_nulls().len():
         most = unknown.drop_nulls().str.replace_all(",", "").cast(pl.Int64).unique().sort()
         sentences.append(
-            f"Attempts without a value left out: {labels.span(most)}{' per group' if most.len() > 1 else ''}."
+            f"Attempts without a value, excluded: {labels.span(most)}{' per group' if most.len() > 1 else ''}."
         )
     reaching = marks.filter(pl.col("kind").is_in(REACHED) | (pl.col("kind") == "attempts"))
     if forecast is not None:
@@ -265,6 +267,6 @@ def _of_forecast(ahead: pl.DataFrame) -> str:
     observed, predicted = (labels.number(row[name], rate=True) for name in ("holdout_observed", "holdout_forecast"))
     several = tested["holdout_error"].n_unique() > 1
     return (
-        f"Dashed: forecast{how}; from two thirds of the attempts it gave {predicted} at k = {row['holdout_at']}, where {observed} "
-        f"was observed{' (the group it missed most)' if several else ''}."
+        f"Dashed: forecast{how}; fitted to two thirds of the attempts, it predicted {predicted} at k = {row['holdout_at']}; "
+        f"{observed} was observed{' (the group with the largest error)' if several else ''}."
     )

@@ -1,4 +1,4 @@
-"""Groups against a baseline: each difference with its interval around nothing, its pairs and its p-value."""
+"""Groups compared with a baseline: each difference with its interval, number of pairs and p-value."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
     "statistic": pl.String,
-    "scale": pl.String,  # points of per cent, rate (a chance), or number
+    "scale": pl.String,  # points (percentage points), rate (a probability), or number
     "guide": pl.Float64,  # the value that means no difference
     "quantity": pl.String,
     "baseline": pl.String,
-    "pairs": pl.String,  # "96/104": units that are paired, of all; "40 : 38" rollouts where they are not
-    "p": pl.String,  # adjusted, where it is
+    "pairs": pl.String,  # "96/104": paired units of all units; "40 : 38": rollouts of an unpaired comparison
+    "p": pl.String,  # adjusted if there is an adjustment
 }
 
 
@@ -37,11 +37,11 @@ def contrast(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """A forest plot of a CONTRAST: one row per comparison, its difference with an interval around 0, and the numbers beside it.
+    """Draw a forest plot of a CONTRAST: one row per comparison, with its difference, its interval and its numbers.
 
-    Differences of rates are in points of per cent. A line marks no difference: 0, or 50 % where the difference is a chance. The
-    columns give the pairs of all units (or the rollouts of both arms, where nothing is paired) and the p-value, adjusted
-    where it was.
+    Differences of rates are in percentage points. A line marks no difference: 0, or 50 % if the statistic is a probability. The
+    columns give the number of pairs among all units (of unpaired comparisons, the rollouts of both groups) and the p-value,
+    adjusted if it was.
 
     Parameters
     ----------
@@ -52,17 +52,18 @@ def contrast(
     sort
         Greatest difference on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, how p-values were adjusted, and why an interval is missing.
+        Whether to describe below the figure how the intervals were made and p-values adjusted, and why an interval is
+        missing.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a comparison occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def contrast_marks(
     if frame.select(key).is_duplicated().any():
         row = frame.filter(frame.select(key).is_duplicated()).row(0, named=True)
         raise ArgumentError(
-            f"contrast: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
+            f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
         )
     single_baseline = frame["baseline"].n_unique() == 1
@@ -178,7 +179,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
 
 
 def _pairs(row: Mapping[str, Any]) -> str:
-    """Units in both arms of all that are in either; rollouts of each arm where none is in both."""
+    """Return the number of units in both groups of those in either; without any pair, the rollouts of each group."""
     if row["n_pairs"]:
         units = row["n_pairs"] + (row["only_group"] or 0) + (row["only_baseline"] or 0)
         return f"{labels.count(row['n_pairs'])}/{labels.count(units)}"
@@ -211,5 +212,5 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
         how = " and ".join(labels.plain(how) for how in adjusted[:2])
         sentences.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
     if marks["pairs"].str.contains("/").any():
-        sentences.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
+        sentences.append(f"Paired: {labels.cluster_unit(frame)} in both groups / in either.")
     return " ".join(sentences)

@@ -50,8 +50,8 @@ def curve(
     at_risk
         Whether to put the table of rollouts at risk below the curves; by default if `ax` is high enough.
     ax
-        Where to draw all curves; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw all curves; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title
@@ -127,7 +127,7 @@ def trajectory(
     min_at_risk
         Number of rollouts below which a point is drawn as uncertain.
     at_risk
-        Whether to put the number of rollouts behind each point below.
+        Whether to show the number of rollouts of each point below.
     ax, colors, title, caption
         As in `curve`.
 

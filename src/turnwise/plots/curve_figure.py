@@ -1,4 +1,4 @@
-"""Panels of curves -> a figure: how many stand side by side, what they share, what is said below."""
+"""Figure of panels of curves: its grid, its key, and the caption below."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST = 95.0  # points that curves are high where the table and the caption are optional
-_GRAY = 16  # panels in which the other groups stand in gray
+_LEAST = 95.0  # height in points that curves keep; an optional table or caption is left out to keep it
+_GRAY = 16  # up to so many panels show the other groups in gray
 Also = Callable[["Axes", pl.DataFrame], None]
 
 
@@ -47,17 +47,17 @@ def lay_out(
     ax
         Where to draw.
     words
-        What the axes of marks that share them say.
+        Returns the labels of the axes from the marks that share them.
     at_risk
-        Whether to put the table below each panel; by default where that leaves `ax` high enough.
+        Whether to put the table below each panel; by default if `ax` stays high enough.
     key
-        Name the curves once above the figure instead of at their ends, where they would not be told apart.
+        Name the curves in a key above the figure instead of at their ends, where the names could not be assigned.
     also
-        Draws more into each panel, given its marks.
-    title, said
-        Above and below.
+        Draws more into each panel; called with the Axes and its marks.
+    title, description
+        The texts above and below the figure.
     caption
-        Whether `said` is said; by default where that leaves `ax` high enough.
+        Whether the description is written; by default if `ax` stays high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
@@ -97,7 +97,7 @@ def _fitting(
     at_risk: bool | None,
     caption: bool | None,
 ) -> tuple[bool, str]:
-    """Return whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
+    """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
     height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
@@ -107,7 +107,7 @@ def _fitting(
 
 
 def _grid(panels: int) -> int:
-    """Columns of the grid of panels."""
+    """Return the number of columns of the grid of panels."""
     return next(
         columns for most, columns in ((1, 1), (2, 2), (3, 3), (4, 2), (9, 3), (16, 4), (10**9, 5)) if panels <= most
     )
@@ -124,15 +124,15 @@ def _figure(
     title: str | None,
     description: str,
 ) -> list["Axes"]:
-    """A new figure with a grid of panels of one size, each drawn."""
+    """Draw a new figure with a grid of panels of equal size."""
     columns, single = _grid(len(panels)), len(panels) == 1
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
     table = curve_labels.height_of(curves, compact=not single) / 72 if at_risk else 0.0
-    few = len(panels) <= 2  # side by side they may be larger
+    few = len(panels) <= 2  # two panels may be larger
     wide, high = (7.2, 4.0) if single else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
-    if named and not single:  # long names leave the curves as wide as short ones do
+    if named and not single:  # long names widen the figure and do not narrow the curves
         wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
     margin = 0.0 if single else 0.35
     figure, axes = theme.canvas(rows, columns, (wide * columns + margin, (high + table) * rows + margin))
@@ -170,13 +170,13 @@ def _figure(
         behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
         lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)
     for panel in drawn_panels:
-        measured = single or named  # what names take is known once they stand
+        measured = single or named  # the width of names is known only after layout
         curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
     return axes[: len(panels)]
 
 
 def overlaid(marks: pl.DataFrame) -> bool:
-    """Return whether some panel has several curves, which must be told apart."""
+    """Return whether some panel has several curves."""
     return marks.group_by("panel").agg(pl.col("series").n_unique())["series"].max() != 1
 
 
@@ -189,19 +189,21 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
     if not steps["solid"].all():
         sentences.append(f"Dashed: fewer than {min_at_risk} at risk.")
     if not points["solid"].all():
-        at_risk = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
-        sentences.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
+        of_points = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
+        sentences.append(
+            f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
+        )
     return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
 
 
 def withheld(points: pl.DataFrame) -> list[str]:
-    """That some points are not drawn, only what they may be."""
+    """Explain points without an estimate, of which only the interval is drawn."""
     bare = pl.col("estimate").is_null() & pl.any_horizontal(pl.col("low", "high").is_not_null())
-    return ["A bar without a point: the estimate is withheld."] if points.select(bare.any()).item() else []
+    return ["Bar without a point: no estimate, only its interval."] if points.select(bare.any()).item() else []
 
 
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
-    """The most frequent reasons of a frame, each a sentence."""
+    """Return the most frequent reasons of a frame, one sentence each."""
     counts = (
         frame.group_by("reason", maintain_order=True)
         .len()

@@ -1,4 +1,4 @@
-"""What is written at curves: their names at their ends or in a key, and the table of numbers at risk below them."""
+"""Labels of curves: names at their ends or in a key, and the table of numbers at risk below them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-_DIRECT = 6  # curves that are named at their ends
-_NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name
-_SHORT = 42.0  # points across a name that needs no room of its own
+_DIRECT = 6  # at most so many curves are named at their ends
+_NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name, of one in a small panel, of one in narrow Axes
+_SHORT = 42.0  # width in points of a name for which figures have space anyway
 
 _ROW, _HEADING = 13.0, 14.0  # points: a row of the table, its heading
 
 
 def letters_beside(ax: "Axes", *, compact: bool) -> int:
-    """Return the number of letters of a name that fit beside the curves."""
+    """Return how many characters of a name fit beside the curves."""
     return _COMPACT_NAME if compact else min(max(int(0.35 * theme.size_in_points(ax)[0] / 5.8), 8), _NAME)
 
 
 def beyond_short(names: Sequence[str], *, table: bool) -> float:
-    """Points that names at the ends of compact curves, and in the table below, take beyond those of short ones.
+    """Return the width in points that long names at curves and in the table need in addition to that of short names.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def beyond_short(names: Sequence[str], *, table: bool) -> float:
 
 
 def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[tuple["Annotation", float]]:
-    """Names at the ends of the curves; a legend where there are too many."""
+    """Write names at the ends of the curves, or a legend if there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
     last_rows = [after_start(curve).drop_nulls("estimate").tail(1) for curve in curves]
@@ -83,7 +83,7 @@ def crowded(marks: pl.DataFrame) -> bool:
 
 
 def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[Any]:
-    """A marker and a name for each curve, to stand in a key; short names where there is little room."""
+    """Return a marker and a name for each curve, for a key; short names if there is little space."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -100,7 +100,7 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[An
 
 
 def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: float) -> None:
-    """Push the names apart, now that a line of type is known as a share of the Axes."""
+    """Separate overlapping names; the height of the Axes in points gives the height of a line of text."""
     (bottom, top), edge = ax.get_ylim(), ax.get_xlim()[1]
     line = 12.5 / max(up, 1.0) * (top - bottom)
     heights = [line * (1.15 + name.get_text().count("\n")) for name, _ in names]
@@ -112,14 +112,14 @@ def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: floa
 
 # ── table ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def height_of(curves: int, *, compact: bool) -> float:
-    """Points that the table below a panel takes."""
+    """Return the height in points of the table below a panel."""
     return _ROW * curves + (0.0 if compact and curves == 1 else _HEADING)
 
 
 def table_below(
     ax: "Axes", curves: Sequence[pl.DataFrame], behind: str, *, below: float, compact: bool, names: bool
 ) -> tuple["Axes | None", float]:
-    """An empty table in Axes of its own, a row for each curve, and its height in points."""
+    """Add an empty table in separate Axes, one row per curve; return the Axes and their height in points."""
     table_curves = _rows(curves)
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
@@ -134,7 +134,7 @@ def table_below(
     table.xaxis.set_visible(False)
     rows = labels.shorten_all([curve["group"][0] for curve in table_curves], letters_beside(ax, compact=compact))
     if len(table_curves) == 1:
-        rows = ["" if heading else "at risk" if behind.startswith("at risk") else "behind it"]
+        rows = ["" if heading else "at risk" if "at risk" in behind else "n"]
     table.set_yticks(range(len(table_curves)), labels=rows if names else [""] * len(table_curves))
     lettering.literal(table.get_yticklabels())
     table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 4)
@@ -154,25 +154,27 @@ def table_below(
 
 
 def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
-    """The curves that have a row of their own: causes of one ending, and kinds of attempts, share what is at risk."""
+    """Return the curves that need a row: endings of one group, and kinds of attempts, have the same numbers at risk."""
     curves = [curve for curve in curves if curve["style"][0] != "reference"]
     shared = curves[0]["kind"][0] in {"incidence", "attempts"}
     counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
-    place = max(range(len(counts)), key=lambda at: counts[at].height)  # frames have no equality to look one up by
+    place = max(
+        range(len(counts)), key=lambda at: counts[at].height
+    )  # not by list.index, as frames do not compare to one bool
     longest = counts[place]
     same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
     return [curves[place]] if shared and same else curves
 
 
 def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
-    """Write the numbers at the ticks, once these are known."""
+    """Write the numbers below the ticks, once the ticks are final."""
     for place, curve in enumerate(_rows(curves)):
         for tick, cell in zip(ticks, _cells(curve, ticks), strict=True):
             table.text(tick, place, cell, ha="center", va="center_baseline", fontsize=theme.SMALL)
 
 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
-    """At each tick the rollouts still watched before it; nothing at 0 where turn 1 has its own column."""
+    """Return the number at risk at each tick; none at 0 if turn 1, with the same number, has a tick."""
     steps = curve["style"][0] in {"step", "stack"}
     observed = curve.filter(pl.col("style") != "forecast")
     counted = observed.filter(pl.col("at") > 0) if steps else observed

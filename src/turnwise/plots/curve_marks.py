@@ -1,4 +1,4 @@
-"""CURVE -> the marks of its curves: which panel, which color, where each step starts and ends."""
+"""Marks of curves: the panel, the color, and the start and end of each step."""
 
 from collections.abc import Mapping
 from math import inf
@@ -14,12 +14,12 @@ from turnwise.schema import labels
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
     "title": pl.String,
-    "series": pl.Int32,  # which curve, from 0, the highest first
+    "series": pl.Int32,  # number of the curve, from 0, the highest first
     "group": pl.String,
     "metric": pl.String,
     "kind": pl.String,
     "axis": pl.String,
-    "style": pl.String,  # "step"; "point" where nothing holds between two positions; "line"; "forecast"; "reference"
+    "style": pl.String,  # "step"; "point" if values between two positions have no meaning; "line"; "forecast"; "reference"
     "level": pl.Float64,
     "at": pl.Float64,
     "until": pl.Float64,  # where the step ends
@@ -34,17 +34,15 @@ MARKS = {
 }
 COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
 WHOLE = {"turn", "attempt", "target_call"}  # axes that count
-OF_GOALS = frozenset(
-    {"asr@k", "pass@k", "pass^k", "best@k", "attempts"}
-)  # kinds whose points stand on goals, each on its own
-NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
+OF_GOALS = frozenset({"asr@k", "pass@k", "pass^k", "best@k", "attempts"})  # kinds whose n counts goals
+NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are not shares
 _KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
 _MOST_TICKS = 12  # censored positions of a curve over a budget that are marked
-_MOST_WHISKERS = 30  # positions of a hazard; more are a band, as whiskers would be a wall
+_MOST_WHISKERS = 30  # positions of a hazard that have whiskers; with more, a band, as whiskers would merge
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
 _WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
-ENDING_COLORS = dict(  # the same in every figure, whichever of them it has
+ENDING_COLORS = dict(  # the same in every figure, even if it lacks some endings
     zip(
         map(labels.label, ("gave_up", schema.SUCCESS, "target_ended", "finished", "budget", "error")),
         theme.PALETTE,
@@ -55,7 +53,7 @@ _OVERLAY = 4  # groups in one panel
 _RANK = (  # the highest curve goes first
     pl.when(pl.col("kind").first() == "profile")  # all end at 0
     .then(pl.col("estimate").mean())
-    .when(pl.col("kind").first() == "hazard")  # the share it amounts to, as the last risk is that of few
+    .when(pl.col("kind").first() == "hazard")  # the share it accumulates to, as the last hazard is that of few rollouts
     .then(1 - (1 - pl.col("estimate")).product())
     .otherwise(pl.col("estimate").last())
 )
@@ -75,10 +73,10 @@ def curve_marks(
     style: str | None = None,
     verb: str = "curve",
 ) -> pl.DataFrame:
-    """Return the marks of `curve`: one row per panel, curve, level and position, the start included.
+    """Return the marks of `curve`: one row per panel, curve, level and position, including the start.
 
-    Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
-    `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
+    Positions of a trajectory at which no rollout has a score are left out. `forecast` has more rows with the columns of
+    `curve`, which are drawn as not observed. `style` is set for frames other than CURVE, whose values have no limits.
 
     Examples
     --------
@@ -121,7 +119,7 @@ def curve_marks(
 
 
 def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:
-    """Rows of SUMMARY or TRAINING in the columns of CURVE, the intervals of rates within [0, 1]."""
+    """Convert rows of SUMMARY or TRAINING to the columns of CURVE, with intervals of rates clipped to [0, 1]."""
     rates = [metric for metric in frame["metric"].unique() if labels.is_rate(metric, frame)]
     of_rate = pl.col("metric").is_in(rates)
     ends = [pl.when(of_rate).then(pl.col(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")]
@@ -132,7 +130,7 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
 
 
 def _observed(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without positions of a trajectory at which nobody was: they stretch the axis and show nothing."""
+    """Drop positions of a trajectory that no rollout reached: they would stretch the axis and show nothing."""
     value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
     is_observed = value.any().over("metric", "kind", "axis", "at")
     observed = frame.filter((pl.col("kind") != "trajectory") | is_observed)
@@ -144,13 +142,13 @@ def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} stands twice; "
+            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} occurs twice; "
             "filter the frame to one curve per group"
         )
 
 
 def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None, *, one_panel: bool) -> pl.DataFrame:
-    """The frame with panel, title, series, the name of each curve (its group, its ending, or both) and its look."""
+    """Add panel, title, series, the name of each curve (its group, its ending, or both), color and marker."""
     groups = labels.group_names(frame, by)
     endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
     several_endings = len(set(endings) - {None}) > 1
@@ -229,7 +227,7 @@ def wide_range(positions: list[float]) -> bool:
 
 
 def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
-    """One curve at one level: its start, and every position with the end of its step."""
+    """Return the marks of one curve at one level: its start, and every position with the end of its step."""
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
@@ -251,5 +249,5 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
 
 
 def after_start(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks without the starts of steps, which are known beforehand."""
+    """Drop the starts of steps, which are no estimates."""
     return marks.filter((pl.col("at") > 0) | ~pl.col("kind").is_in(list(_STARTS)))

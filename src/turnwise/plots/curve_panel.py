@@ -1,4 +1,4 @@
-"""One Axes of curves: its words, its limits, its ticks, and what is drawn into it in two passes."""
+"""One panel of curves: its labels, limits and ticks, drawn in two passes, before and after layout."""
 
 import re
 from collections.abc import Sequence
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-_TICKS, _AXIS = 18.0, 36.0  # points: tick labels below the Axes, these and the axis's name
+_TICKS, _AXIS = 18.0, 36.0  # points below the Axes: tick labels; tick labels and the label of the axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """Words on the axes of a panel."""
+    """Labels and kinds of the axes of a panel."""
 
     across: str
     up: str
-    rate: bool  # heights are shares
+    rate: bool  # values are shares
     counts: bool  # positions are whole numbers
     log: bool = False  # positions span decades
     unit: str = ""  # of the positions: "US$", "%"
-    behind: str = "behind each point"  # heading of the table
-    names: Sequence[str] = ()  # of the positions 0, 1, ... where these are no numbers
+    behind: str = "number of rollouts"  # heading of the table below
+    names: Sequence[str] = ()  # of the positions 0, 1, ..., if these represent names
 
 
 def wording(axis_marks: pl.DataFrame) -> Wording:
-    """Return the words on the axes of a CURVE's marks."""
+    """Return the labels and kinds of the axes for marks of a CURVE."""
     first = axis_marks.row(0, named=True)
     kind, axis = first["kind"], first["axis"]
     counts = axis in WHOLE
     points = ", in points" if kind == "difference" else ""
-    at_risk = f"at risk at the start of each {labels.label(axis)}" if counts else "at risk just before"
+    at_risk = f"number at risk at the start of each {labels.label(axis)}" if counts else "number at risk"
     return Wording(
         across="turns since the event" if kind == "trajectory" else labels.label(axis),
         up=f"mean {labels.label(first['metric'])}"
@@ -50,20 +50,20 @@ def wording(axis_marks: pl.DataFrame) -> Wording:
         counts=counts,
         log=not counts and wide_range(axis_marks["at"].to_list()),
         unit=labels.unit(axis),
-        behind="behind each point" if kind in OF_GOALS | NUMBERS else at_risk,
+        behind="n at each point" if kind in OF_GOALS | NUMBERS else at_risk,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Artists of a panel, for the second pass, when the Axes has its final size."""
+    """Parts of a panel for the second pass, when the Axes have their final size."""
 
     ax: "Axes"
     curves: Sequence[pl.DataFrame]
-    axis_marks: pl.DataFrame  # all marks of the same quantity: panels share their axes
-    names: Sequence[tuple["Annotation", float]]  # and the height of each curve's end
+    axis_marks: pl.DataFrame  # marks of all panels of the same quantity, which share their axes
+    names: Sequence[tuple["Annotation", float]]  # and the value at the end of each curve
     table: "Axes | None"
-    below: float  # points that tick labels, name of the axis and table take below the Axes
+    below: float  # points below the Axes used by tick labels, axis label and table
     words: Wording
     first_column: bool
 
@@ -83,26 +83,26 @@ def draw(
     title: str | None = None,
     characters: int = 70,
 ) -> Panel:
-    """Everything whose place does not depend on the final size of the Axes.
+    """Draw everything whose position does not depend on the final size of the Axes.
 
     Parameters
     ----------
     ax, part
         Where to draw which marks.
-    alike
+    axis_marks
         The marks of all panels that share these axes.
     words
-        What these axes say.
+        The labels of these axes.
     behind
         Marks to show in gray.
     at_risk, compact
-        Whether there is a table below, and whether its heading may be left out.
+        Whether there is a table below, and whether its heading is left out for a single curve.
     named
-        Whether the curves bear their names.
-    left, bottom
-        Whether the panel bears the names of its axes.
+        Whether the names are at the ends of the curves.
+    first_column, bottom
+        Whether the panel has the labels of the y axis and of the x axis.
     title, characters
-        Above the panel, and how many of them fit into a line.
+        The text above the panel, and how many of its characters fit into a line.
     """
     theme.dress(ax)
     part = theme.visible(part, ax)
@@ -154,9 +154,9 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     Parameters
     ----------
     panel
-        What `draw` gave.
+        The result of `draw`.
     size
-        Points across and up the Axes, where they are known beforehand; otherwise the figure is laid out to measure them.
+        Width and height of the Axes in points, if known; otherwise the figure is laid out to measure them.
     """
     ax = panel.ax
     if panel.first_column:
@@ -170,7 +170,7 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
-        first, *_, last = ax.get_xticklabels()  # within the Axes, off those of the next panel
+        first, *_, last = ax.get_xticklabels()  # inside the Axes, so that they do not touch those of the next panel
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
@@ -178,7 +178,7 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
 
 
 def _balanced(text: str, width: int) -> str:
-    """The text in at most four lines of about equal length, `turn t` never broken."""
+    """Break the text into at most four lines of about equal length, but not within `turn t`."""
     together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
     broken = lettering.wrapped(together, width, lines=4)
     narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=4)
@@ -227,7 +227,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
 
 
 def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
-    """Ticks far enough apart for the numbers below them: whole numbers on an axis that counts, positions for points."""
+    """Set ticks far enough apart for the numbers below: whole numbers on an axis of counts, positions for points."""
     if words.names:
         return [float(place) for place in range(len(words.names))]
     x_min, x_max = ax.get_xlim()
@@ -240,7 +240,7 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     if axis_marks["style"][0] == "line":
         return ticking.ticks_among(ax, positions, across, room)
     if not words.counts:
-        within = words.unit == "%"  # the first and the last label, half a label nearer to the next one
+        within = words.unit == "%"  # the first and last labels are half a label nearer to their neighbors
         return ticking.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
     if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (x_max - x_min) / across):
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])

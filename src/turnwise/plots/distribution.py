@@ -64,24 +64,24 @@ def distribution(
     log
         A logarithmic axis; by default where all values are above 0 and the greatest is a hundred times the least.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
-        Say under the figure what is drawn, and how many rollouts have no value.
+        Whether to describe below the figure what is drawn, and how many rollouts have no value.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, the metric is not there, is no number, or has no value in any rollout.
+        If the table is not ROLLOUTS, the metric is not there, is no number, or has no value in any rollout.
 
     Examples
     --------
     >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "num_turns": [1, 3, 3, None]})
     >>> (ax,) = distribution(rollouts, metric="num_turns").axes
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('turns', 'share of rollouts at or below')
+    ('turns', 'share of rollouts at or below x')
     """
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     placed = marks.filter(pl.col("x").is_not_null())
@@ -226,16 +226,18 @@ def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
-    with_value = f"n = {labels.counted(n, 'rollout')} with a known value"
+    with_value = f"n = {labels.counted(n, 'rollout')}"
     sentences = [
-        f"{with_value}; {labels.count(unknown)} without, not drawn." if unknown else f"{with_value}: all of them."
+        f"{with_value}; {labels.count(unknown)} without a value are not drawn."
+        if unknown
+        else f"{with_value}, all with a value."
     ]
     if kind == "box":
         sentences.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
         if (groups["n"] > _MOST_POINTS).any():
             sentences.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
     if kind == "histogram":
-        sentences.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
+        sentences.append(f"Bars: share of the group's rollouts, on one scale; the tallest is {_tallest(marks)}.")
     return " ".join(sentences)
 
 
@@ -243,7 +245,7 @@ def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
     """Return the notes that do not fit in the key."""
     key = ax.get_legend()
     if key is None and groups.height > 1 and not ax.figure.legends:
-        return f" The names of {groups.height} groups need a higher figure."
+        return f" The names of {groups.height} groups need a taller figure."
     if key is None or all(
         strokes.named(row) in {text.get_text() for text in key.get_texts()} for row in groups.to_dicts()
     ):
@@ -255,7 +257,7 @@ def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
     """Return the notes that do not fit in the rows."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):
-        return f" The names of {labels.counted(groups.height, 'group')} need a higher figure."
+        return f" The names of {labels.counted(groups.height, 'group')} need a taller figure."
     return "" if any("\n" in name for name in named) else f" Each group: n = {labels.span(groups['n'])}."
 
 

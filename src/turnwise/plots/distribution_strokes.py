@@ -60,7 +60,7 @@ def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
-    ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
+    ax.set_ylabel("share of rollouts at or below x", fontsize=theme.NORMAL)
     return _key(ax, groups["group"].to_list(), new_figure=new_figure, caption=caption)
 
 

@@ -53,17 +53,17 @@ def forest(
     sort
         Greatest estimate on top, numbers such as steps of training in their own order; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and why one is missing.
+        Whether to describe below the figure how the intervals were made, and why one is missing.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a group stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a group occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def forest_marks(
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"forest: group {labels.group_name(row, columns)!r} stands twice for {row['metric']}; "
+            f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
             "name the columns that tell its rows apart with by="
         )
     names = labels.group_names(frame, columns)

@@ -240,5 +240,7 @@ def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> No
     else:
         ticking.thousands(key, "y")
     key.set_xticks([])
-    key.set_xlabel("interval\nwide →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED))
+    key.set_xlabel(
+        "wider\ninterval →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED)
+    )
     key.set_title(lettering.wrapped(what, 16, lines=3), fontsize=theme.SMALL, loc="left", pad=9, parse_math=False)

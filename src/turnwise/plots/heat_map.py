@@ -70,15 +70,15 @@ def heat_map(
     sort
         Greatest rate on top and to the left: by the pooled margin, else by the mean of the cells. Otherwise as in the frame.
     ax
-        Where to draw; by default a new figure, as large as its cells need. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure, as large as its cells need. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure how the intervals were made, and what the marks mean.
+        Whether to describe below the figure how the intervals were made, and what the marks mean.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, there are no two columns to cross, a cell stands twice, or several panels do not fit into
+        If nothing is left to draw, there are no two columns to cross, a cell occurs twice, or several panels do not fit into
         one `ax`.
 
     Examples
@@ -112,7 +112,7 @@ def heat_map(
             if description:
                 description = description if words else description.replace(_IN_CELLS, "")
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
-                colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
+                colors = "" if key else f" Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
                 lettering.caption_below(ax, f"{description}{colors}", below=14)
             return Plot([ax], alt)
         axes, figure = _figure(panels, marks, description)
@@ -236,7 +236,7 @@ def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"heat_map: cell {labels.group_name(row, by)!r} stands twice for {row['metric']}; filter the frame to one row each"
+            f"heat_map: cell {labels.group_name(row, by)!r} occurs twice for {row['metric']}; filter the frame to one row each"
         )
 
 
@@ -303,15 +303,15 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
         paler = f"{_IN_CELLS}{paler}"
     sentences.append(paler)
     if marks["margin"].any():
-        sentences.append(f"{schema.POOLED}: pooled over all of them.")
+        sentences.append(f"{schema.POOLED}: pooled.")
     if "point" in shapes:
         sentences.append("Italic: no interval.")
     if "range" in shapes:
-        sentences.append("Hatched with a range: the estimate is withheld.")
+        sentences.append("Hatched with a range: no estimate, only its interval.")
     if "missing" in shapes:
         sentences.append("Hatched: no rollouts.")
     if "empty" in shapes:
-        sentences.append(f"Hatched, {labels.NOTHING}: no known outcome.")
+        sentences.append(f"Hatched, {labels.NOTHING}: no known result.")
     reasons = marks.filter(pl.col("shape") != "empty")["reason"].drop_nulls().unique(maintain_order=True).to_list()
     sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
     return " ".join(sentences)

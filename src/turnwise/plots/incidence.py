@@ -50,8 +50,8 @@ def incidence(
     at_risk
         Whether to put the number of rollouts at risk below.
     ax
-        Where to draw; for one group. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; for one group. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by ending, in words: ``success``, ``attack gave up`` ...
     title, caption
@@ -60,7 +60,7 @@ def incidence(
     Raises
     ------
     ArgumentError
-        Where the frame has no incidence, or several panels do not fit into one `ax`.
+        If the frame has no incidence, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
     lowest = marks.sort("series")["group"][0]
     sentences = [
         labels.caption(frame),
-        f"The bar at the end is the interval of {lowest!r}; the rest had not ended in these ways.",
+        f"Error bar: interval of {lowest!r}. Not colored: not ended in any of these ways.",
     ]
     if not marks["solid"].all():
         sentences.append(f"Pale: fewer than {min_at_risk} at risk.")

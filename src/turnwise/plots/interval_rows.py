@@ -322,17 +322,17 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
     sentences: list[str] = []
     shapes = set(marks["shape"])
     if marks["level"].n_unique() > 1:
-        sentences.append("The thinnest line is the widest interval.")
+        sentences.append("Thin line: the widest interval.")
     if "point" in shapes:
         sentences.append("Hollow: no interval.")
     open_ended = pl.col("low").is_null() | pl.col("high").is_null()
     if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", open_ended).height:
         sentences.append("Arrow: the interval has no end on that side.")
     if "range" in shapes:
-        sentences.append("Dashed: an interval without an estimate.")
+        sentences.append("Dashed: interval without an estimate.")
     if marks["box_low"].null_count() < marks.height:
-        sentences.append("Hatched: the estimate is withheld, it lies within the box.")
+        sentences.append("Hatched: no estimate; it is somewhere in the box.")
     sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        sentences.append("Further reasons: column `reason`.")
+        sentences.append("More reasons in column `reason` of the table.")
     return sentences

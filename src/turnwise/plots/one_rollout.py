@@ -32,7 +32,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
     Raises
     ------
     ArgumentError
-        Where it is neither TURNS nor STEPS, there is no such rollout, or several and none is named.
+        If it is neither TURNS nor STEPS, there is no such rollout, or several and none is named.
     """
     table = labels.as_frame(frame, verb)
     steps = "step" in table.columns

@@ -63,17 +63,17 @@ def pareto(
         Whose names stand beside their points: ``"all"`` groups, or those on the ``"frontier"``; by default all, or a key
         where these have no room. References are always named.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     caption
-        Say under the figure how the intervals were made, and which groups have no place in it.
+        Whether to describe below the figure how the intervals were made, and which groups have no place in it.
 
     Raises
     ------
     ArgumentError
-        Where there are no two metrics, a group stands twice, nothing can be drawn, nothing says which way is better, or trials
+        If there are no two metrics, a group occurs twice, nothing can be drawn, nothing says which way is better, or trials
         or references do not fit the summary.
 
     Examples
@@ -145,7 +145,7 @@ def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> 
     if front and marks["pareto"].any():
         notes.append("Dashed: the Pareto front of the estimates.")
     if (marks["shape"] == "range").any():
-        notes.append("A dashed cross without a point: an estimate is withheld.")
+        notes.append("Dashed cross without a point: no estimate, only its interval.")
     trials = marks.filter(role="trial")
     if trials.height:
         unplaced = trials.filter(shape="missing").height

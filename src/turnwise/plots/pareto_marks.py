@@ -119,7 +119,7 @@ def chosen(
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"{verb}: group {labels.group_name(row, by)!r} stands twice for {row['metric']}; "
+            f"{verb}: group {labels.group_name(row, by)!r} occurs twice for {row['metric']}; "
             "filter the frame to one row each"
         )
     return frame

@@ -34,7 +34,7 @@ def profile(
     """The vulnerability of goals: from PROFILE the share of goals above each rate, from SUMMARY each goal's rate in order.
 
     A profile that falls at once and stays low is a few goals always broken; one that stays high and falls late is all goals
-    broken most of the time. Up to four groups share one Axes; more have panels of their own, the others in gray.
+    broken most of the time. Up to four groups share one panel; more have a panel each, with the other groups in gray.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def profile(
     Raises
     ------
     ArgumentError
-        Where the frame is neither of the two, or several panels do not fit into one `ax`.
+        If the frame is neither of the two, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def profile(
     >>> told |= {"estimate": [0.6, 0.2, 0.0], "low": [0.4, 0.1, 0.0], "high": [0.8, 0.4, 0.2], "n_missing": 0}
     >>> (ax,) = profile(pl.DataFrame(told)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('attack success of a goal', 'share of goals above it')
+    ('attack success of a goal (x)', 'share of goals above x')
     """
     marks = profile_marks(frame, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
     rows = _finished(frame, of).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
@@ -169,8 +169,8 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_pane
     goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
     return replace(
         words,
-        across=f"{labels.label(metric)} of a {goal}",
-        up=f"share of {goal}s above it",
+        across=f"{labels.label(metric)} of a {goal} (x)",
+        up=f"share of {goal}s above x",
         log=False,
         unit="%" if rate else "",
     )
@@ -180,13 +180,13 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
         intervals = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
-        sentences = [f"Each point is one {labels.label(of)}, in the order of its group.", f"{intervals[:-1]} each."]
-        sentences += [f"{labels.counted(unknown, labels.label(of))} without an estimate left out."] if unknown else []
+        sentences = [f"Each point is one {labels.label(of)}; each group is sorted.", f"{intervals[:-1]} each."]
+        sentences += [f"{labels.counted(unknown, labels.label(of))} without an estimate, excluded."] if unknown else []
         return " ".join(sentences)
     sentences = [labels.caption(frame)]
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)
     if (missing > 0).any():
-        sentences.append(f"Goals without any value left out: {labels.span(missing)}.")
+        sentences.append(f"Goals without any value, excluded: {labels.span(missing)}.")
     if not marks["solid"].all():
         sentences.append(f"Dashed: fewer than {_FEW} goals.")
     return " ".join([*sentences, *curve_figure.reasons(frame)])

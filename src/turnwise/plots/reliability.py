@@ -59,17 +59,17 @@ def reliability(
     level
         Which intervals; by default those of the greatest level.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and what the diagonal means.
+        Whether to describe below the figure how the intervals were made, and what the diagonal means.
 
     Raises
     ------
     ArgumentError
-        Where a metric or the bins are not there, a bin stands twice, or confidences are no fractions between 0 and 1.
+        If a metric or the bins are not there, a bin occurs twice, or confidences are no fractions between 0 and 1.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _chosen(
     for part in (sure, were):
         if part.select(keys).is_duplicated().any():
             again = part.filter(part.select(keys).is_duplicated())["bin"][0]
-            raise ArgumentError(f"reliability: bin {again!r} stands twice; filter the frame to one row each")
+            raise ArgumentError(f"reliability: bin {again!r} occurs twice; filter the frame to one row each")
     bin_rows = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(bin_rows, stated), quantity
@@ -256,5 +256,5 @@ def _caption(chosen: pl.DataFrame) -> str:
         sentences.append(labels.caption(summary).replace("per group", "per bin"))
     else:
         sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
-    sentences.append("Dashed: as sure as right; below it, too sure.")
+    sentences.append("Dashed: perfect calibration; below it, overconfident.")
     return " ".join(sentences)

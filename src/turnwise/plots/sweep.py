@@ -36,7 +36,7 @@ def sweep(
     """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
 
     Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines. Up to
-    four groups share one Axes; more have panels of their own.
+    four groups share one panel; more have a panel each.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ def sweep(
     metric, statistic, level
         Which rows to draw; by default all.
     min_at_risk
-        Rollouts below which a point is drawn as uncertain.
+        Number of rollouts below which a point is drawn as uncertain.
     at_risk
-        Whether to put the number of rollouts behind each point below.
+        Whether to show the number of rollouts of each point below.
     ax, colors, title, caption
         As in `curve`.
 
     Raises
     ------
     ArgumentError
-        Where there is no such column, no row has a value in it, `chosen` is not among them, or several panels do not fit
+        If there is no such column, no row has a value in it, `chosen` is not among them, or several panels do not fit
         into one `ax`.
 
     Examples
@@ -226,7 +226,7 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> c
         counts=bool(names),
         log=not names and words.log and axis_marks.select(pl.col("at").min() > 0).item(),
         unit="",
-        behind="rollouts behind each point",
+        behind="number of rollouts",
         names=tuple(names),
     )
 
@@ -235,10 +235,10 @@ def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: i
     """Describe the intervals, each unusual mark, and what is left out."""
     sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
-        sentences.append(f"Level dashed lines: no {labels.label(of)}.")
+        sentences.append(f"Dashed horizontal lines: no {labels.label(of)}.")
     if not marks["solid"].all():
-        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
     unplaced = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
     if unplaced:
-        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is no number left out.")
+        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is not a number, excluded.")
     return " ".join([*sentences, *curve_figure.reasons(frame)])

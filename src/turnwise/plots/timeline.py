@@ -57,15 +57,15 @@ def timeline(
     most
         How many tools, or kinds of step, have a lane of their own; the others share one. Fewer, where `ax` is low.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure what the rollout is, and what the marks mean.
+        Whether to describe below the figure what the rollout is, and what the marks mean.
 
     Raises
     ------
     ArgumentError
-        Where there is no such rollout, none is named of several, or seconds are asked for and not known.
+        If there is no such rollout, none is named of several, or seconds are asked for and not known.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
         if turn.get("response_tokens") is not None:
             counted = turn["response_tokens"]
             bar = about | {"color": theme.PALETTE[4], "value": counted, "text": labels.count(counted)}
-            tokens.append(bar | {"lane_name": "tokens answered", "mark": "tokens"})
+            tokens.append(bar | {"lane_name": "response tokens", "mark": "tokens"})
     tools.sort(key=lambda mark: mark["lane_name"] == _OTHERS)
     return [*marks, *scores, *tokens, *tools]
 
@@ -299,5 +299,5 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     if successes.height:
         sentences.append(f"First success in turn {successes['turn'][0]}.")
     if _OTHERS in marks["lane_name"].to_list():
-        sentences.append("Others: tools or steps without a lane of their own.")
+        sentences.append("Others: all other tools or steps.")
     return " ".join(sentences) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."

@@ -55,15 +55,15 @@ def trace_tree(
     most
         How many rows to draw; what is left is counted below.
     ax
-        Where to draw; by default a new figure, as high as it needs to be. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure, as high as it needs to be. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure what the rollout is, and what is left out.
+        Whether to describe below the figure what the rollout is, and what is left out.
 
     Raises
     ------
     ArgumentError
-        Where there is no such rollout, or none is named of several.
+        If there is no such rollout, or none is named of several.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         tokens = turn.get("response_tokens")
         notes += [labels.counted(tokens, "token")] if tokens is not None else []
         notes += [f"score {turn['score']:g}"] if turn.get("score") is not None else []
-        number = "nothing asked" if turn["turn"] is None else f"turn {turn['turn']}"
+        number = "no prompt" if turn["turn"] is None else f"turn {turn['turn']}"
         about = {"state": state, "color": look.color, "marker": look.marker.replace(".", "o")}
         yield about | {
             "node": node,

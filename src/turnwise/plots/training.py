@@ -31,7 +31,7 @@ def training(
     """The mean at each step of training in a band, and the rollouts behind it below.
 
     Steps without an estimate are a gap; a marker is hollow where fewer than `min_at_risk` rollouts stand behind it. Up to
-    four groups share one Axes; more have panels of their own, the others in gray.
+    four groups share one panel; more have a panel each, with the other groups in gray.
 
     Parameters
     ----------
@@ -40,16 +40,16 @@ def training(
     metric, level
         Which rows to draw; by default all.
     min_at_risk
-        Rollouts below which a point is drawn as uncertain.
+        Number of rollouts below which a point is drawn as uncertain.
     at_risk
-        Whether to put the number of rollouts behind each point below.
+        Whether to show the number of rollouts of each point below.
     ax, colors, title, caption
         As in `curve`.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a step of a group stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a step of a group occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def training(
     )
     keys = ["metric", "level"]
     rows = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
-    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it."]
+    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
     description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(
         marks,
@@ -119,5 +119,5 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording
         rate=labels.is_rate(metric, frame),
         log=False,
         unit="",
-        behind="rollouts behind each point",
+        behind="number of rollouts",
     )

@@ -122,7 +122,7 @@ def test_nothing_to_draw_is_said():
         (lambda: plots.agreement(found.clear()), "no rows"),
         (lambda: plots.agreement(found, statistic="nonsense"), "kappa"),
         (lambda: plots.agreement(found, comparison="panel"), "labels"),
-        (lambda: plots.agreement(pl.concat([found, found])), "stands twice"),
+        (lambda: plots.agreement(pl.concat([found, found])), "occurs twice"),
         (lambda: plots.agreement(found.drop("judge")), "tw.judges.agreement"),
         (lambda: plots.agreement(None), "not a frame"),
     ]

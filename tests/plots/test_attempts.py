@@ -165,12 +165,12 @@ def test_tasks_are_solved_and_not_broken():
 def test_what_cannot_be_drawn_is_said(curve_of):
     """No curve over attempts, a forecast of other groups, several panels in one ax."""
     with pytest.raises(
-        ArgumentError, match=r"no curve over attempts is here \(kind is success\); make one with `tw.attempts"
+        ArgumentError, match=r"the frame has no curve over attempts \(kind is success\); create one with `tw.attempts"
     ):
         plots.attempts(curve_of({"a": (40, 0.1)}))
     with pytest.raises(ArgumentError, match="grouped by target, their forecast by none; give both verbs the same `by`"):
         plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}).drop("target"))
-    with pytest.raises(ArgumentError, match="no FORECAST frame"):
+    with pytest.raises(ArgumentError, match="not a FORECAST frame"):
         plots.attempts(tried(ONE), forecast=tried(ONE))
     both = pl.concat([tried(ONE), tried(ONE, kind="pass^k")])
     with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):

@@ -130,7 +130,7 @@ def test_nothing_to_draw_is_said():
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: plots.contrast(contrast.clear()), "no rows"),
         (lambda: plots.contrast(contrast, metric="nonsense"), "attack_success"),
-        (lambda: plots.contrast(pl.concat([contrast, contrast])), "stands twice"),
+        (lambda: plots.contrast(pl.concat([contrast, contrast])), "occurs twice"),
         (lambda: plots.contrast(contrast.drop("difference")), "difference"),
         (lambda: plots.contrast(3), "not a frame"),
     ]

@@ -312,7 +312,7 @@ def test_nothing_to_draw_is_said(curve_of):
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: plots.curve(curve.clear()), "no rows"),
         (lambda: plots.curve(curve, kind="nonsense"), "available: success"),
-        (lambda: plots.curve(curve.with_columns(target=pl.lit("same"))), "stands twice"),
+        (lambda: plots.curve(curve.with_columns(target=pl.lit("same"))), "occurs twice"),
         (lambda: plots.curve(curve.drop("at")), "lacks at"),
         (lambda: plots.curve(curve.with_columns(at=pl.lit(None, pl.Float64))), "no row has a position"),
     ]

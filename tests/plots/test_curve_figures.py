@@ -265,7 +265,7 @@ def test_a_position_twice_is_an_error(case):
     frame = case.frame(["a"])
     if case.frame is goals:
         return
-    with pytest.raises(ArgumentError, match="stands twice"):
+    with pytest.raises(ArgumentError, match="occurs twice"):
         case.draw(pl.concat([frame, frame]))
 
 

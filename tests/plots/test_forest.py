@@ -116,7 +116,7 @@ def test_nothing_to_draw_is_said(summary_of, rate):
         (lambda: plots.forest(summary.clear()), "no rows"),
         (lambda: plots.forest(summary, metric="nonsense"), "attack_success"),
         (lambda: plots.forest(summary, by="nonsense"), "attack, target"),
-        (lambda: plots.forest(summary, by="target"), "stands twice"),
+        (lambda: plots.forest(summary, by="target"), "occurs twice"),
         (lambda: plots.forest(summary.drop("estimate")), "estimate"),
         (lambda: plots.forest([1, 2]), "not a frame"),
     ]

@@ -154,7 +154,7 @@ def test_nothing_to_draw_is_said(summary_of, rate, crossed):
         (lambda: plots.heat_map(twice), "rows= and columns="),
         (lambda: plots.heat_map(crossed, rows="nonsense"), "attack, category"),
         (lambda: plots.heat_map(crossed, rows="attack", columns="attack"), "both 'attack'"),
-        (lambda: plots.heat_map(pl.concat([crossed, crossed])), "stands twice"),
+        (lambda: plots.heat_map(pl.concat([crossed, crossed])), "occurs twice"),
         (lambda: plots.heat_map(crossed, metric="num_turns"), "attack_success"),
         (lambda: plots.heat_map({"a": 1}), "not a frame"),
     ]

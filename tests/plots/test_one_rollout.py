@@ -189,7 +189,7 @@ def test_one_rollout_must_be_named_of_several():
         (lambda: plots.trace_tree(two, rollout_id="aa"), "no rollout 'aa'; the nearest are a"),
         (lambda: plots.timeline(FIVE.clear()), "there are 0 rollouts"),
         (lambda: trace_text(pl.DataFrame({"x": [1]})), "neither TURNS nor STEPS"),
-        (lambda: plots.timeline(FIVE, axis="step"), "none of seconds, turn"),
+        (lambda: plots.timeline(FIVE, axis="step"), "not one of seconds, turn"),
         (lambda: plots.timeline(3), "not a frame"),
     ]
     for call, words in calls:

@@ -144,15 +144,18 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
     frame = both({"a": (4, 20)})
     three = pl.concat([frame, frame.filter(metric="attack_success").with_columns(metric=pl.lit("harm"))])
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: plots.pareto(frame.filter(metric="task_success")), "takes two metrics, and there is task_success"),
+        (
+            lambda: plots.pareto(frame.filter(metric="task_success")),
+            "needs two metrics, and the SUMMARY has task_success",
+        ),
         (lambda: plots.pareto(three), "name them with x= and y="),
         (lambda: plots.pareto(three, x="harm"), "name them"),
         (lambda: plots.pareto(three, x="harm", y="harm"), "two metrics"),
         (lambda: plots.pareto(three, x="nonsense", y="harm"), "no metric 'nonsense'"),
-        (lambda: plots.pareto(pl.concat([frame, frame])), "stands twice"),
+        (lambda: plots.pareto(pl.concat([frame, frame])), "occurs twice"),
         (lambda: plots.pareto(three, x="harm", y="task_success"), "front=False"),
-        (lambda: plots.pareto(three, x="harm", y="task_success"), "say better={'harm': 'lower'} or 'higher'"),
-        (lambda: plots.pareto(frame, better="higher"), "as better={.*'task_success': 'higher'"),  # type: ignore[arg-type]
+        (lambda: plots.pareto(three, x="harm", y="task_success"), "pass better={'harm': 'lower'} or 'higher'"),
+        (lambda: plots.pareto(frame, better="higher"), "as in better={.*'task_success': 'higher'"),  # type: ignore[arg-type]
         (lambda: plots.pareto(frame, better={"harm": "lower"}), "better= names harm"),
         (lambda: plots.pareto(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),
         (lambda: plots.pareto(frame.clear()), "no rows"),

@@ -141,7 +141,7 @@ def test_names_of_all_or_of_the_front(both):
     assert "Named: the groups on the front." in told(best)
     with pytest.raises(ArgumentError, match="labels='frontier' names the groups on the front, and front=False"):
         plots.pareto(many, labels="frontier", front=False)
-    with pytest.raises(ArgumentError, match="labels='some' is none of all, frontier"):
+    with pytest.raises(ArgumentError, match="labels='some' is not one of all, frontier"):
         plots.pareto(many, labels="some")  # type: ignore[arg-type]
 
 
@@ -170,12 +170,12 @@ def test_what_is_no_trial_or_reference_is_said(both, mean_row, summary_of):
     """One sentence each, with the argument's name."""
     frame = both(GROUPS)
     calls: list[tuple[dict[str, Any], str]] = [
-        ({"trials": frame}, "trials= is grouped by target, as the summary is; .* and one column more"),
+        ({"trials": frame}, "trials= is grouped by target, as the summary is; .* and one more"),
         ({"trials": both(RUNS).drop("target")}, "trials= lacks target"),
-        ({"trials": both({("z", "1"): (1, 1)})}, "no trial is of a group"),
+        ({"trials": both({("z", "1"): (1, 1)})}, "no trial belongs to a group"),
         ({"trials": both(RUNS).filter(metric="task_success")}, "trials=: there is no metric 'attack_success'"),
         ({"trials": "x"}, "trials=: a str is not a frame"),
-        ({"references": frame}, "references= has 'a', which is a group of the summary too"),
+        ({"references": frame}, "references= has 'a', which is also a group of the summary"),
         ({"references": summary_of([mean_row(1.0, 0.1)])}, "references=: there is no metric"),
         ({"references": frame.clear()}, "references=: the SUMMARY frame has no rows"),
     ]

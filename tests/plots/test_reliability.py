@@ -87,9 +87,9 @@ def test_what_cannot_be_drawn_is_said():
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: plots.reliability(found.drop("bin")), "confidence_bin"),
         (lambda: plots.reliability(found, stated="harm"), "name them with stated="),
-        (lambda: plots.reliability(found.filter(metric="correct")), "there is correct"),
+        (lambda: plots.reliability(found.filter(metric="correct")), "the SUMMARY has correct"),
         (lambda: plots.reliability(scaled), "confidence reaches from 2 to 2; scale it"),
-        (lambda: plots.reliability(pl.concat([found, found])), "bin '1' stands twice"),
+        (lambda: plots.reliability(pl.concat([found, found])), "bin '1' occurs twice"),
         (lambda: plots.reliability(summary((1, 0.2, None, 0))), "no bin has both"),
         (lambda: plots.reliability(found.clear()), "no rows"),
         (lambda: plots.reliability(pl.DataFrame({"x": [1]})), "not a SUMMARY"),

@@ -110,10 +110,10 @@ def test_what_is_used_elsewhere_is_marked():
     assert [1.0, 1.0] in [list(line.get_xdata()) for line in ax.lines]
     (ax,) = plots.sweep(swept({0.1: 0.5, 0.9: 0.2}), of="threshold", chosen=0.4).axes
     assert [0.4, 0.4] in [list(line.get_xdata()) for line in ax.lines]
-    with pytest.raises(ArgumentError, match="chosen='task' is no value of 'weighting'; there is goal, rollout"):
+    with pytest.raises(ArgumentError, match="chosen='task' is not a value of 'weighting'; there is goal, rollout"):
         plots.sweep(frame, of="weighting", chosen="task")
     for wrong in ("0.5", True, float("nan")):
-        with pytest.raises(ArgumentError, match="is no value of 'threshold'"):
+        with pytest.raises(ArgumentError, match="is not a value of 'threshold'"):
             plots.sweep(swept({0.1: 0.5, 0.9: 0.2}), of="threshold", chosen=wrong)
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_is_said():
     frame = swept({0.1: 0.5})
     for of in ("judge", "n"):
         with pytest.raises(
-            ArgumentError, match=f"of='{of}' is no column beside those of a SUMMARY; there is threshold"
+            ArgumentError, match=f"of='{of}' is not a grouping column of the SUMMARY; there is threshold"
         ):
             plots.sweep(frame, of=of)
     with pytest.raises(ArgumentError, match="no row has a value in column 'threshold'"):

@@ -174,10 +174,10 @@ def test_what_cannot_be_drawn_is_said(swept):
     """No such column, one metric, no value, an unknown direction: one sentence each."""
     frame = swept(VALUES)
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: plots.sweep_pareto(frame, of="nonsense"), "of='nonsense' is no column"),
-        (lambda: plots.sweep_pareto(frame.filter(metric="task_success"), of="threshold"), "takes two metrics"),
+        (lambda: plots.sweep_pareto(frame, of="nonsense"), "of='nonsense' is not a grouping column"),
+        (lambda: plots.sweep_pareto(frame.filter(metric="task_success"), of="threshold"), "needs two metrics"),
         (lambda: plots.sweep_pareto(frame.filter(pl.col("threshold").is_null()), of="threshold"), "nothing to draw"),
-        (lambda: plots.sweep_pareto(frame, of="threshold", chosen="x"), "chosen='x' is no value"),
+        (lambda: plots.sweep_pareto(frame, of="threshold", chosen="x"), "chosen='x' is not a value"),
         (lambda: plots.sweep_pareto(frame, of="threshold", better={"x": "lower"}), "better= names x"),
         (
             lambda: plots.sweep_pareto(frame.with_columns(estimate=None, low=None, high=None), of="threshold"),

@@ -1,6 +1,6 @@
 """Figures of results: each function draws a finished frame and returns a `Plot`; nothing here computes a statistic.
 
-A figure is named after the verb whose result it draws: `curve` draws `tw.curve(...)`, and likewise `attempts`, `contrast`,
+A figure is named after the verb whose result it draws: `curve` draws `tw.curve(...)`, and so do `attempts`, `contrast`,
 `profile`, `training`, `trajectory`, `agreement` (of `tw.judges`) and `pareto`. `forest` and `heat_map` draw `tw.summarize(...)`,
 `reliability` a summary by bins of confidence, `sweep` and `sweep_pareto` summaries over a choice, `incidence` the stacked ways to
 end of `tw.curve(..., kind="incidence")`, `distribution` ROLLOUTS, `timeline` and `trace_tree` one rollout (`trace_text` for a

@@ -107,7 +107,7 @@ def attempts_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `attempts`, as those of `curve_marks`; a forecast has style ``"forecast"``.
+    """Return the marks of `attempts`, with the columns of `curve_marks`; a forecast has style ``"forecast"``.
 
     Examples
     --------

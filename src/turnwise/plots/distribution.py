@@ -1,4 +1,4 @@
-"""Distribution of a metric over rollouts: cumulative shares, boxes with points, or counts."""
+"""Distribution of a metric over rollouts: cumulative shares, box plots with points, or histograms."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -25,14 +25,14 @@ MARKS = {
     "mark": pl.String,  # step, point, bar, or of a box: whisker_low, q1, median, q3, whisker_high
     "x": pl.Float64,
     "until": pl.Float64,  # where a bar ends
-    "y": pl.Float64,  # share of known values that are at most x; or lie in a bar; a point's place within its row
-    "n": pl.Int64,  # rollouts whose value is known
-    "n_unknown": pl.Int64,  # others, which are not drawn
+    "y": pl.Float64,  # share of values that are at most x; share of values in a bar; offset of a point within its row
+    "n": pl.Int64,  # rollouts with a value
+    "n_unknown": pl.Int64,  # rollouts without a value, which are not drawn
     "color": pl.String,
     "marker": pl.String,
 }
-_MOST_POINTS = 400  # of a group; more hide one another
-_GOLDEN = 0.618033988749895  # multiples of it spread evenly
+_MOST_POINTS = 400  # points of a group; more would cover each other
+_GOLDEN = 0.618033988749895  # multiples modulo 1 are spread evenly: reproducible jitter
 _BINS = 30
 
 
@@ -47,22 +47,22 @@ def distribution(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """The distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted, never drawn.
+    """Draw the distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted but not drawn.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, from `tw.measure`.
     metric
-        A column of numbers.
+        A numeric column.
     by
         Columns to group by; a null is a group of its own.
     kind
-        ``"ecdf"``: the share of rollouts whose value is at most x, which needs no choice of bins; ``"box"``: median, quartiles
-        and whiskers (to the last value within 1.5 times the distance of the quartiles), with the values as points;
+        ``"ecdf"``: the share of rollouts whose value is at most x, which needs no bins; ``"box"``: median, quartiles
+        and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
         ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
     log
-        A logarithmic axis; by default where all values are above 0 and the greatest is a hundred times the least.
+        Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
     ax
         Where to draw; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
@@ -74,7 +74,7 @@ def distribution(
     Raises
     ------
     SchemaError, ArgumentError
-        If the table is not ROLLOUTS, the metric is not there, is no number, or has no value in any rollout.
+        If the table is not ROLLOUTS, the metric is missing, is not a number, or has no value in any rollout.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def distribution(
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
         placed, groups = theme.visible(placed, ax), theme.visible(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
-        share = 1.0 if kind == "ecdf" else 0.4  # what names of rows leave of a narrow figure
+        share = 1.0 if kind == "ecdf" else 0.4  # share of the width that names of rows leave
         characters = max(int(share * theme.size_in_points(ax)[0] / 5.4), 14)
         quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
         ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
@@ -120,7 +120,7 @@ def distribution_marks(
 ) -> pl.DataFrame:
     """Return the marks of `distribution`: one row per group and step, point, part of a box, or bar.
 
-    A group without any known value has one row, whose `x` is null.
+    A group without any value has one row, whose `x` is null.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def distribution_marks(
     by = names_of(by)
     check_by(frame, by, schema.SUMMARY, "distribution")
     if kind not in get_args(Kind):
-        raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
+        raise ArgumentError(f"distribution: kind={kind!r} is not one of {listing(get_args(Kind))}")
     if metric not in frame.columns:
         raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
     value_kind = schema.kind_of(frame.schema[metric])
@@ -143,7 +143,7 @@ def distribution_marks(
             "time": "`plots.curve` shows a time to an event",
         }
         raise ArgumentError(
-            f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers are spread out; "
+            f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
             + instead.get(str(value_kind), "name a metric")
         )
     value = pl.col(metric).cast(pl.Float64)
@@ -195,7 +195,7 @@ def _box(values: pl.Series) -> list[dict[str, Any]]:
 
 
 def _edges(values: pl.Series) -> list[float]:
-    """The ends of the bins: a bin for each whole number where these are few, else as Freedman and Diaconis (1981) say."""
+    """Return the edges of the bins: one bin per integer if there are few, else by the rule of Freedman and Diaconis (1981)."""
     import numpy as np
 
     least, greatest = float(values.min()), float(values.max())  # type: ignore[arg-type]
@@ -242,7 +242,7 @@ def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
 
 
 def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
-    """Return the notes that do not fit in the key."""
+    """Return notes for the caption if the key has no space for them."""
     key = ax.get_legend()
     if key is None and groups.height > 1 and not ax.figure.legends:
         return f" The names of {groups.height} groups need a taller figure."
@@ -254,7 +254,7 @@ def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
 
 
 def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
-    """Return the notes that do not fit in the rows."""
+    """Return notes for the caption if the rows have no space for them."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):
         return f" The names of {labels.counted(groups.height, 'group')} need a taller figure."

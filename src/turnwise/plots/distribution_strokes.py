@@ -1,4 +1,4 @@
-"""Marks of a distribution -> strokes on an Axes: steps, boxes with their points, bars."""
+"""Drawing of a distribution: steps, boxes with points, bars."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
-_FEW = 4  # groups whose names have room among the curves
-_LINE = 9.5  # points from one line of small type to the next, at least
-_LEAST = 80.0  # points that curves are high, before the key is as long as it likes
+_FEW = 4  # at most so many groups have the key inside the Axes
+_LINE = 9.5  # height in points of a line of small type
+_LEAST = 80.0  # height in points that curves keep before the key gets more
 
 
 def named(group: Mapping[str, Any], most: int = 44) -> str:
-    """The group, and how many of its rollouts have a value."""
+    """Return the name of the group with its numbers of rollouts."""
     return f"{labels.shorten(group['group'], most)} ({_sizes(group)})"
 
 
@@ -30,9 +30,9 @@ def _sizes(group: Mapping[str, Any]) -> str:
 
 
 def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """A step function for each group with its marker at the median, and their names; the points all that takes below the Axes.
+    """Draw a step function for each group, with its marker at the median and a key.
 
-    The key leaves room for the curves and for a caption of so many points.
+    The key leaves space for the curves and for a caption of that height. Returns the height in points used below the Axes.
     """
     theme.dress(ax)
     least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
 
 
 def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> float:
-    """Names among the curves where they have room, else outside."""
+    """Draw the key inside the Axes if there is space, else outside."""
     entries = ax.get_lines()
     theme.settle(ax.get_figure(root=True))
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
@@ -77,7 +77,7 @@ def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> f
 
 
 def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """A box with whiskers for each group, its points below it; the points that takes below the Axes."""
+    """Draw a box with whiskers for each group, with its points below; return the height used below the Axes."""
     from matplotlib.patches import Rectangle
 
     theme.dress(ax, grid="x")
@@ -123,7 +123,7 @@ def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
 
 
 def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
-    """A row of bars for each group, all on one scale; the points that takes below the Axes."""
+    """Draw a row of bars for each group, all on one scale; return the height used below the Axes."""
     theme.dress(ax, grid="x")
     highest = float(placed["y"].max())  # type: ignore[arg-type]
     for group in groups.iter_rows(named=True):
@@ -149,7 +149,7 @@ def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: 
 
 
 def _name_rows(ax: "Axes", groups: pl.DataFrame, caption: float) -> None:
-    """The name of each row and its rollouts in as many lines as it is high; without a line's room, no names."""
+    """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
     lines = int((theme.size_in_points(ax)[1] - caption) / groups.height / _LINE)
     names = lettering.wrapped_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 2))

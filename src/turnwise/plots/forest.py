@@ -1,4 +1,4 @@
-"""Groups of rollouts, one below another: each a point with its interval."""
+"""Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
     "statistic": pl.String,
-    "rate": pl.Boolean,  # shown in per cent, from 0
+    "rate": pl.Boolean,  # shown as a percentage, from 0
     "count": pl.String,  # "8/144", or n
     "clusters": pl.String,
-    "unit": pl.String,  # what the clusters are: "goals"
+    "unit": pl.String,  # plural name of the clusters: "goals"
 }
 
 
@@ -36,11 +36,11 @@ def forest(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """A forest plot of a SUMMARY: one row per group, a point with its interval, and the numbers beside it.
+    """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
 
-    Rates stand on an axis in per cent that starts at 0. With two levels in the frame the narrower interval is a thick
-    trunk on a thin twig. A hollow point has no interval; an arrow marks an interval without that end; a hatched box
-    stands where the estimate is withheld (half-judged rollouts) and spans what it could be.
+    Rates are percentages on an axis that starts at 0. With two levels in the frame the narrower interval is the thicker line.
+    A hollow point has no interval; an arrow marks an interval that is open on that side. A hatched box replaces the
+    estimate if it depends on partially judged rollouts, and spans its possible values.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def forest(
     metric, statistic, level
         Which rows to draw; by default all, one panel for each metric and statistic.
     by
-        The columns that name a row; by default every column that SUMMARY does not know.
+        The columns that name a row; by default every column that is not one of SUMMARY.
     sort
-        Greatest estimate on top, numbers such as steps of training in their own order; otherwise the order of the frame.
+        Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
     ax
         Where to draw; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
     caption
-        Whether to describe below the figure how the intervals were made, and why one is missing.
+        Whether to describe below the figure how the intervals were made, and why an interval is missing.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def forest_marks(
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
             f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
-            "name the columns that tell its rows apart with by="
+            "name the columns that distinguish its rows with by="
         )
     names = labels.group_names(frame, columns)
     places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
@@ -155,9 +155,9 @@ def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
 
 
 def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, sort: bool) -> dict[str, int]:
-    """The row of each group, the same in every panel: by the first panel's estimates, else the middle of the interval.
+    """Return the row of each group, the same in every panel: by the estimates of the first panel, or middles of intervals.
 
-    Groups that have an order of their own keep it.
+    Groups with an inherent order, such as numbers, keep it.
     """
     if sort and given_order:
         return interval_rows.places(given_order, {}, sort=False)

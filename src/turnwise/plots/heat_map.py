@@ -1,4 +1,4 @@
-"""Two kinds of groups crossed: a cell for each pair, its color the estimate, its paleness the width of the interval."""
+"""Heat map of two crossed columns: the color of a cell is its estimate, its paleness the width of the interval."""
 
 import re
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ MARKS = {
     "estimate": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
-    "strength": pl.Float64,  # of the color: 1 for an interval without width, least for one as wide as the scale
-    "text": pl.String,  # "8/20", or the estimate where it is no plain share
-    "value": pl.String,  # the estimate in words
+    "strength": pl.Float64,  # of the color: 1 if the interval has no width, least if it is as wide as the scale
+    "text": pl.String,  # "8/20", or the estimate if it is not k/n
+    "value": pl.String,  # the estimate as text
     "reason": pl.String,
 }
 _IN_CELLS = "In the cells: successes / rollouts. "
@@ -53,22 +53,23 @@ def heat_map(
     ax: "Axes | None" = None,
     caption: bool = True,
 ) -> Plot:
-    """A heat map of a SUMMARY by two columns: successes of n in each cell, colored by the estimate, paler where less is known.
+    """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, paler if less certain.
 
-    Colors of rates run from 0 to 100 % in every figure, so that two figures compare. A cell without rollouts is hatched,
-    never 0. The pooled margins are those that `tw.summarize(..., margins=True)` estimates.
+    Colors of rates run from 0 to 100 % in every figure, so that figures can be compared. A cell without rollouts is hatched,
+    never 0. The pooled row and column are those of `tw.summarize(..., margins=True)`.
 
     Parameters
     ----------
     summary
         SUMMARY by two columns or more, from `tw.summarize`.
     rows, columns
-        Which columns to cross; by default the two there are, the one with more values down the side. Further grouping columns
+        Which columns to cross; by default the two grouping columns, the one with more values as rows. More grouping columns
         give a panel for each of their values.
     metric, statistic, level
         Which rows to draw; by default all metrics, one panel for each, at the greatest level.
     sort
-        Greatest rate on top and to the left: by the pooled margin, else by the mean of the cells. Otherwise as in the frame.
+        Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
+        order of the frame.
     ax
         Where to draw; by default a new figure, as large as its cells need. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
@@ -78,7 +79,7 @@ def heat_map(
     Raises
     ------
     ArgumentError
-        If nothing is left to draw, there are no two columns to cross, a cell occurs twice, or several panels do not fit into
+        If nothing is left to draw, the frame has no two columns to cross, a cell occurs twice, or several panels do not fit into
         one `ax`.
 
     Examples
@@ -124,7 +125,7 @@ def heat_map(
 
 
 def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -> tuple[list["Axes"], "Figure"]:
-    """A new figure, as large as its cells need, with every panel drawn."""
+    """Draw every panel into a new figure that is as large as its cells need."""
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
     plans = [heat_cells.plan(part) for part in panels]
@@ -151,7 +152,7 @@ def heat_marks(
     level: float | None = None,
     sort: bool = True,
 ) -> pl.DataFrame:
-    """Return the marks of `heat_map`: one row per panel and cell, cells without rollouts included.
+    """Return the marks of `heat_map`: one row per panel and cell, including cells without rollouts.
 
     Examples
     --------
@@ -209,7 +210,7 @@ def heat_marks(
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tuple[str, str]:
-    """The column down the side and the one across."""
+    """Return the column of the rows and the column of the columns."""
     available = labels.grouping(frame)
     for name in (rows, columns):
         if name is not None and name not in available:
@@ -220,7 +221,7 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
         raise ArgumentError(f"heat_map: rows and columns are both {rows!r}; name two columns")
     if chosen < 2 and len(free) != 2 - chosen:
         raise ArgumentError(
-            f"heat_map: a heat map crosses two columns, and there is {listing(available)}; "
+            f"heat_map: a heat map crosses two columns; there is {listing(available)}; "
             + (
                 "name them with rows= and columns="
                 if len(available) > 1
@@ -241,7 +242,7 @@ def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
 
 
 def _order(frame: pl.DataFrame, name: str, crossing_name: str, *, sort: bool) -> list[str]:
-    """The groups in order, the pooled one last: by the first panel's pooled estimate, else by the mean of the cells."""
+    """Sort the groups by pooled estimate of the first panel, or mean of the cells; the pooled group is last."""
     groups = frame[name].unique(maintain_order=True).to_list()
     if sort:
         first = frame.row(0, named=True)
@@ -318,7 +319,7 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
 
 
 def _merged(reasons: list[str]) -> list[str]:
-    """The reasons, those that differ in their numbers alone as one, with the range of each number over the cells."""
+    """Merge reasons that differ only in their numbers into one, with the range of each number over the cells."""
     by_wording: dict[str, list[list[str]]] = {}
     for reason in reasons:
         by_wording.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))

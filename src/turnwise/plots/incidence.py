@@ -1,4 +1,4 @@
-"""Stack of endings: the share of rollouts that ended in each way by each turn."""
+"""Stacked cumulative incidence: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STACK = MARKS | {
-    "share": pl.Float64,  # the ending's own incidence, whose layer goes from `low` to `high`
+    "share": pl.Float64,  # incidence of the ending; its layer extends from `low` to `high`
     "share_low": pl.Float64,
     "share_high": pl.Float64,
 }
@@ -33,27 +33,27 @@ def incidence(
     title: str | None = None,
     caption: bool | None = None,
 ) -> Plot:
-    """Cumulative incidence by ending, stacked: success at the bottom, what competes with it above, the rest still running.
+    """Draw the cumulative incidence of each ending, stacked: success at the bottom, the endings that compete with it above.
 
-    The bar at the end of the lowest layer is the interval of its share; the intervals of the others belong to their own
-    shares and not to their edges, so they are not drawn (`curve` draws them). Where fewer than `min_at_risk`
-    rollouts were at risk the layers are pale. Each group has a panel, and all share their axes.
+    What remains above had not ended. The error bar is the interval of the lowest layer; intervals of other layers refer to
+    their shares and not to their edges, so they are not drawn here (`curve` draws them). Where fewer than `min_at_risk`
+    rollouts were at risk the layers are pale. Each group has a panel, and all panels have the same axes.
 
     Parameters
     ----------
     frame
         CURVE of kind ``"incidence"``, from `tw.curve(rollouts, kind="incidence")`.
     metric, level
-        Which rows to draw; by default all metrics, and the widest level.
+        Which rows to draw; by default all metrics, at the greatest level.
     min_at_risk
         Rollouts below which a stack is drawn as uncertain.
     at_risk
         Whether to put the number of rollouts at risk below.
     ax
-        Where to draw; for one group. If its figure has no layout engine, it gets
+        Where to draw a single group; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
     colors
-        Colors by ending, in words: ``success``, ``attack gave up`` ...
+        Colors by label of the ending: ``success``, ``attack gave up`` ...
     title, caption
         As in `curve`.
 
@@ -104,7 +104,7 @@ def incidence_marks(
 ) -> pl.DataFrame:
     """Return the marks of `incidence`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
 
-    A layer has no edges where its share, or that of one below it, is not known.
+    A layer has no edges where its share, or that of a layer below, is unknown.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def incidence_marks(
 
 
 def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> pl.DataFrame:
-    """The layers of one group, lowest first."""
+    """Return the layers of one group, lowest first."""
     marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence")
     order = [labels.label(ending) for ending in schema.ENDINGS.categories]
     place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
@@ -159,7 +159,7 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
 
 
 def _panels(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks with a panel for each metric, axis and group, most successes first."""
+    """Number the panels, one for each metric, axis and group, most successes first."""
     combinations = [*COMBINATION, "title"]
     lowest = marks.filter(pl.col("series") == marks["series"].min()).drop_nulls("share")
     order = (
@@ -175,7 +175,7 @@ def _panels(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
-    """The interval of the lowest layer, at its end."""
+    """Draw the interval of the lowest layer at its end."""
     last = part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
     for until, low, high in last.select("until", "share_low", "share_high").iter_rows():
         for color, width in ((ax.get_facecolor(), 4.0), (theme.shade(ax, 1.0), 1.4)):

@@ -1,4 +1,4 @@
-"""Rows of intervals, one below another, with their names to the left and their numbers to the right."""
+"""Rows of intervals with names to the left and numbers to the right, as forest plots have them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ MARKS = {
     "row": pl.Int32,  # from 0 at the top
     "group": pl.String,
     "level": pl.Float64,
-    "line": pl.String,  # "twig", the widest interval, or "trunk", a narrower one
+    "line": pl.String,  # "twig": the widest interval, thin; "trunk": a narrower one, thick
     "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
     "estimate": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
-    "box_low": pl.Float64,  # of a range: where the estimate itself must lie
+    "box_low": pl.Float64,  # of a range: limits of the estimate itself
     "box_high": pl.Float64,
-    "text": pl.String,  # estimate and interval in words
+    "text": pl.String,  # estimate and interval as text
     "note": pl.String,  # "no interval" or "no estimate"
-    "reason": pl.String,  # of that, or of another method than asked for
+    "reason": pl.String,  # why there is none, or why another method was used
     "color": pl.String,
     "marker": pl.String,
 }
-_BESIDE = 32  # characters of an axis beside others
+_BESIDE = 32  # characters in a line of an axis label, in a figure of several panels
 _HALF = 0.34  # half the height of a hatched box, in rows
-_MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
+_MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Panel:
     """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
 
     quantity: str
-    scale: str  # "rate" in per cent from 0, "points" of per cent around 0, or "number"
+    scale: str  # "rate": percentages from 0; "points": percentage points around 0; or "number"
     columns: Sequence[tuple[str, str]]
-    guide: float | None = None  # where a line says that there is nothing
+    guide: float | None = None  # position of a line that marks no difference
 
 
 def draw(
@@ -78,13 +78,13 @@ def draw(
         figure, axes = _figure(marks, len(panels))
         for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
             _draw(panel_ax, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, new_figure=True)
-            if len(panels) > 1:  # or it runs into its neighbor's
+            if len(panels) > 1:  # or the label would run into that of the next panel
                 panel_ax.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
         for unused in axes[len(panels) :]:
             unused.set_visible(False)
         if caption is not None:
             lettering.caption_under(figure, description)
-        if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
+        if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
             ticking.keep_apart(axes[: len(panels)])
     return Plot(axes[: len(panels)], alt)
 
@@ -102,12 +102,12 @@ def shape_of(estimate: float | None, low: float | None, high: float | None) -> s
 
 
 def note_of(shape: str) -> str | None:
-    """Return the note beside a row without a line."""
+    """Return the note beside a row without an interval."""
     return {"point": "no interval", "empty": "no estimate"}.get(shape)
 
 
 def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
-    """The row of each group, from 0 at the top: the greatest value first, those without one last, or as they come."""
+    """Return the row of each group, from 0 at the top: by descending value, groups without a value last; or unsorted."""
     ordered = list(dict.fromkeys(groups))
     if sort:
         ordered.sort(key=lambda name: -values.get(name, float("-inf")))
@@ -115,7 +115,7 @@ def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) ->
 
 
 def heading(marks: pl.DataFrame, what: str = "estimate") -> str:
-    """The heading of the estimates: what they are, and the level of their intervals."""
+    """Return the heading of the column of estimates, with the level of the intervals."""
     levels = marks["level"].drop_nulls()
     return f"{what} [{labels.level_text(float(levels.max()))}]" if len(levels) else what  # type: ignore[arg-type]
 
@@ -146,7 +146,7 @@ def _draw(
     names: bool = True,
     new_figure: bool = False,
 ) -> bool:
-    """One panel, and whether its names stand above their lines."""
+    """Draw one panel, and return whether its names are above their lines."""
     part = theme.visible(part, ax)
     theme.dress(ax, grid="x")
     across = theme.size_in_points(ax)[0]
@@ -169,7 +169,7 @@ def _draw(
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
-    """The ends of the axis, with room for the arrow of an interval that has no end."""
+    """Return the ends of the axis, with space for the arrows of open intervals."""
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
@@ -183,7 +183,7 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
 
 
 def _reasons(marks: pl.DataFrame) -> dict[str, str]:
-    """The footnote of each reason, as many as there is room for."""
+    """Return the footnote mark of each reason, for the first few reasons."""
     reasons = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
     return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
@@ -248,7 +248,7 @@ def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
 
 
 def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    """That there is no interval, beside the hollow point, on the side with more room."""
+    """Write beside a hollow point that there is no interval, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
@@ -276,9 +276,12 @@ def _numbers(
     across: float,
     share: float,
 ) -> None:
-    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure those on a share of it."""
+    """Write columns of numbers to the right of the Axes; in a narrow figure only those that fit into a share of its width."""
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
-    edge, up = 12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0  # off the last label of ticks above
+    edge, up = (
+        12.0,
+        18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0,
+    )  # above the tick labels on top, if there are any
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue

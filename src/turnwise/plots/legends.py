@@ -1,4 +1,4 @@
-"""Legends around the Axes: keys to colors, marked lines, separated names."""
+"""Legends around the Axes: color keys, labeled lines, names without overlap."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NARROW = 300.0  # points across Axes beside which there is no room for a key
-_LETTERS = 8  # of the shortest name
+_NARROW = 300.0  # Axes of this width or less, in points, have no key beside them
+_LETTERS = 8  # characters of the shortest name
 
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
@@ -44,7 +44,7 @@ def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
 
 
 def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
-    """Points that the key takes above the Axes."""
+    """Return the height in points of the key above the Axes."""
     return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, theme.size_in_points(ax)[0]))
 
 
@@ -54,12 +54,12 @@ def _columns(entries: Sequence[Any], across: float) -> int:
 
 
 def wide(ax: "Axes") -> bool:
-    """Return whether there is room for a key beside the Axes."""
+    """Return whether a key fits beside the Axes."""
     return theme.size_in_points(ax)[0] >= _NARROW
 
 
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
-    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
     muted = theme.shade(ax, theme.MUTED)
     ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
@@ -85,10 +85,10 @@ def key(
     room: float = float("inf"),
     short: Sequence[str] = (),
 ) -> float:
-    """Draw the key of colors and lines above a figure made here, else below the Axes; return the points used below.
+    """Draw the color key above a new figure or below Axes of the user; return the height used below in points.
 
-    Where the entries need more points than there is room, they are called by their `short` names, shortened further as far as
-    that takes; where these need more as well, there is no key.
+    If the key is higher than `room`, entries get their `short` names, shortened as far as necessary; if even those do
+    not fit, there is no key.
     """
     if new_figure:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ def key(
 
 
 def _columns_of(names: Sequence[str], across: float) -> int:
-    """Return the number of names that fit side by side."""
+    """Return how many names fit side by side."""
     return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
 
 
@@ -136,10 +136,10 @@ def _rows_height(names: Sequence[str], columns: int) -> float:
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Centers as near as can be to the wanted ones, with room for each height, inside low..high where they fit.
+    """Return centers as close as possible to the wanted ones without overlap, within low..high if they fit.
 
-    The first of equals comes out on top. The least-squares solution: distances in order, pooled where they would overlap
-    (isotonic regression).
+    Of equal centers the first is on top. This is the least-squares solution, by pooling adjacent violators (isotonic
+    regression).
 
     Examples
     --------
@@ -152,7 +152,7 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
     offsets = [0.0]
     for before, after in pairwise(order):
         offsets.append(offsets[-1] + (heights[before] + heights[after]) / 2)
-    pools: list[tuple[float, int]] = []  # mean of what was wanted, less the offset; how many
+    pools: list[tuple[float, int]] = []  # mean of wanted centers minus offsets; number of centers
     for place, offset in zip(order, offsets, strict=True):
         pools.append((wanted[place] - offset, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:

@@ -1,4 +1,4 @@
-"""Words on a figure: broken to their room, never read as formulae, in letters that some font has."""
+"""Text in figures: wrapped to the space it has, never parsed as formulas, in fonts that have its characters."""
 
 import textwrap
 import unicodedata
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LETTER = 4.9  # points across a letter of small type, on average
-_FALLBACKS = (  # fonts with the letters that DejaVu Sans lacks, where they are installed
+LETTER = 4.9  # average width in points of a character of small type
+_FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Source Han Sans SC",
@@ -33,7 +33,7 @@ _FALLBACKS = (  # fonts with the letters that DejaVu Sans lacks, where they are 
 
 
 def wrapped(text: str, width: int, *, lines: int = 2) -> str:
-    r"""The text broken into lines of at most `width` characters, cut in its middle where it needs more than `lines`.
+    r"""Wrap the text into lines of at most `width` characters; cut its middle if it needs more than `lines` lines.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def letters(text: str) -> int:
 
 
 def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str]:
-    """Each name broken into lines; different names stay different, if need be without what they have in common.
+    """Wrap each name; different names stay different, if necessary by leaving out what they have in common.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str
 
 
 def text_width(text: str, size: float = theme.SMALL) -> float:
-    """The width of one line in points."""
+    """Return the width of one line of text in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -91,7 +91,7 @@ def text_width(text: str, size: float = theme.SMALL) -> float:
 
 
 def caption_under(figure: "Figure", sentence: str) -> None:
-    """The sentence in small type under the whole figure, broken to its width."""
+    """Write the sentence in small type below the whole figure, wrapped to its width."""
     characters = max(int(figure.get_figwidth() * 72 / LETTER), 30)
     under = figure.supxlabel(textwrap.fill(sentence, characters), x=0.012, ha="left", fontsize=theme.SMALL)
     under.set_color(theme.shade(figure.axes[0], theme.MUTED))
@@ -100,9 +100,9 @@ def caption_under(figure: "Figure", sentence: str) -> None:
 
 
 def caption(ax: "Axes", sentence: str, *, new_figure: bool, below: float) -> Any:
-    """Write the sentence under a figure that has this panel alone, or so many points below Axes of the user.
+    """Write the sentence below a new figure, or `below` points below Axes of the user.
 
-    Returns the text below the Axes, to be wrapped again once everything else has its place; None under a new figure.
+    Returns the text below the Axes, which may be wrapped again after layout; None below a new figure.
     """
     if new_figure:
         caption_under(ax.figure, sentence)  # type: ignore[arg-type]
@@ -111,12 +111,12 @@ def caption(ax: "Axes", sentence: str, *, new_figure: bool, below: float) -> Any
 
 
 def caption_height(sentence: str, across: float) -> float:
-    """Points that the sentence takes below Axes of that width."""
+    """Return the height of the sentence in points, below Axes of that width."""
     return 11.5 * len(textwrap.wrap(sentence, max(int(across / LETTER), 30))) + 8.0
 
 
 def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
-    """Break a sentence below the Axes anew, now that all that stands beside the Axes has its room."""
+    """Wrap a sentence below the Axes again, after everything beside the Axes has its place."""
     under.set_in_layout(False)
     figure, box = ax.get_figure(root=True), ax.get_tightbbox(for_layout_only=True)
     x_min = ax.get_window_extent().x0
@@ -127,7 +127,7 @@ def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
 
 
 def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
-    """The sentence in small type so many points below the Axes, as wide as they are with all that stands beside them."""
+    """Write the sentence in small type `below` points below the Axes, as wide as the Axes with everything beside them."""
     figure = ax.get_figure(root=True)
     theme.settle(figure)
     outer = ax.get_tightbbox()
@@ -151,7 +151,7 @@ def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:
 
 
 def note(ax: "Axes", words: str) -> None:
-    """A few words in the middle of Axes that have nothing to show."""
+    """Write a few words in the middle of empty Axes."""
     ax.annotate(
         words,
         (0.5, 0.5),
@@ -165,22 +165,24 @@ def note(ax: "Axes", words: str) -> None:
 
 
 def literal(tick_labels: Iterable[Any]) -> None:
-    """Names are no formulae: a dollar in them stays a dollar."""
+    """Turn off formulas in these labels: a dollar sign in a name stays a dollar sign."""
     for tick_label in tick_labels:
         tick_label.set_parse_math(False)
 
 
 def _uncommon(text: str) -> bool:
-    """Return whether the text goes beyond the Latin, Greek and Cyrillic letters and the signs that every font here has."""
+    """Return whether the text has characters other than Latin, Greek, Cyrillic and common signs, which most fonts have."""
     return any(0x0530 <= ord(letter) < 0x1E00 or ord(letter) > 0x22FF for letter in text)
 
 
 def lacks_letters(figure: "Figure") -> bool:
-    """Return whether no font of the figure has some of its letters."""
+    """Return whether some characters of the figure are in none of its fonts."""
     from matplotlib.text import Text
     from matplotlib.textpath import text_to_path
 
-    with warnings.catch_warnings(record=True) as caught:  # not by drawing: what was drawn before is not measured again
+    with warnings.catch_warnings(
+        record=True
+    ) as caught:  # by measuring, as drawing a second time takes widths from a cache, without a warning
         warnings.simplefilter("always")
         for text in figure.findobj(Text):
             if _uncommon(text.get_text()):
@@ -190,7 +192,7 @@ def lacks_letters(figure: "Figure") -> bool:
 
 @contextmanager
 def fonts_for(texts: Iterable[str]) -> Iterator[None]:
-    """Within: new text takes letters that the user's font lacks from other installed fonts. The family is as before afterwards."""
+    """Let new text take characters that the user's font lacks from other installed fonts, within this context."""
     if not any(map(_uncommon, texts)):
         yield
         return
@@ -200,7 +202,7 @@ def fonts_for(texts: Iterable[str]) -> Iterator[None]:
     installed = {entry.name for entry in fontManager.ttflist}
     families = list(rcParams["font.family"])
     rcParams["font.family"] = [*families, *(name for name in _FALLBACKS if name in installed)]
-    try:  # no rc_context, which puts back what the first figure of a notebook turns on: that figures are shown
+    try:  # not rc_context: it would restore the backend that a notebook sets up with its first figure
         yield
     finally:
         rcParams["font.family"] = families

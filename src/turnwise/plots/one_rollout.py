@@ -1,4 +1,4 @@
-"""One rollout out of TURNS or STEPS, and how each of its turns ended, in a word, a color and a marker."""
+"""Selection of one rollout from TURNS or STEPS, and the state of its turns as a word, a color and a marker."""
 
 import difflib
 from collections.abc import Mapping
@@ -22,23 +22,23 @@ STATES = {
     "pruned": Look("#CC79A7", "v"),
     "not judged": Look("#999999", "."),
 }
-ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts that are said below a figure
+ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
 
 
 def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFrame, bool]:
-    """The rows of one rollout, and whether they are STEPS.
+    """Return the rows of one rollout, and whether they are STEPS.
 
     Raises
     ------
     ArgumentError
-        If it is neither TURNS nor STEPS, there is no such rollout, or several and none is named.
+        If the frame is neither TURNS nor STEPS, has no such rollout, or has several and no id is given.
     """
     table = labels.as_frame(frame, verb)
     steps = "step" in table.columns
     if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
         raise ArgumentError(
-            f"{verb}: this is neither TURNS nor STEPS; make them with `tw.read(paths)` or `tw.steps(paths)`"
+            f"{verb}: this is neither TURNS nor STEPS; create one with `tw.read(paths)` or `tw.steps(paths)`"
         )
     rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
     if rollout_id is None:
@@ -57,7 +57,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
 
 
 def state(turn: Mapping[str, Any]) -> str:
-    """Return the state of a turn, in one word: the worst that is known of it.
+    """Return the state of a turn in one word, the worst that applies.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def facts(rows: pl.DataFrame) -> str:
 
 
 def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The tools that the answer called, and with what."""
+    """Return name and arguments of each tool call in the answer."""
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
 def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
-    """The rollout's id above the Axes, broken to their width."""
+    """Write the id of the rollout above the Axes, wrapped to their width."""
     theme.settle(ax.get_figure(root=True))
     characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
     words = lettering.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
@@ -97,7 +97,7 @@ def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
 
 
 def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
-    """Draw the key of colors and markers below the Axes; return the points used there."""
+    """Draw the key of colors and markers below the Axes; return the height used there in points."""
     from matplotlib.lines import Line2D
 
     order = list(STATES)
@@ -113,7 +113,7 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
 
 
 def snippet(text: object, most: int = 72) -> str:
-    r"""The beginning of a text on one line.
+    r"""Return the beginning of a text on one line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two metrics of each group against one another: what one costs in the other, and which groups nothing beats."""
+"""Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, get_args
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Labels = Literal["all", "frontier"]
-_NAMED = 12  # groups whose names stand beside their points
+_NAMED = 12  # at most so many groups are named beside their points
 
 
 def pareto(
@@ -37,44 +37,44 @@ def pareto(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """Two metrics of a SUMMARY against one another: a point per group with both intervals, and the Pareto front.
+    """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
 
-    The front joins the groups that no other group beats: at least as good in both metrics and better in one. It is that of the
-    estimates; where intervals overlap another sample may give another front.
+    The front joins the groups that no other group beats (`tw.pareto`): none is at least as good in both metrics and better in
+    one. It is computed from estimates; where intervals overlap, another sample may have another front.
 
     Parameters
     ----------
     summary
         SUMMARY of two metrics, from `tw.summarize`.
     x, y
-        Which metric goes across and which goes up; by default the two there are, in order.
+        Which metric goes across and which goes up; by default the two metrics of the SUMMARY, in order.
     statistic, level
-        Which rows to draw; by default means, or the one statistic there is, at the greatest level.
+        Which rows to draw; by default means, or the only statistic, at the greatest level.
     better
-        ``"higher"`` or ``"lower"`` for each metric; by default as the catalog says. It is written on the axes.
+        ``"higher"`` or ``"lower"`` for each metric; by default as in the catalog of metrics. It is written on the axes.
     front
-        Draw the Pareto front; it needs to be known which way is better.
+        Whether to draw the Pareto front, for which it must be known which way is better.
     trials
-        SUMMARY of the same groups by a column more, such as ``by=["target", "run"]``: each of its rows is a small dot in its
-        group's color, without an interval. Those of other groups are left out.
+        SUMMARY of the same groups by one more column, such as ``by=["target", "run"]``: each row is a small dot in the color of
+        its group, without an interval. Rows of other groups are not drawn.
     references
-        SUMMARY of other systems to compare with: gray, named, and not in the front.
+        SUMMARY of other systems for comparison: gray, named, and not part of the front.
     labels
-        Whose names stand beside their points: ``"all"`` groups, or those on the ``"frontier"``; by default all, or a key
-        where these have no room. References are always named.
+        Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
+        if there is not enough space. References are always named.
     ax
         Where to draw; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     caption
-        Whether to describe below the figure how the intervals were made, and which groups have no place in it.
+        Whether to describe below the figure how the intervals were made, and which groups are not drawn.
 
     Raises
     ------
     ArgumentError
-        If there are no two metrics, a group occurs twice, nothing can be drawn, nothing says which way is better, or trials
-        or references do not fit the summary.
+        If the SUMMARY does not have two metrics, a group occurs twice, nothing can be drawn, it is unknown which way is better, or
+        trials or references do not match the SUMMARY.
 
     Examples
     --------
@@ -134,13 +134,13 @@ def pareto(
 
 def _check_labels(labels: Labels | None, *, front: bool) -> None:
     if labels is not None and labels not in get_args(Labels):
-        raise ArgumentError(f"pareto: labels={labels!r} is none of {listing(get_args(Labels))}")
+        raise ArgumentError(f"pareto: labels={labels!r} is not one of {listing(get_args(Labels))}")
     if labels == "frontier" and not front:
         raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
 
 
 def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:
-    """Explain each unusual mark, where trials are distinguished by these columns, and what has no place."""
+    """Explain each unusual mark, and list groups that are not drawn; `trial_columns` distinguish the trials of a group."""
     notes = []
     if front and marks["pareto"].any():
         notes.append("Dashed: the Pareto front of the estimates.")

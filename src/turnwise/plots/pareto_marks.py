@@ -1,4 +1,4 @@
-"""SUMMARY -> the marks of a trade-off: where groups, trials and references stand in two metrics, and what nothing beats."""
+"""Marks of a trade-off: positions of groups, trials and references in two metrics, and the Pareto front."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from turnwise.plots.interval_rows import shape_of
 from turnwise.schema import labels
 
 MARKS = {
-    "role": pl.String,  # group; trial (one of a group, alone); reference (something else to compare with)
+    "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
     "group": pl.String,
     "x_metric": pl.String,
     "x": pl.Float64,
@@ -23,13 +23,13 @@ MARKS = {
     "y": pl.Float64,
     "y_low": pl.Float64,
     "y_high": pl.Float64,
-    "shape": pl.String,  # point; range (an estimate withheld, its interval known); missing (nothing to place it by)
-    "pareto": pl.Boolean,  # no other group is as good in both and better in one; null where an estimate is, and but for groups
-    "text": pl.String,  # both estimates in words
+    "shape": pl.String,  # point; range (an interval without an estimate); missing (cannot be drawn)
+    "pareto": pl.Boolean,  # no other group is as good in both and better in one; null without an estimate, and for other roles
+    "text": pl.String,  # both estimates as text
     "color": pl.String,  # null for a gray reference
     "marker": pl.String,
 }
-GROUP = "\0group"  # its column in rows that are no marks yet
+GROUP = "\0group"  # name of a helper column that holds the name of the group
 
 
 def pareto_marks(
@@ -45,7 +45,7 @@ def pareto_marks(
     references: object = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `pareto`: one row per group, trial and reference, also those without a place in the figure.
+    """Return the marks of `pareto`: one row per group, trial and reference, including those that cannot be drawn.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def pareto_marks(
 
 
 def require_known(marks: pl.DataFrame, verb: str) -> None:
-    """Refuse marks of which no group has a place."""
+    """Raise an error if no group can be drawn."""
     if (marks.filter(role="group")["shape"] == "missing").all():
         raise ArgumentError(
             f"{verb}: no group has an estimate or an interval of both metrics; `tw.doctor(turns)` says why"
@@ -80,7 +80,7 @@ def require_known(marks: pl.DataFrame, verb: str) -> None:
 
 
 def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
-    """The columns that tell the trials of one group apart."""
+    """Return the columns that distinguish the trials of one group."""
     by = labels.grouping(frame)
     return [name for name in labels.grouping(labels.as_frame(trials, "pareto: trials=")) if name not in by]
 
@@ -89,7 +89,7 @@ def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
 def chosen(
     summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "pareto"
 ) -> pl.DataFrame:
-    """One row for each group and metric, those of the metric across first."""
+    """Return one row for each group and metric, those of the metric of the x axis first."""
     frame = labels.finished(summary, schema.SUMMARY, verb)
     frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
     metrics = frame["metric"].unique(maintain_order=True).to_list()
@@ -100,7 +100,7 @@ def chosen(
     number_chosen = (x is not None) + (y is not None)
     if (x is not None and x == y) or (number_chosen < 2 and len(others) != 2 - number_chosen):
         raise ArgumentError(
-            f"{verb}: it takes two metrics, and there is {listing(metrics)}; "
+            f"{verb}: it needs two metrics, and the SUMMARY has {listing(metrics)}; "
             + ("name them with x= and y=" if len(metrics) > 2 else "summarize two: `metrics=[...]`")
         )
     across = x if x is not None else others.pop(0)
@@ -126,7 +126,7 @@ def chosen(
 
 
 def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) -> dict[str, Better]:
-    """Return the direction in which each metric is better: as given, else as in the catalog."""
+    """Return the direction in which each metric is better: as given, or as in the catalog of metrics."""
     chosen_directions: object = {} if better is None else better
     if not isinstance(chosen_directions, Mapping):
         example = {
@@ -134,7 +134,7 @@ def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) 
             for name in metrics.values()
         }
         raise ArgumentError(
-            f"pareto: better={chosen_directions!r} does not say of which metric; say it of each, as better={example}"
+            f"pareto: better={chosen_directions!r} does not name the metrics; name each, as in better={example}"
         )
     unknown = [name for name in chosen_directions if name not in metrics.values()]
     if unknown:
@@ -145,14 +145,14 @@ def directions(metrics: Mapping[str, str], better: Mapping[str, Better] | None) 
             ways[name] = direction(name, chosen_directions.get(name), verb="pareto")
         except ArgumentError as error:
             raise ArgumentError(
-                f"pareto: nothing says which way {name!r} is better; say better={{{name!r}: 'lower'}} or 'higher', "
-                "or draw no front with front=False"
+                f"pareto: it is unknown which way {name!r} is better; pass better={{{name!r}: 'lower'}} or 'higher', "
+                "or leave out the front with front=False"
             ) from error
     return ways
 
 
 def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
-    """One mark for each combination of values in `by`, called as `GROUP` says."""
+    """Return one mark for each combination of values in `by`, named by column `GROUP`."""
     across, up = frame["metric"].unique(maintain_order=True)
     rates = {name: labels.is_rate(name, frame) for name in (across, up)}
     marks = []
@@ -181,7 +181,7 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
 
 
 def _same_metrics(summary: object, frame: pl.DataFrame, argument: str) -> pl.DataFrame:
-    """The rows of another SUMMARY that are of the same metrics and statistic."""
+    """Return the rows of another SUMMARY that have the same metrics and statistic."""
     across, up = frame["metric"].unique(maintain_order=True)
     return chosen(summary, across, up, frame["statistic"][0], None, f"pareto: {argument}=")
 
@@ -194,16 +194,16 @@ def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mappin
         grouped = f"is grouped by {listing(by)}, as the summary is" if by else "has no grouping column"
         more = [*by, "run"]
         raise ArgumentError(
-            f"pareto: trials= {grouped}; single trials have those columns and one column more, "
+            f"pareto: trials= {grouped}; single trials have those columns and one more, "
             f"such as `tw.summarize(rollouts, by={more!r})`"
         )
     rows = _same_metrics(trials, frame, "trials")
     words = [pl.col(name).cast(pl.String) for name in by]
     groups = frame.select(*words, GROUP).unique()
-    rows = rows.with_columns(words)  # a Categorical in one and a String in the other are the same group
+    rows = rows.with_columns(words)  # so that a Categorical in one frame matches a String in the other
     rows = rows.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else rows.join(groups, how="cross")
     if rows.is_empty():
-        raise ArgumentError(f"pareto: no trial is of a group of the summary ({listing(groups[GROUP])})")
+        raise ArgumentError(f"pareto: no trial belongs to a group of the summary ({listing(groups[GROUP])})")
     bare = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high")]
     return _rows(rows.with_columns(bare), "trial", trial_by, look)
 
@@ -214,10 +214,10 @@ def _references(references: object, frame: pl.DataFrame, colors: Mapping[str, st
     rows = rows.with_columns(pl.Series(GROUP, labels.group_names(rows, by), dtype=pl.String))
     if twice := sorted({*rows[GROUP]} & {*frame[GROUP]}):
         raise ArgumentError(
-            f"pareto: references= has {twice[0]!r}, which is a group of the summary too; filter it out of one of them"
+            f"pareto: references= has {twice[0]!r}, which is also a group of the summary; filter it out of one of them"
         )
     looks = theme.looks(rows[GROUP], colors)
-    last = theme.MARKERS[::-1]  # the groups take the first
+    last = theme.MARKERS[::-1]  # groups use the first markers
     swapped = {name: theme.Look(look.color, last[theme.MARKERS.index(look.marker)]) for name, look in looks.items()}
     gray = pl.when(pl.col("group").is_in(list(colors))).then("color").alias("color")
     return _rows(rows, "reference", by, swapped).with_columns(gray)

@@ -1,4 +1,4 @@
-"""Painting of a trade-off: axes, front, crosses, dots, names."""
+"""Drawing of a trade-off: axes, front, crosses, dots, names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINE = 12.0  # points up that a line of small type takes
-_AROUND = 7.0  # points between a point and its name
-_FAR = 22.0  # the same for a name that found no room close by
+_LINE = 12.0  # height of a line of small type in points
+_AROUND = 7.0  # distance in points between a point and its name
+_FAR = 22.0  # distance for a name that did not fit close by
 
 
 def scene(
     ax: "Axes", placed: pl.DataFrame, frame: pl.DataFrame, ways: Mapping[str, Better], *, front: bool
 ) -> list[tuple[float, float, float, float]]:
-    """Paint everything but names; the level and upright lines of the front.
+    """Draw everything except names; return the horizontal and vertical lines of the front.
 
     Parameters
     ----------
     ax
         Where to draw.
     drawn
-        The marks that have a place, in the colors they are to have.
+        The marks to draw, in their final colors.
     frame
-        The rows of SUMMARY behind them.
+        The rows of SUMMARY they come from.
     ways
-        Which way each metric is better, where that is to be said.
+        Which way each metric is better, if the axis labels should say so.
     front
         Whether to draw the front.
     """
@@ -53,7 +53,7 @@ def scene(
 
 
 def in_ink(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
-    """The marks that have a place, in colors that can be told from the ground; gray where they have none."""
+    """Return the marks that can be drawn, in colors visible on the background; gray if they have no color."""
     placed = theme.visible(marks.filter(pl.col("shape") != "missing"), ax)
     return placed.with_columns(pl.col("color").fill_null(theme.shade(ax, theme.MUTED)))
 
@@ -75,7 +75,7 @@ def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
 
 
 def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
-    """The corners of the front: from the best in x to the best in y, in steps that no group is known to pass."""
+    """Return the corners of the front: steps from the best group in x to the best in y."""
     best = placed.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
     corners = best[:1]
     for (_, y), (x_next, y_next) in pairwise(best):
@@ -84,7 +84,7 @@ def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
 
 
 def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> list[tuple[float, float, float, float]]:
-    """Draw the front; its level and upright lines."""
+    """Draw the front; return its horizontal and vertical lines."""
     corners = _corners(placed, x_way)
     if not corners:
         return []
@@ -141,7 +141,7 @@ def entries(ax: "Axes", placed: pl.DataFrame) -> list[Any]:
 def name(
     ax: "Axes", placed: pl.DataFrame, named: Sequence[str], steps: Sequence[tuple[float, float, float, float]]
 ) -> None:
-    """Write these names beside their points, off all others."""
+    """Write these names beside their points, avoiding everything else."""
     if not named or placed.filter(pl.col("role") != "trial")["group"].to_list() == [labels.ALL]:
         return
     points, lines = [], [*steps]
@@ -166,13 +166,13 @@ class Box:
     top: float
 
     def overlap(self, box: "Box") -> float:
-        """The area that both cover."""
+        """Return the area that both cover."""
         across = min(self.right, box.right) - max(self.left, box.left)
         up = min(self.top, box.top) - max(self.bottom, box.bottom)
         return across * up if across > 0 and up > 0 else 0.0
 
     def outside(self, width: float, height: float) -> float:
-        """The area beyond the Axes."""
+        """Return the area outside the Axes."""
         area = (self.right - self.left) * (self.top - self.bottom)
         return area - self.overlap(Box(0.0, 0.0, width, height))
 
@@ -191,16 +191,16 @@ def name_points(
     *,
     lines: Sequence[tuple[float, float, float, float]] = (),
 ) -> None:
-    """Write a name beside each point, on the side that hides the least; one far from its point has a line to it.
+    """Write a name beside each point, where it covers the least; a name far from its point gets a line to it.
 
     Parameters
     ----------
     ax
-        With its final limits.
+        The Axes with their final limits.
     points
-        x and y in the data's units, the name (empty: only keep others off), and its color.
+        x and y in data units, the name (empty for points that names should only avoid), and its color.
     lines
-        What else names should keep off: x, y to x, y of each line, all of them level or upright.
+        Other lines that names should avoid: x, y, x, y of both ends; all are horizontal or vertical.
     """
     theme.settle(ax.get_figure(root=True))
     width, height = theme.size_in_points(ax)

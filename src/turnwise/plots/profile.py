@@ -1,4 +1,4 @@
-"""Return whether every goal is broken sometimes, or some goals always: the share of goals above each rate, and goals in order."""
+"""Profile of goals: is success concentrated in a few goals, or spread over all of them?"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,8 +16,8 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW = 10  # goals below which a profile is drawn as uncertain
-_MANY = 40  # goals above which their intervals are a band instead of a whisker each
+_FEW = 10  # number of goals below which a profile is drawn as uncertain
+_MANY = 40  # number of goals above which intervals are drawn as a band instead of whiskers
 
 
 def profile(
@@ -31,16 +31,17 @@ def profile(
     title: str | None = None,
     caption: bool | None = None,
 ) -> Plot:
-    """The vulnerability of goals: from PROFILE the share of goals above each rate, from SUMMARY each goal's rate in order.
+    """Draw how success is spread over goals: the share of goals above each rate (PROFILE), or goals sorted by rate (SUMMARY).
 
-    A profile that falls at once and stays low is a few goals always broken; one that stays high and falls late is all goals
-    broken most of the time. Up to four groups share one panel; more have a panel each, with the other groups in gray.
+    If a profile falls early and stays low, attacks always succeed at a few goals; if it stays high and falls late, they mostly
+    succeed at all goals. Up to four groups share one panel; more have a panel each, with the other groups in gray.
 
     Parameters
     ----------
     frame
         PROFILE, from `tw.profile`: a step function with a band. Or SUMMARY with a row for each goal, from
-        `tw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points, in each group the most vulnerable goal first.
+        `tw.summarize(rollouts, by=["target", "goal"], cluster=None)`: points,
+        sorted within each group, the most vulnerable goal first.
     metric, level
         Which rows to draw; by default all.
     of
@@ -86,7 +87,7 @@ def profile_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `profile`, as those of `curve_marks`; ordered goals are at 1, 2, ...
+    """Return the marks of `profile`, with the columns of `curve_marks`; ordered goals are at 1, 2, ...
 
     Examples
     --------
@@ -113,7 +114,7 @@ def _finished(profile: object, of: str) -> pl.DataFrame:
     frame = labels.as_frame(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
-        raise ArgumentError(f"profile: a {shape.name} frame has no profile; make one with `tw.profile(rollouts)`")
+        raise ArgumentError(f"profile: a {shape.name} frame has no profile; create one with `tw.profile(rollouts)`")
     if shape is not schema.SUMMARY:
         return labels.finished(frame, schema.PROFILE, "profile")
     if of not in labels.grouping(frame):
@@ -125,7 +126,7 @@ def _finished(profile: object, of: str) -> pl.DataFrame:
 
 
 def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
-    """PROFILE in the columns of CURVE."""
+    """Convert PROFILE to the columns of CURVE."""
     columns = [
         *labels.grouping(frame),
         "metric",
@@ -142,18 +143,18 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
-    """The goals' rates in the columns of CURVE, at their places: the greatest of each group first."""
+    """Convert rates of goals to the columns of CURVE, at their ranks within the group, the greatest first."""
     by = [name for name in labels.grouping(frame) if name != of]
     estimated = frame.drop_nulls("estimate")
     if estimated.is_empty():
-        raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to put in order")
+        raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to draw")
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
     estimated = estimated.sort(of, maintain_order=True)
     return as_curve(estimated, at=place, axis=of, kind=pl.lit("goals"), without=of)
 
 
 def _most(frame: pl.DataFrame, of: str) -> int:
-    """The most goals of a group."""
+    """Return the largest number of goals in a group."""
     by = [name for name in labels.grouping(frame) if name != of]
     return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
 

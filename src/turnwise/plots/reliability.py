@@ -1,4 +1,4 @@
-"""Stated confidence against how often it was right: is somebody as sure as they are right?"""
+"""Reliability diagram: calibration of stated confidence."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,12 @@ MARKS = {
     "low": pl.Float64,
     "high": pl.Float64,
     "n": pl.Int64,
-    "text": pl.String,  # the share in words
+    "text": pl.String,  # the share as text
     "color": pl.String,
     "marker": pl.String,
 }
-_TABLE = ("bin", "n", "confidence", "accuracy")  # what `MCQACalibration` gives
-_STRIP = 34.0  # points up of the strip of counts
+_TABLE = ("bin", "n", "confidence", "accuracy")  # columns of the table `reliability` of `MCQACalibration`
+_STRIP = 34.0  # height of the bars of counts in points
 
 
 def reliability(
@@ -41,23 +41,23 @@ def reliability(
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
 ) -> Plot:
-    """A reliability diagram: in each bin of stated confidence, the share that was right, with its interval and its count.
+    """Draw a reliability diagram: in each bin of stated confidence the share that was right, with its interval and count.
 
-    On the diagonal somebody is as sure as they are right; below it they are too sure. The strip below the Axes counts what is
-    in each bin.
+    On the diagonal confidence is calibrated; below it there is overconfidence. The bars below count the answers in each
+    bin.
 
     Parameters
     ----------
     frame
         A SUMMARY of two metrics by bin (`turnwise.metrics.confidence_bin` makes the bins): the confidence and whether it was
-        right. Or the table `reliability` of `MCQACalibration`, which has no intervals. Further grouping columns are a series
-        each.
+        right. Or the table `reliability` of `MCQACalibration`, which has no intervals. Other grouping
+        columns give a series for each of their values.
     stated, actual
-        The two metrics of a SUMMARY; by default ``"confidence"`` and the other one there is.
+        The two metrics of a SUMMARY; by default ``"confidence"`` and the other metric.
     bins
         The grouping column with the bins.
     level
-        Which intervals; by default those of the greatest level.
+        The level of the intervals; by default the greatest.
     ax
         Where to draw; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
@@ -69,7 +69,7 @@ def reliability(
     Raises
     ------
     ArgumentError
-        If a metric or the bins are not there, a bin occurs twice, or confidences are no fractions between 0 and 1.
+        If a metric or the bins are missing, a bin occurs twice, or confidences are not fractions between 0 and 1.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def reliability_marks(
 def _chosen(
     frame: object, *, stated: str, actual: str | None, bins: str, level: float | None
 ) -> tuple[pl.DataFrame, tuple[str, str]]:
-    """One row for each group and bin: group, bin, x, y, low, high, n and how; and what the axes show."""
+    """Return one row per group and bin (group, bin, x, y, low, high, n and details of intervals), and the labels of the axes."""
     table = labels.as_frame(frame, "reliability")
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]
@@ -161,12 +161,12 @@ def _chosen(
     right = actual if actual is not None else others[0] if len(others) == 1 else None
     if stated not in metrics or right not in others:
         raise ArgumentError(
-            f"reliability: it takes means of a confidence and of what was right, and there is {listing(metrics)}; "
+            f"reliability: it needs means of a confidence and of what was right; the SUMMARY has {listing(metrics)}; "
             "name them with stated= and actual="
         )
     if bins not in by:
         raise ArgumentError(
-            f"reliability: the SUMMARY has no column {bins!r} of bins (it is grouped by {listing(by) or 'nothing'}); "
+            f"reliability: the SUMMARY has no column {bins!r} of bins (its grouping columns:  {listing(by) or 'nothing'}); "
             'make one, `rollouts.with_columns(metrics.confidence_bin("confidence"))`, and summarize by it'
         )
     names = labels.group_names(summary, [name for name in by if name != bins])
@@ -203,7 +203,7 @@ def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
-    """The points of one group, joined; the line, for the key."""
+    """Draw the points of one group and a line through them; return the line for the key."""
     color, marker, name = part.select("color", "marker", "group").row(0)
     for x, low, high in part.select("x", "low", "high").iter_rows():
         if low is not None or high is not None:
@@ -225,7 +225,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
 
 
 def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
-    """A strip below the Axes that counts what is in each bin; the points below the Axes that are then taken."""
+    """Draw the bars that count the answers in each bin; return the height used below the Axes in points."""
     strip = theme.below_axes(ax, below=theme.AXIS, height=_STRIP)
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)

@@ -1,4 +1,4 @@
-"""Sensitivity of a result to a choice: a threshold, a weighting, the treatment of undecided rollouts, a parameter."""
+"""Sensitivity of a result to a choice: a threshold, a weighting, a treatment of unjudged rollouts, a parameter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,9 +33,9 @@ def sweep(
     title: str | None = None,
     caption: bool | None = None,
 ) -> Plot:
-    """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
+    """Draw an estimate at every value of one choice: a line with a band over numbers, points with whiskers over names.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines. Up to
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines. Up to
     four groups share one panel; more have a panel each.
 
     Parameters
@@ -45,10 +45,10 @@ def sweep(
         ``pl.concat([tw.summarize(rollouts, weighting=w).with_columns(weighting=pl.lit(w)) for w in ("rollout", "goal")])``,
         or one that is grouped by a parameter of the runs.
     of
-        The column of the choice. Numbers stand at their places, logarithmic where they span two decades; everything else in
-        the order of its first row.
+        The column of the choice. Numbers are on a numeric axis, logarithmic if they span two decades; other values are in the
+        order of their first rows.
     chosen
-        The value that is used elsewhere, marked by a dotted line.
+        The value in use, marked by a dotted line.
     metric, statistic, level
         Which rows to draw; by default all.
     min_at_risk
@@ -61,7 +61,7 @@ def sweep(
     Raises
     ------
     ArgumentError
-        If there is no such column, no row has a value in it, `chosen` is not among them, or several panels do not fit
+        If there is no such column, no row has a value in it, `chosen` is not one of its values, or several panels do not fit
         into one `ax`.
 
     Examples
@@ -107,9 +107,9 @@ def sweep_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `sweep`, as those of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+    """Return the marks of `sweep`, with the columns of `curve_marks`, the statistic in `kind` and the choice in `axis`.
 
-    Values that are no numbers stand at 0, 1, ... Each panel has the references, from its first to its last position.
+    Values other than numbers are at 0, 1, ... Each panel has the references, from its first to its last position.
 
     Examples
     --------
@@ -143,8 +143,8 @@ def _chosen(
     frame = labels.finished(summary, schema.SUMMARY, "sweep")
     if of not in labels.grouping(frame):
         raise ArgumentError(
-            f"sweep: of={of!r} is no column beside those of a SUMMARY; there is {listing(labels.grouping(frame))} "
-            f"(put summaries together, each with `.with_columns({of}=...)`)"
+            f"sweep: of={of!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"(concatenate summaries, each with `.with_columns({of}=...)`)"
         )
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "sweep")
@@ -154,12 +154,12 @@ def _chosen(
 
 
 def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
-    """Return whether a row has a value of the choice that can be placed."""
+    """Return an expression: does the row have a value of the choice that can be drawn?"""
     return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
 
 
 def value_names(frame: pl.DataFrame, of: str) -> list[str]:
-    """The values in words where they are no numbers, in order."""
+    """Return the names of the values in order; empty if they are numbers."""
     if frame.schema[of].is_numeric():
         return []
     values = frame[of].drop_nulls().unique(maintain_order=True)
@@ -167,7 +167,7 @@ def value_names(frame: pl.DataFrame, of: str) -> list[str]:
 
 
 def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
-    """Return the position of the chosen value; None where none is chosen."""
+    """Return the position of the chosen value, or None."""
     if chosen is None:
         return None
     if names and labels.plain(chosen) in names:
@@ -175,19 +175,19 @@ def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> 
     if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
         return float(chosen)
     available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sweep: chosen={chosen!r} is no value of {of!r}; there is {available}")
+    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {of!r}; there is {available}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
-    """Each reference in words."""
+    """Return the name of each reference."""
     return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
 
 
 def _with_references(
     marks: pl.DataFrame, references: pl.DataFrame, by: list[str], of: str, settled: Mapping[str, str]
 ) -> pl.DataFrame:
-    """The marks, and in each panel the references of its metric and statistic."""
+    """Add to each panel the references of its metric and statistic."""
     if references.is_empty():
         return marks
     names = reference_names(references, by, of)
@@ -232,7 +232,7 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> c
 
 
 def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
-    """Describe the intervals, each unusual mark, and what is left out."""
+    """Describe the intervals, each unusual mark, and excluded rows."""
     sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
         sentences.append(f"Dashed horizontal lines: no {labels.label(of)}.")

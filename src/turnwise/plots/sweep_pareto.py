@@ -1,4 +1,4 @@
-"""Effect of one choice on two metrics: each over the choice, and one against the other."""
+"""Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SWEEP = MARKS | {
-    "of": pl.String,  # the choice
+    "of": pl.String,  # column of the choice
     "curve": pl.String,  # the group without its choice, as in `sweep`
-    "at": pl.String,  # the value of the choice in words; null for a reference
+    "at": pl.String,  # name of the value of the choice; null for a reference
 }
 _MIN_AT_RISK = 10
-_NAMED = 24  # points whose values stand beside them
+_NAMED = 24  # at most so many points have their values beside them
 _SIZE = (13.2, 4.4)
 
 
@@ -43,23 +43,23 @@ def sweep_pareto(
     title: str | None = None,
     caption: bool = True,
 ) -> Plot:
-    """Three panels: two metrics over one choice, as `sweep` draws them, and their trade-off with a point per value.
+    """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines in bands,
-    and points outside the front.
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
+    bands, and points outside the front.
 
     Parameters
     ----------
     summary
         SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
     of, chosen
-        The column of the choice, and the value that is used elsewhere, as in `sweep`.
+        The column of the choice, and the value in use, as in `sweep`.
     x, y, statistic, level, better, front
         As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
     colors
         Colors by group name, the same in all panels; by default a color-blind safe one for each.
     title, caption
-        Above the figure, and whether it is said below how the intervals were made.
+        Title above the figure, and whether to describe below how the intervals were made.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def sweep_pareto(
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
     require_known(marks, "sweep_pareto")
-    place_of(frame, of, value_names(frame, of), chosen)  # a wrong value is told before a figure is opened
+    place_of(frame, of, value_names(frame, of), chosen)  # raises an error for a wrong value before anything is drawn
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for([*marks["group"], title or ""]):
@@ -94,7 +94,7 @@ def sweep_pareto(
             figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
         placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
         if caption:
-            few = " where there is room" if (placed["group"] == "").any() else ""
+            few = " if there is space" if (placed["group"] == "").any() else ""
             description = [_intervals(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
             lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
         ticking.fit(last)
@@ -188,16 +188,16 @@ def _word(value: object) -> str:
 
 # ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _join(ax: "Axes", marks: pl.DataFrame) -> None:
-    """A line through the values of each curve in their order, broken where one is not known in both metrics."""
+    """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
     for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
         across, up = (curve[side].fill_null(float("nan")).to_list() for side in ("x", "y"))
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
 def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
-    """The value of each point, and where there is no room only of the chosen one and the ends of each curve."""
+    """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
-    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # whose it is its color tells, as it does of the others
+    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
     names = placed.select(called.alias("group"))["group"]
     if placed.height <= _NAMED and strokes.have_room(ax, names):

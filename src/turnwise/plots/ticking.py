@@ -1,4 +1,4 @@
-"""Ticks of an axis: in per cent, dollars or thousands, as many as have room, ending at round numbers."""
+"""Ticks of an axis: percentages, dollars or thousands, as many as fit, and axes that end at round numbers."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -11,11 +11,11 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # possible ends of an axis of rates
 
 
 def percent(ax: "Axes", axis: str) -> None:
-    """Tick labels in per cent on that axis."""
+    """Format the ticks of the axis as percentages."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -24,7 +24,7 @@ def percent(ax: "Axes", axis: str) -> None:
 
 
 def points(ax: "Axes", axis: str) -> None:
-    """Tick labels of differences of rates: points of per cent, with their sign."""
+    """Format the ticks of the axis as percentage points with a sign, for differences of rates."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -37,9 +37,10 @@ def _signed(value: float) -> str:
 
 
 def thousands(ax: "Axes", axis: str) -> None:
-    """Separated thousands in the tick labels of that axis, where the numbers are that large.
+    """Format large numbers on the axis with thousands separators.
 
-    Yet larger and very small ones are written out: a factor at the end of the axis would stand upon labels and numbers there.
+    Very large and very small numbers are written out, as matplotlib's common factor at the end of the axis would overlap with
+    labels.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -52,7 +53,7 @@ def thousands(ax: "Axes", axis: str) -> None:
 
 
 def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
-    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    """Format the ticks of a budget: dollars with a sign, other units with thousands separators or in millions."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -69,7 +70,7 @@ def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
 
 
 def money(value: float) -> str:
-    """Dollars in as few digits as tell them.
+    """Format dollars with as few digits as necessary.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def money(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """A number of things, in millions and more where it is that large.
+    """Format a count, in millions, billions or trillions if it is large.
 
     Examples
     --------
@@ -97,9 +98,9 @@ def compact(value: float) -> str:
 
 
 def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
-    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+    """Set ticks of the x axis that are at least `room` points apart, and return their positions.
 
-    Labels take `wide` times their width.
+    `across` is the width of the Axes in points; labels need `wide` times their width.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -121,7 +122,7 @@ def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) 
 
 
 def fit(ax: "Axes", *, integers: bool = False) -> None:
-    """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
+    """Fit the ticks of the x axis and the label of the y axis to the size of the Axes after layout."""
     theme.settle(ax.get_figure(root=True))
     across, up = theme.size_in_points(ax)
     if ax.get_xscale() != "log":
@@ -136,7 +137,7 @@ def fit(ax: "Axes", *, integers: bool = False) -> None:
 
 
 def keep_apart(axes: Sequence["Axes"]) -> None:
-    """Fewer ticks on each x axis whose labels would touch, once the figure is laid out."""
+    """Reduce the ticks of each x axis whose labels would touch, after layout."""
     theme.settle(axes[0].get_figure(root=True))
     for ax in axes:
         boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
@@ -145,7 +146,7 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
 
 
 def keep_neighbors_apart(ax: "Axes") -> None:
-    """Separate the labels of the neighboring Axes again, which may be narrower now; a table below needs its ticks."""
+    """Reduce ticks of neighboring Axes, which may be narrower now; Axes with a table below keep theirs."""
     from matplotlib.ticker import MaxNLocator
 
     figure = ax.get_figure(root=True)
@@ -156,13 +157,13 @@ def keep_neighbors_apart(ax: "Axes") -> None:
     ]
     adjustable = [
         neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator
-    ]  # a user's is AutoLocator
+    ]  # set by this module; Axes of the user have an AutoLocator
     if adjustable:
         keep_apart(adjustable)
 
 
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
-    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    """Set ticks of the x axis at positions at least `room` points apart: at all, at round ones, or at every m-th."""
     from matplotlib.ticker import MaxNLocator
 
     x_min, x_max = ax.get_xlim()
@@ -189,9 +190,9 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
 
 
 def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None = None) -> list[float]:
-    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer.
+    """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `room` points apart.
 
-    The `last` point that was observed has one in any case.
+    The `last` observed point always has a tick.
     """
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
@@ -206,7 +207,7 @@ def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None
 
 
 def _closest(factors: Sequence[int]) -> float:
-    """The least distance of two ticks in decades."""
+    """Return the least distance of two ticks in decades."""
     return min(log10(after / before) for before, after in pairwise([*factors, 10]))
 
 
@@ -224,7 +225,7 @@ def rate_end(values: Iterable[float | None]) -> float:
 
 
 def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
-    """Both ends of an axis of numbers, a little beyond the data.
+    """Return both ends of an axis of numbers, a little beyond the data.
 
     Examples
     --------
@@ -242,12 +243,12 @@ def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
 
 
 def round_off(value: float) -> float:
-    """The value without the last digits of its arithmetic."""
+    """Round off rounding errors of the last digits."""
     return float(f"{value:.12g}")
 
 
 def tick_step(last: float, most: int) -> int:
-    """The step between whole-number ticks from 0 to `last` that gives at most so many of them.
+    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them.
 
     Examples
     --------

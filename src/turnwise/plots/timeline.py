@@ -1,4 +1,4 @@
-"""One rollout from its first turn to its last: how each ended, what it scored, which tools it called, and when."""
+"""Timeline of one rollout: the state, score, tool calls and duration of its turns, or its steps."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,7 @@ MARKS = {
     "mark": pl.String,  # turn, score, tool, tokens, step (with an end), event (without)
     "at": pl.Float64,
     "until": pl.Float64,
-    "value": pl.Float64,  # of a score or a number of tokens
+    "value": pl.Float64,  # a score or a number of tokens
     "turn": pl.Int32,
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
     "text": pl.String,
@@ -40,22 +40,22 @@ def timeline(
     ax: "Axes | None" = None,
     caption: bool = True,
 ) -> Plot:
-    """The timeline of one rollout, from its TURNS or its STEPS.
+    """Draw the timeline of one rollout, from its TURNS or its STEPS.
 
-    Of TURNS: a block for each turn, in the color of how it ended; below it the scores, the tools it called, each in a lane, and
-    the tokens it took. Of STEPS: a bar from the start to the end of each call of a model or tool, and where turns begin.
+    From TURNS: a block for each turn in the color of its state; below, its score, response tokens and tool calls, one lane
+    per tool. From STEPS: a bar from the start to the end of each call of a model or tool, and lines where turns begin.
 
     Parameters
     ----------
     frame
         TURNS, from `tw.read`, or STEPS, from `tw.steps`.
     rollout_id
-        Which rollout; not needed where there is one.
+        The id of the rollout; not needed if the frame has only one.
     axis
-        ``"seconds"``, where the log has them for all; else ``"turn"`` or, of STEPS, ``"step"``. By default seconds where there
-        are some.
+        ``"seconds"``, if known for every turn or step; otherwise ``"turn"``, or ``"step"`` for STEPS. By default seconds if
+        known.
     most
-        How many tools, or kinds of step, have a lane of their own; the others share one. Fewer, where `ax` is low.
+        How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
     ax
         Where to draw; by default a new figure. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
@@ -65,7 +65,7 @@ def timeline(
     Raises
     ------
     ArgumentError
-        If there is no such rollout, none is named of several, or seconds are asked for and not known.
+        If there is no such rollout, there are several and no id is given, or seconds are requested but unknown.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def timeline(
     (['turns', 'score'], 'turn')
     """
     theme.make_room(ax)
-    if ax is not None:  # names of lanes need room, as do a key and a caption
+    if ax is not None:  # names of lanes, a key and a caption need space
         most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
@@ -128,10 +128,10 @@ def timeline_marks(
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _axis(rows: pl.DataFrame, axis: Axis | None, *, steps: bool) -> str:
-    """Return the quantity across: as given, else seconds where all are known."""
+    """Return the quantity of the x axis: as given, else seconds if known for all."""
     counted = "step" if steps else "turn"
     if axis is not None and axis not in {"seconds", counted}:
-        raise ArgumentError(f"timeline: axis={axis!r} is none of {listing(['seconds', counted])}")
+        raise ArgumentError(f"timeline: axis={axis!r} is not one of {listing(['seconds', counted])}")
     time = "start" if steps else "seconds"
     has_time = time in rows.columns and rows[time].count() == rows.height and (rows[time] >= 0).all()
     has_time = has_time and float(rows["start" if steps else "seconds"].max() or 0.0) > 0  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
 
 
 def _own_lanes(names: Sequence[str], most: int) -> set[str]:
-    """The names that have a lane of their own, the first ones."""
+    """Return the names that have their own lane: the first ones."""
     different = list(dict.fromkeys(names))
     return set(different if len(different) <= most else different[: max(most - 1, 0)])
 
@@ -250,7 +250,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
 
 
 def _scores(ax: "Axes", part: pl.DataFrame) -> None:
-    """The scores as a line within their lane, from 0 (or the least) at its foot to 1 (or the greatest) at its top."""
+    """Draw the scores as a line within their lane, from 0 (or the least) at its bottom to 1 (or the greatest) at its top."""
     lane = part["lane"][0]
     least, greatest = min([0.0, *part["value"]]), max([1.0, *part["value"]])
     up = [lane + _UP - 2 * _UP * (value - least) / (greatest - least) for value in part["value"]]
@@ -273,7 +273,7 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
 
 
 def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
-    """A guide where each turn begins, numbered above the Axes as far as there is room."""
+    """Draw a line where each turn begins, with its number above the Axes if there is space."""
     begun = marks.drop_nulls("turn").group_by("turn", maintain_order=True).agg(pl.col("at").min()).sort("turn")
     (x_min, x_max), last = ax.get_xlim(), float("-inf")
     for turn, at in begun.iter_rows():

@@ -1,4 +1,4 @@
-"""Tree of one rollout: steps within steps, or the branches of an attack that searched a tree."""
+"""Tree of one rollout: nested steps, or the branches of a tree search."""
 
 import io
 import shutil
@@ -20,17 +20,17 @@ MARKS = {
     "node": pl.String,
     "parent": pl.String,  # null at a root
     "parent_row": pl.Int32,
-    "name": pl.String,  # which model or tool, which turn
-    "text": pl.String,  # the beginning of what was said
+    "name": pl.String,  # name of the model or tool, or number and state of the turn
+    "text": pl.String,  # beginning of the text
     "note": pl.String,  # seconds, tokens
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
     "color": pl.String,
     "marker": pl.String,
 }
-_MOST = 60  # rows of a figure
-_MOST_LINES = 1_000  # of a text
-_INDENT = 14.0  # points that a child stands to the right of its parent
-_WIDTH = 100  # characters across, where no terminal says otherwise
+_MOST = 60  # most rows of a figure
+_MOST_LINES = 1_000  # most lines of a text
+_INDENT = 14.0  # indentation of a child in points
+_WIDTH = 100  # width in characters without a terminal
 
 
 def trace_tree(
@@ -41,10 +41,10 @@ def trace_tree(
     ax: "Axes | None" = None,
     caption: bool = True,
 ) -> Plot:
-    """The tree of one rollout, a row for each node, indented below what caused it.
+    """Draw the tree of one rollout: one row per node, indented below its parent.
 
-    Of STEPS: which call happened within which. Of a tree of TURNS (`node_id`, `parent_id`): which answer was tried on from which,
-    pruned branches included. Of other TURNS: each turn with the tools it called.
+    From STEPS: nested calls. From TURNS of a tree search (`node_id`, `parent_id`): its branches, including pruned ones. From
+    other TURNS: each turn with its tool calls.
 
     Parameters
     ----------
@@ -53,17 +53,17 @@ def trace_tree(
     rollout_id
         Which rollout; not needed where there is one.
     most
-        How many rows to draw; what is left is counted below.
+        How many rows to draw; the caption counts the rest.
     ax
         Where to draw; by default a new figure, as high as it needs to be. If its figure has no layout engine, it gets
         a constrained layout, so that names and numbers have space.
     caption
-        Whether to describe below the figure what the rollout is, and what is left out.
+        Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 
     Raises
     ------
     ArgumentError
-        If there is no such rollout, or none is named of several.
+        If there is no such rollout, or there are several and no id is given.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def trace_tree(
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
     theme.make_room(ax)
-    if ax is not None:  # a caption and a key stand below it
+    if ax is not None:  # leave space for a caption and a key below
         most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
     visible_marks = marks.head(max(most, 1))
     with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
@@ -101,14 +101,14 @@ def trace_tree(
 def trace_text(
     frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
 ) -> str:
-    r"""Return the tree as text for a terminal, with every control character shown instead of obeyed.
+    r"""Return the tree as text for a terminal, with control characters escaped.
 
     Parameters
     ----------
     frame, rollout_id, most
         As in `trace_tree`.
     width
-        Characters across; by default those of the terminal.
+        Width in characters; by default that of the terminal.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
             waiting += [(child, depth + 1, placed[node["node"]]) for child in reversed(below)]
 
     grow(children.get(None, []))
-    for node in nodes:  # a circle of parents hangs on no root
+    for node in nodes:  # a cycle of parents is not reachable from a root
         if node["node"] not in placed:
             grow([node])
     return pl.DataFrame(marks, schema=MARKS, orient="row")

@@ -1,4 +1,4 @@
-"""A rate or a score over the steps of training."""
+"""Rates and scores over training steps."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,9 +28,9 @@ def training(
     title: str | None = None,
     caption: bool | None = None,
 ) -> Plot:
-    """The mean at each step of training in a band, and the rollouts behind it below.
+    """Draw the mean at each training step with a band, and the number of rollouts below.
 
-    Steps without an estimate are a gap; a marker is hollow where fewer than `min_at_risk` rollouts stand behind it. Up to
+    Steps without an estimate leave a gap; a marker is hollow if a step has fewer than `min_at_risk` rollouts. Up to
     four groups share one panel; more have a panel each, with the other groups in gray.
 
     Parameters
@@ -56,7 +56,7 @@ def training(
     >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
     >>> (ax,) = training(pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
-    ('step of training', 'attack success', [0, 50])
+    ('training step', 'attack success', [0, 50])
     """
     marks = training_marks(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
@@ -87,7 +87,7 @@ def training_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `training`, as those of `curve_marks`.
+    """Return the marks of `training`, with the columns of `curve_marks`.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording
     words = curve_panel.wording(axis_marks)
     return replace(
         words,
-        across="step of training",
+        across="training step",
         up=labels.quantity(metric, "mean", frame),
         rate=labels.is_rate(metric, frame),
         log=False,

@@ -74,6 +74,7 @@ def agreement(
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         name, rate = part.select("statistic", "rate").row(0)
+        # A single panel has space for all columns of numbers, several panels only for n.
         columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
         panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
@@ -110,11 +111,13 @@ def agreement_marks(
     table = labels.finished(frame, schema.AGREEMENT, "agreement")
     for column, value in (("comparison", comparison), ("level", level)):
         table = labels.choose(table, column, value, "agreement")
+    # Choose the rows. The order of `statistic=` is that of the panels.
     statistics = (
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
     table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
+    # A comparison that occurs twice would put two points on one row.
     twice = table.select(*by, *key, "level").is_duplicated()
     if twice.any():
         row = table.filter(twice).row(0, named=True)
@@ -123,6 +126,7 @@ def agreement_marks(
         )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]
+    # Rows are sorted by the first statistic, and have the same order in all panels.
     values = {
         name: row["estimate"]
         for name, row in zip(names, rows, strict=True)
@@ -130,6 +134,7 @@ def agreement_marks(
     }
     places = interval_rows.places(names, values, sort=sort)
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
+    # Colors belong to judges, so that a judge has the same color in each of its comparisons.
     look = theme.row_looks(judges, names, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
@@ -178,6 +183,7 @@ def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     sentences = [labels.caption(table)]
     if not marks["rate"].all():
         sentences.append("0: agreement by chance; 1: full agreement.")
+    # Verdicts that could not be compared are part of the result: they are counted, not dropped silently.
     exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
     excluded = [
         f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"

@@ -126,12 +126,14 @@ def attempts_marks(
             f"attempts: the frame has no curve over attempts (kind is {listing(frame['kind'].unique().to_list())}); "
             "create one with `tw.attempts(rollouts)`"
         )
+    # Kinds that have no value at all get no panel, unless all are like that.
     has_value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null()).any().over("metric", "kind")
     tried = tried.filter(has_value) if tried.select(has_value.any()).item() else tried
     ahead = None if forecast is None else _continued(tried, forecast, level, min_at_risk)
     if ahead is not None:
         tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
     by = labels.grouping(tried)
+    # With many groups each has a panel for all kinds, not each kind a panel for all groups.
     if not one_panel and by and tried.select(by).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
         tried, ahead = _together(tried), None if ahead is None else _together(ahead)
     return curve_marks(
@@ -160,6 +162,7 @@ def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
 
 def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
     """Drop rows beyond the end of the observations from curves that a forecast continues."""
+    # Beyond the end the observed points have too few goals; the forecast replaces them.
     beyond = tried.filter(pl.col("at") > _end(tried, min_at_risk))
     keys = [*labels.grouping(tried), "metric", "kind", "level"]
     replaced = beyond.join(ahead.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
@@ -181,12 +184,15 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
             f"attempts: the attempts are grouped by {attempts_by}, their forecast by {forecast_by}; give both verbs the same `by`"
         )
     keys = [*by, "metric", "level"]
+    # The forecast continues from the last observed point of each group.
     last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
     forecast_rows = ahead.select(*keys, "at", "estimate", "low", "high").filter(_HAS_VALUE)
     joined = forecast_rows.join(
         last.select(*keys, "kind", "axis", pl.col("at").alias("\0end")), on=keys, how="inner", nulls_equal=True
     ).filter(pl.col("at") > pl.col("\0end"))
+    # That point is the first of the forecast, so that line and band start there.
     goes_on = last.join(joined.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
+    # FORECAST lacks columns of CURVE, such as the number at risk.
     missing = [pl.lit(None, tried.schema[name]).alias(name) for name in tried.columns if name not in joined.columns]
     return pl.concat([goes_on, joined.with_columns(missing).select(tried.columns)]).with_columns(
         at_risk=pl.lit(None, pl.Int64), censored=pl.lit(None, pl.Int64)
@@ -204,6 +210,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
     observed, last = axis_marks.select(
         pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()
     ).row(0)
+    # A forecast far beyond the observed k would squeeze them at the left of a linear axis.
     far = observed is not None and last >= _FAR * observed
     if _shared(axis_marks):
         words = replace(words, up="share of tasks" if axis_marks["metric"][0] == "task_success" else "share of goals")
@@ -217,6 +224,7 @@ def _end_of_observation(ax: "Axes", part: pl.DataFrame) -> None:
     ahead = part.filter(pl.col("style") == "forecast")
     (end,) = ahead.group_by("series").agg(pl.col("at").min()).select(pl.col("at").max()).row(0)
     (_, right), (_, most) = ax.get_xlim(), ax.get_ylim()
+    # Put the label at the bottom if the curve would run through it at the top.
     near = ahead.filter(pl.col("at") <= (end * right) ** 0.5)["estimate"].drop_nulls()
     above, below = (near > 0.8 * most).any(), (near < 0.15 * most).any()
     legends.marked(ax, end, "forecast →", top=below or not above)

@@ -74,6 +74,7 @@ def contrast(
     ('difference in attack success from base, in points', ['b', 'a'])
     """
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    # A single panel has space for all columns of numbers, several panels only for the p-value.
     rows = _drawn_rows(frame, marks)
     single = marks["panel"].n_unique() == 1
     panels = []
@@ -118,12 +119,14 @@ def contrast_marks(
             f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
         )
+    # With several baselines the name of a row includes its baseline.
     single_baseline = frame["baseline"].n_unique() == 1
     names = [
         label if single_baseline else f"{label} − {labels.plain(baseline)}"
         for label, baseline in zip(labels.group_names(frame, [*by, "group"]), frame["baseline"], strict=True)
     ]
     first = frame.row(0, named=True)
+    # Rows are sorted by the first metric, and have the same order in all panels.
     differences = frame.select("metric", "statistic", "difference").rows()
     values = {
         name: value
@@ -132,7 +135,9 @@ def contrast_marks(
     }
     places = interval_rows.places(names, values, sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
+    # The color of a group is the same in comparisons with different baselines.
     groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
+    # Baselines have no row, but keep their colors for figures in which they are drawn.
     look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
@@ -162,6 +167,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "metric": row["metric"],
         "statistic": row["statistic"],
         "scale": scale,
+        # A probability of improvement of one half means no difference.
         "guide": 0.5 if scale == "rate" else 0.0,
         "quantity": f"{quantity}, in points" if scale == "points" else quantity,
         "baseline": labels.plain(row["baseline"]),
@@ -170,6 +176,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "estimate": row["difference"],
         "low": row["low"],
         "high": row["high"],
+        # The axis already names the unit.
         "text": text.replace(" points", "") if scale == "points" else text,
         "pairs": _pairs(row),
         "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),

@@ -71,7 +71,9 @@ def lay_out(
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
+        # Axes of the user: reserve the space beside them, then decide what fits below.
         theme.make_room(ax)
+        # Too many curves for names at their ends are named in a key, which takes height from the curves.
         crowded = key or curve_labels.crowded(marks)
         named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
         table, description = _fitting(ax, panels[0], description, named, at_risk=at_risk, caption=caption)
@@ -80,6 +82,7 @@ def lay_out(
             also(ax, panels[0])
         if key:
             legends.key_outside(ax, named)
+        # The caption is wrapped twice: now to reserve its height, and after layout to its final width.
         under = lettering.caption_below(ax, description, below=panel.below + 4) if description else None
         curve_panel.finish(panel)
         if under is not None:
@@ -100,6 +103,7 @@ def _fitting(
     """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
+    # The table has priority over the caption.
     height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
     at_risk = height_left >= _LEAST if at_risk is None else at_risk
     height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
@@ -125,6 +129,7 @@ def _figure(
     description: str,
 ) -> list["Axes"]:
     """Draw a new figure with a grid of panels of equal size."""
+    # The size of a panel depends on what is beside and below its curves.
     columns, single = _grid(len(panels)), len(panels) == 1
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
@@ -136,12 +141,14 @@ def _figure(
         wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
     margin = 0.0 if single else 0.35
     figure, axes = theme.canvas(rows, columns, (wide * columns + margin, (high + table) * rows + margin))
+    # Draw all panels; sizes of Axes are final only after that.
     combinations = [part.select(COMBINATION).row(0) for part in panels]
     drawn_panels = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
         axis_marks = marks.filter(
             pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
         )
+        # The other groups in gray give a reference for a single curve.
         gray = not single and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
         panel = curve_panel.draw(
             ax,
@@ -163,6 +170,7 @@ def _figure(
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     if key:
+        # The key is the same for all panels.
         legends.key_above(figure, curve_labels.entries(axes[0], marks))
     if not single and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
@@ -170,6 +178,7 @@ def _figure(
         behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
         lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)
     for panel in drawn_panels:
+        # Panels with names at curves have different widths, which only the layout knows.
         measured = single or named  # the width of names is known only after layout
         curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
     return axes[: len(panels)]

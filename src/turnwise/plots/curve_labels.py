@@ -45,6 +45,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
     """Write names at the ends of the curves, or a legend if there are too many."""
     from matplotlib.transforms import ScaledTranslation
 
+    # A curve is named at its last estimate; curves without any have no name.
     last_rows = [after_start(curve).drop_nulls("estimate").tail(1) for curve in curves]
     ends = [row.row(0, named=True) for row in last_rows if row.height]
     for row in ends:
@@ -53,6 +54,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
     if len(ends) > _DIRECT:
         legends.key_outside(ax, entries(ax, pl.concat(curves), narrow=not legends.wide(ax)))
         return []
+    # Names are in data coordinates vertically, and a fixed distance beyond the right edge horizontally.
     edge = ax.get_xlim()[1]
     words = lettering.wrapped_all([row["group"] for row in ends], letters_beside(ax, compact=compact))
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
@@ -102,6 +104,7 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[An
 def push_apart(ax: "Axes", names: Sequence[tuple["Annotation", float]], up: float) -> None:
     """Separate overlapping names; the height of the Axes in points gives the height of a line of text."""
     (bottom, top), edge = ax.get_ylim(), ax.get_xlim()[1]
+    # The height of a line of text in data units.
     line = 12.5 / max(up, 1.0) * (top - bottom)
     heights = [line * (1.15 + name.get_text().count("\n")) for name, _ in names]
     wanted = [end for _, end in names]
@@ -124,15 +127,18 @@ def table_below(
     most = pl.concat(curves)["at_risk"].max()
     if most is None:
         return None, 0.0
+    # The first number is centered at the left edge: row names must leave half its width.
     half = lettering.text_width(labels.count(most)) / 2  # type: ignore[arg-type]
     height = height_of(len(table_curves), compact=compact)
     heading = height > _ROW * len(table_curves)
     table = theme.below_axes(ax, below=below, height=height)
+    # Row k is at height k; the heading is above row 0.
     table.set_ylim(len(table_curves) - 0.5, -0.5 - (_HEADING / _ROW if heading else 0.0))
     table.patch.set_visible(False)
     table.spines[:].set_visible(False)
     table.xaxis.set_visible(False)
     rows = labels.shorten_all([curve["group"][0] for curve in table_curves], letters_beside(ax, compact=compact))
+    # A single row has no group name; without a heading it says what the numbers are.
     if len(table_curves) == 1:
         rows = ["" if heading else "at risk" if "at risk" in behind else "n"]
     table.set_yticks(range(len(table_curves)), labels=rows if names else [""] * len(table_curves))
@@ -175,6 +181,7 @@ def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) 
 
 def _cells(curve: pl.DataFrame, ticks: Sequence[float]) -> list[str]:
     """Return the number at risk at each tick; none at 0 if turn 1, with the same number, has a tick."""
+    # Steps count the number at risk at the start of the next position, points exactly at theirs.
     steps = curve["style"][0] in {"step", "stack"}
     observed = curve.filter(pl.col("style") != "forecast")
     counted = observed.filter(pl.col("at") > 0) if steps else observed

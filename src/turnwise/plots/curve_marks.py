@@ -91,9 +91,11 @@ def curve_marks(
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
+    # Each group, ending or contrast is a curve.
     by = labels.grouping(frame)
     if "group" in frame.columns and frame["group"].n_unique() > 1:  # differences of several groups from one baseline
         by.append("group")
+    # The kind of a curve determines how it is drawn.
     of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
     crowded = (pl.col("kind") == "hazard") & (pl.col("at").n_unique().over("metric", "kind") > _MOST_WHISKERS)
     of_kind = pl.when(crowded).then(pl.lit("line")).otherwise(of_kind)
@@ -102,6 +104,7 @@ def curve_marks(
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
         frame = pl.concat([frame, further.select(frame.columns)])
     _check_once(frame, by, verb)
+    # All panels of a combination have the same axis, so the decision is made for all of them.
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)
     parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
@@ -149,6 +152,8 @@ def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
 
 def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None, *, one_panel: bool) -> pl.DataFrame:
     """Add panel, title, series, the name of each curve (its group, its ending, or both), color and marker."""
+    # A curve is a group, an ending, or an ending of a group. With many groups, or several endings of several
+    # groups, each group has a panel.
     groups = labels.group_names(frame, by)
     endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
     several_endings = len(set(endings) - {None}) > 1
@@ -167,13 +172,16 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     named = frame.with_columns(
         pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
     )
+    # Rank curves and panels by their last estimates, so that names at the ends are in the order of the curves.
     ends = named.drop_nulls("estimate").sort("at", maintain_order=True)
     ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
+    # Groups with an inherent order, such as training steps, keep it.
     given_order = labels.own_order(frame, by)
     if given_order and not several_endings:
         height = highest = {name: float(len(given_order) - place) for place, name in enumerate(given_order)}
+    # Panels: combinations in the order of the frame, within each the highest group first.
     order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
     keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
     ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -1.0)))
@@ -182,6 +190,7 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         name: place
         for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
     }
+    # Colors: one per curve, or with a panel per group one per value of the first grouping column.
     families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
@@ -231,6 +240,7 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
+    # Intervals of shares may extend beyond [0, 1] by their formula, but not in a figure.
     least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"], wide=wide)
@@ -241,6 +251,7 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
         | {end: None if row[end] is None else min(max(row[end], least), most) for end in ("low", "high")}
         for row, until in zip(rows, ends, strict=True)
     ]
+    # Curves over time begin at 0, where nothing has happened yet; the frame begins at the first event.
     start = _STARTS.get(first["kind"])
     if start is not None and positions[0] > 0:
         before = {"at": 0.0, "until": positions[0], "estimate": start, "low": start, "high": start, "censored": 0}

@@ -106,12 +106,15 @@ def draw(
     """
     theme.dress(ax)
     part = theme.visible(part, ax)
+    # Limits come first: whiskers beyond them are drawn as arrows.
     _limits(ax, axis_marks, words)
     if part["kind"][0] == "trajectory":
         ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     if behind is not None:
         strokes.gray(ax, behind)
     curves = part.partition_by("series", maintain_order=True)
+    # Curves at the same integer positions are shifted, so that their whiskers do not overlap; a curve that coincides
+    # with later ones is wider, so that it stays visible behind them.
     for place, curve in enumerate(curves):
         shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
         twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
@@ -125,6 +128,7 @@ def draw(
     if title is not None:
         ax.set_title(lettering.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
     below = _TICKS if not bottom else _AXIS
+    # Names of values need several lines if they are long.
     if words.names:
         most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
         names = lettering.wrapped_all(words.names, most, lines=3)
@@ -159,6 +163,7 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
         Width and height of the Axes in points, if known; otherwise the figure is laid out to measure them.
     """
     ax = panel.ax
+    # A label of one letter reserves the width of the y label; the height to wrap it to is known after layout.
     if panel.first_column:
         ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
     if size is None:
@@ -167,6 +172,7 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     if panel.first_column:
         letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
         ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
+    # From here on the Axes have their final size.
     curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
@@ -193,6 +199,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
     cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
     sure = marks.filter("solid") if cut else marks
     estimates = after_start(marks)["estimate"].drop_nulls()
+    # A rate starts at 0 and ends at a round share; other numbers at their extremes.
     values = pl.concat([estimates, sure["low"], sure["high"]]).drop_nulls().to_list() if estimates.len() else []
     if first["kind"] == "difference":
         ax.set_ylim(*ticking.number_ends([*values, 0.0]))
@@ -208,6 +215,7 @@ def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
         ticking.percent(ax, "y")
     else:
         ticking.thousands(ax, "y")
+    # The x axis: logarithmic, named values, counts (steps end where the next would begin), or numbers.
     start, stop = marks.select(pl.col("at").min(), pl.col("until").max()).row(0)
     steps = first["style"] in {"step", "stack"}
     if words.log:
@@ -232,6 +240,7 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
         return [float(place) for place in range(len(words.names))]
     x_min, x_max = ax.get_xlim()
     most = axis_marks.select(pl.col("at_risk").max()).item()
+    # Ticks are at least as far apart as the numbers of the table are wide.
     room = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
     if words.log and words.counts:
         observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
@@ -245,6 +254,7 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (x_max - x_min) / across):
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
+    # Integer ticks from 0 (or the first position below 0) on.
     step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
     first = -int(-min(positions[0], 0.0) // step) * step
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]

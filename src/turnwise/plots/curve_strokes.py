@@ -92,6 +92,7 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
             ax.fill_between(
                 across, low, high, color=color, alpha=0.16 if run["solid"][-1] else 0.07, linewidth=0, zorder=2
             )
+    # Runs of certain and uncertain steps have different styles; each continues from the last value of the one before.
     before: float | None = None
     for run in _runs(line):
         across, up = _corners(run, "estimate")
@@ -108,6 +109,7 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
 def _censored(ax: "Axes", line: pl.DataFrame, color: str) -> None:
     """Draw a tick in the middle of each step in which rollouts were censored."""
     lost = line.filter((pl.col("censored") > 0) & pl.col("estimate").is_not_null())
+    # Within a turn the time of censoring is unknown: the tick is in the middle of the step.
     at = (lost["at"] + lost["until"]) / 2 if line["axis"][0] in WHOLE else lost["at"]
     style: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 7, "markeredgewidth": 1.0}
     ax.plot(at.to_list(), lost["estimate"].to_list(), color=color, zorder=3, **style)
@@ -118,6 +120,7 @@ def _points(ax: "Axes", curve: pl.DataFrame, shift: float) -> None:
     line = curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         _whiskers(ax, band, shift, thin=band["level"][0] == curve["level"].max())
+    # Only points of enough rollouts are joined.
     across, up = _polygon(line.filter("solid"), "estimate")
     ax.plot([_moved(ax, at, shift) for at in across], up, color=curve["color"][0], linewidth=0.9, alpha=0.6, zorder=2.5)
     _markers(ax, line, shift)
@@ -129,6 +132,7 @@ def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> No
         place = _moved(ax, at, shift)
         width = 1.2 if thin else 3.2
         ax.plot([place] * 2, [low, high], color=color, linewidth=width, solid_capstyle="butt", zorder=3)
+        # An arrow shows that a whisker continues beyond the axis.
         for beyond, edge, arrow in ((low < bottom, bottom, "v"), (high > top, top, "^")):
             if beyond:
                 ax.plot([place], [edge], color=color, marker=arrow, markersize=5, clip_on=False, zorder=3)
@@ -145,6 +149,7 @@ def _line(ax: "Axes", curve: pl.DataFrame) -> None:
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
         ax.fill_between(across, low, high, color=color, alpha=0.16, linewidth=0, zorder=2)
+        # Points without neighbors.
         estimated = pl.col("estimate").is_not_null()
         isolated = band.filter(estimated & ~estimated.shift(fill_value=False) & ~estimated.shift(-1, fill_value=False))
         _whiskers(ax, isolated, 0.0, thin=band["level"][0] == curve["level"].max())

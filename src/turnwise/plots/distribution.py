@@ -86,6 +86,7 @@ def distribution(
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
+    # Bins of a histogram have equal widths, so its axis stays linear by default.
     logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
@@ -100,15 +101,18 @@ def distribution(
         ax.set_xscale("log" if logarithmic else "linear")
         share = 1.0 if kind == "ecdf" else 0.4  # share of the width that names of rows leave
         characters = max(int(share * theme.size_in_points(ax)[0] / 5.4), 14)
+        # Rows need space for their names at the left, which leaves less for the label of the axis.
         quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
         ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
+        # The height of the caption limits that of the key, so it is computed before the key is drawn.
         description = _caption(marks, groups, kind) if caption else ""
         caption_height = lettering.caption_height(description, theme.size_in_points(ax)[0]) if description else 0.0
         below = paint(ax, placed, groups, new_figure=new_figure, caption=caption_height) + 13.0 * quantity.count("\n")
         if caption:
             description += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
+        # Integer data get integer ticks; bars of integers start at halves.
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
         ticking.fit(ax, integers=counted and not logarithmic)
@@ -136,6 +140,7 @@ def distribution_marks(
         raise ArgumentError(f"distribution: kind={kind!r} is not one of {listing(get_args(Kind))}")
     if metric not in frame.columns:
         raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
+    # Rates and times have figures of their own, which the message names.
     value_kind = schema.kind_of(frame.schema[metric])
     if value_kind != "number":
         instead = {
@@ -146,15 +151,18 @@ def distribution_marks(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
             + instead.get(str(value_kind), "name a metric")
         )
+    # Infinite values cannot be drawn and count as unknown.
     value = pl.col(metric).cast(pl.Float64)
     frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")
     parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
+    # The greatest median first, groups without values last.
     ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
     look = theme.looks(parts, colors)
     edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
+    # A group without values has one row, so that the key can name it.
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(ordered):
         values = parts[name].drop_nulls().sort()

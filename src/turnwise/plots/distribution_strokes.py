@@ -43,6 +43,7 @@ def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
     for group in groups.iter_rows(named=True):
         part = placed.filter(row=group["row"])
         has_values = not part.is_empty()
+        # The marker of a step function is where it reaches one half.
         half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
         ax.plot(
             [ends[0], *part["x"], ends[1]] if has_values else [],
@@ -68,6 +69,7 @@ def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> f
     """Draw the key inside the Axes if there is space, else outside."""
     entries = ax.get_lines()
     theme.settle(ax.get_figure(root=True))
+    # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
     if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
         lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
@@ -86,6 +88,7 @@ def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
         if part.is_empty():
             continue
         points = part.filter(mark="point")
+        # The box is in the upper part of the row, the points in the lower part.
         box = dict(part.filter(pl.col("mark") != "point").select("mark", "x").rows())
         ax.plot(
             points["x"].to_list(),
@@ -130,6 +133,7 @@ def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: 
         part = placed.filter(row=group["row"])
         starts, ends, heights = (part[name].to_list() for name in ("x", "until", "y"))
         base = group["row"] + 0.42
+        # The y axis points down, so bars have negative heights.
         ax.bar(
             starts,
             [-0.8 * height / highest for height in heights],
@@ -151,6 +155,7 @@ def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: 
 def _name_rows(ax: "Axes", groups: pl.DataFrame, caption: float) -> None:
     """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
+    # Names get the lines that fit; one of them is for the numbers of rollouts.
     lines = int((theme.size_in_points(ax)[1] - caption) / groups.height / _LINE)
     names = lettering.wrapped_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 2))
     names_with_sizes = [

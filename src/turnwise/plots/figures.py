@@ -91,6 +91,7 @@ class Plot:
         suffix = target.suffix.lower()
         if suffix not in _FORMATS:
             raise ArgumentError(f"save: {target.name!r} must end in one of {', '.join(_FORMATS)}")
+        # Render first: an error leaves no file behind.
         content = self._content(suffix, self.alt if alt is None else alt)
         with whole(target, overwrite=overwrite) as draft:
             draft.write_bytes(content)
@@ -173,6 +174,7 @@ class Plot:
         }
         present = {name: value for name, value in metadata[suffix].items() if value != ""}
         content = io.BytesIO()
+        # Shapes look the same everywhere; characters without a font have no shapes and stay text.
         svg_fonts = "none" if suffix == ".svg" and lettering.lacks_letters(self.figure) else "path"
         # Type 42 is TrueType: publishers reject matplotlib's default, Type 3.
         settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": svg_fonts, "pdf.fonttype": 42}

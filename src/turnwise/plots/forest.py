@@ -73,6 +73,7 @@ def forest(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['b', 'a']
     """
+    # A single panel has space for all columns of numbers, several panels only for counts.
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
@@ -112,6 +113,7 @@ def forest_marks(
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "forest")
     columns = _by(frame, by)
+    # A group that occurs twice would put two points on one row.
     twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
@@ -119,6 +121,7 @@ def forest_marks(
             f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
             "name the columns that distinguish its rows with by="
         )
+    # The row, color and marker of a group are the same in all panels.
     names = labels.group_names(frame, columns)
     places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic").rows()))}
@@ -163,6 +166,7 @@ def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, so
         return interval_rows.places(given_order, {}, sort=False)
     first = frame.row(0, named=True)
     values: dict[str, float] = {}
+    # The widest level comes first, so that setdefault takes its values.
     rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
     for name, row in rows:
         value = _value(row)
@@ -181,6 +185,7 @@ def _value(row: Mapping[str, Any]) -> float | None:
 def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
     estimate, low, high = row["estimate"], row["low"], row["high"]
     shape = interval_rows.shape_of(estimate, low, high)
+    # A box spans the possible estimates if partially judged rollouts leave it open; without bounds, the interval.
     box = [row["bound_low"], row["bound_high"]]
     if shape != "range" or None in box:
         box = [low, high] if shape == "range" and None not in {low, high} else [None, None]

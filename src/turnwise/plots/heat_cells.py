@@ -68,9 +68,11 @@ def plan(marks: pl.DataFrame) -> Plan:
         marks.unique(axis, keep="first", maintain_order=True).sort(axis)[f"{axis}_name"].to_list()
         for axis in ("row", "column")
     )
+    # Few columns are as wide as their names, in several lines; with many, names are slanted.
     few = len(columns) <= _FEW
     down = labels.shorten_all(rows, _NAME)
     across = [lettering.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
+    # Pooled cells have more text and are wider; they do not determine the width of the others.
     last = len(columns) - 1 if columns[-1] == schema.POOLED else len(columns)
     single = marks.filter(pl.col("column") < last) if last else marks
     words = {line for mark in single.iter_rows(named=True) for line in _words(mark, "\n").split("\n")}
@@ -81,6 +83,7 @@ def plan(marks: pl.DataFrame) -> Plan:
     high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
     lefts, widths = _places(columns, broad / wide)
     tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
+    # Slant the names if one is wider than its column.
     slanted = not few and any(lettering.text_width(name) > wide - 4 for name in across)
     return Plan(lefts, tops, widths, heights, wide, high, down, across, slanted)
 
@@ -127,6 +130,7 @@ def draw(
     for mark in part.iter_rows(named=True):
         x, y = plan.lefts[mark["column"]], plan.tops[mark["row"]]
         wide, high = plan.widths[mark["column"]], plan.heights[mark["row"]]
+        # Cells without an estimate are hatched, with a border in the background color.
         fill = theme.shade(ax, 0.0)
         if mark["estimate"] is None:
             ax.add_patch(Rectangle((x, y), wide, high, facecolor=fill, edgecolor=lines, hatch="////", linewidth=0))
@@ -155,12 +159,14 @@ def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
     across = theme.size_in_points(ax)[0]
     rows = plan.rows
     names_width = max(lettering.text_width(name) for name in rows) + 12
+    # The color key is left out if cells would be narrower than 80 % of their preferred width.
     key = across >= plan.ends[0] * plan.wide * 0.8 + names_width + KEY_WIDE * 72
     if not key and names_width > 0.35 * across:
         rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
         names_width = max(lettering.text_width(name) for name in rows) + 12
     free = across - names_width - (KEY_WIDE * 72 if key else 0.0)
     halves = [max(lettering.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
+    # Names of neighboring columns that would touch are slanted.
     crowded = any(half + next_half + 5 > free / plan.ends[0] for half, next_half in pairwise(halves))
     names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
     return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
@@ -221,9 +227,11 @@ def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> No
     from matplotlib.colors import to_rgb
     from matplotlib.transforms import Affine2D, ScaledTranslation
 
+    # The key has a fixed size in points, to the right of the upper right corner.
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(1, 1, ax.transAxes)  # type: ignore[arg-type]
     key = ax.inset_axes((20, -_KEY[1], *_KEY), transform=points)
     least, greatest = scale
+    # Columns of the key: the strengths of colors from narrow to wide intervals.
     shades = [1.0 - (1.0 - FAINTEST) * width for width in (0.0, 0.25, 0.5, 0.75, 1.0)]
     values = [least + (greatest - least) * place / 40 for place in range(41)]
     key.imshow(

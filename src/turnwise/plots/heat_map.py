@@ -106,6 +106,7 @@ def heat_map(
                 raise ArgumentError(
                     f"heat_map: one ax cannot hold {len(panels)} panels ({what}); choose metric= or filter the frame"
                 )
+            # In Axes of the user the cells must fit: texts are left out if they do not.
             plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
             scale = heat_cells.scale(panels[0])
             words = heat_cells.room(ax, plan, panels[0], key=key)
@@ -130,6 +131,7 @@ def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -
     down = -(-len(panels) // across)
     plans = [heat_cells.plan(part) for part in panels]
     titled = marks["title"].null_count() == 0
+    # Sizes with and without names of rows: only the first panel of a row has them.
     sizes = [heat_cells.size(plan, title=titled, names=names) for plan in plans for names in (True, False)]
     (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
     several = marks.select("metric", "statistic").n_unique() > 1
@@ -168,9 +170,11 @@ def heat_marks(
     frame = labels.finished(summary, schema.SUMMARY, "heat_map")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "heat_map")
+    # Columns other than the two crossed ones, metrics and statistics make panels.
     down, across = _crossed(frame, rows, columns)
     panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]
     panel = ["metric", "statistic", *panel_columns]
+    # Only the widest interval of each panel is drawn.
     widest = pl.col("level").max().over(panel)
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
     _check_once(frame, [*panel_columns, down, across])
@@ -178,6 +182,7 @@ def heat_marks(
         pl.Series("\0row", labels.group_names(frame, [down])),
         pl.Series("\0column", labels.group_names(frame, [across])),
     )
+    # All panels have the same rows and columns in the same order.
     row_names, column_names = (
         _order(frame, axis, other_axis, sort=sort)
         for axis, other_axis in (("\0row", "\0column"), ("\0column", "\0row"))
@@ -196,6 +201,7 @@ def heat_marks(
             "statistic": first["statistic"],
             "rate": labels.is_rate(first["metric"], frame),
         }
+        # Cells without a row in the frame are drawn too, as hatched.
         row_of_cell = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
         least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(quantity_rows["estimate"])
         marks += [
@@ -215,6 +221,7 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
     for name in (rows, columns):
         if name is not None and name not in available:
             raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(available)}")
+    # Unnamed: the column with more values becomes the rows, as a page has more space downwards.
     free = sorted((name for name in available if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
     chosen = (rows is not None) + (columns is not None)
     if rows is not None and rows == columns:
@@ -275,6 +282,7 @@ def _mark(
     share = labels.share_text(row, rate=rate)
     number = labels.number(estimate, low, high, rate=rate)
     text = share if "/" in share else labels.interval_text(row, rate=rate) if shape == "range" else number
+    # Width of the interval as a share of the scale; it makes the color paler.
     width = min(max((high - low) / scale, 0.0), 1.0) if ends else 1.0
     return mark | {
         "shape": shape,

@@ -127,7 +127,9 @@ def incidence_marks(
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
+    # Endings have fixed colors in all figures, also in those that lack some of them.
     looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
+    # Without the column `ending` each way to end is a group of its own for `curve_marks`.
     frame = frame.select(*schema.CURVE.names).with_columns(
         pl.Series("\0group", groups), pl.Series("\0way", ways), pl.lit(None, pl.String).alias("ending")
     )
@@ -143,12 +145,14 @@ def incidence_marks(
 def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> pl.DataFrame:
     """Return the layers of one group, lowest first."""
     marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence")
+    # Layers are in the order of the schema, success at the bottom.
     order = [labels.label(ending) for ending in schema.ENDINGS.categories]
     place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
     marks = marks.with_columns(
         series=pl.col("group").replace_strict(place, return_dtype=pl.Int32), style=pl.lit("stack")
     ).sort("panel", "at", "series")
     spot = ("panel", "at")
+    # A sum is known only where all layers up to it are.
     every = pl.len().over(spot) == pl.col("group").n_unique().over("panel")
     sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(spot) == 0
     top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(spot))

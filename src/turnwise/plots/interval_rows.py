@@ -63,6 +63,7 @@ def draw(
     description = " ".join([caption or "", *_notes(marks, reasons)])
     with lettering.fonts_for(marks["group"]):
         if ax is not None:
+            # Axes of the user: texts are fitted to their width.
             theme.make_room(ax)
             if len(panels) > 1:
                 what = listing(panel.quantity for panel in panels)
@@ -84,6 +85,7 @@ def draw(
             unused.set_visible(False)
         if caption is not None:
             lettering.caption_under(figure, description)
+        # Ticks of numbers may touch, depending on the data.
         if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
             ticking.keep_apart(axes[: len(panels)])
     return Plot(axes[: len(panels)], alt)
@@ -129,6 +131,7 @@ def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     columns = _columns(panels)
     rows = -(-panels // columns)
     across = {name: lettering.letters(name) for name in marks["group"].unique()}
+    # Rows with names of two lines are higher.
     lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
     longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
@@ -170,6 +173,7 @@ def _draw(
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
     """Return the ends of the axis, with space for the arrows of open intervals."""
+    # Rates start at 0, unless a guide marks another reference.
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
@@ -189,6 +193,7 @@ def _reasons(marks: pl.DataFrame) -> dict[str, str]:
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
     color, y, thick = row["color"], row["row"], row["line"] == "trunk"
     low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
     if row["shape"] == "range":
@@ -251,6 +256,7 @@ def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons
     """Write beside a hollow point that there is no interval, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
+    # Halves avoid overflow of the sum for very large numbers.
     to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
     ax.annotate(
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
@@ -277,7 +283,9 @@ def _numbers(
     share: float,
 ) -> None:
     """Write columns of numbers to the right of the Axes; in a narrow figure only those that fit into a share of its width."""
+    # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
+    # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
     edge, up = (
         12.0,
         18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0,

@@ -94,6 +94,7 @@ def key(
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
         ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
         return below
+    # The key starts at the left edge of the figure, below the names of the y axis.
     figure = ax.get_figure(root=True)
     theme.settle(figure)
     across = theme.size_in_points(ax)[0]
@@ -101,6 +102,7 @@ def key(
     most = max(int((across + left_margin - 32) / lettering.LETTER), 8)
     names = [labels.shorten(str(entry.get_label()), most) for entry in entries]
     columns = _columns_of(names, across + left_margin)
+    # Shorten names until the key fits.
     for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
         if _rows_height(names, columns) <= room:
             break
@@ -153,12 +155,14 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
     for before, after in pairwise(order):
         offsets.append(offsets[-1] + (heights[before] + heights[after]) / 2)
     pools: list[tuple[float, int]] = []  # mean of wanted centers minus offsets; number of centers
+    # Each pool is a block of touching names; its center is the mean of what its names want.
     for place, offset in zip(order, offsets, strict=True):
         pools.append((wanted[place] - offset, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             (first, size), (second, next_size) = pools[-2:]
             pools[-2:] = [((first * size + second * next_size) / (size + next_size), size + next_size)]
     free = [mean for mean, size in pools for _ in range(size)]
+    # Move the blocks inside the limits, or center them if they do not fit.
     bottom = low + heights[order[0]] / 2
     top = high - heights[order[-1]] / 2 - offsets[-1]
     free = [max(min(value, top), bottom) if top >= bottom else (top + bottom) / 2 for value in free]

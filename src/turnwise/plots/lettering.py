@@ -40,10 +40,12 @@ def wrapped(text: str, width: int, *, lines: int = 2) -> str:
     >>> wrapped("gpt-4o · prompt automatic iterative refinement", 26)
     'gpt-4o · prompt automatic\niterative refinement'
     """
+    # Wide characters count twice, so fewer fit into a line.
     if (across := letters(text)) > len(text):
         width = max(width * len(text) // across, 4)
     most = min(len(text), width * lines)
     broken = textwrap.wrap(labels.shorten(text, most), width)
+    # Words may not fill the lines: shorten further until the lines suffice.
     while len(broken) > lines:
         most -= 1
         broken = textwrap.wrap(labels.shorten(text, most), width)
@@ -72,6 +74,7 @@ def wrapped_all(names: Sequence[str], width: int, *, lines: int = 2) -> list[str
     broken = [wrapped(name, width, lines=lines) for name in names]
     if len(set(broken)) < len(set(names)):
         broken = [wrapped(name, width, lines=lines) for name in labels.shorten_all(names, width)]
+    # Names that look the same after shortening are shortened strictly, keeping what distinguishes them.
     repeated = [place for place, name in enumerate(broken) if broken.count(name) > 1]
     if len(set(broken)) < len(set(names)):
         distinct = labels.shorten_all([names[place] for place in repeated], max(width - 4, 4), strictly=True)

@@ -50,6 +50,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
         rollout_id = rollout_ids[0]
     rows = table.filter(pl.col("rollout_id") == rollout_id)
     if rows.is_empty():
+        # Any id is close enough for a hint, as ids are often long.
         near = difflib.get_close_matches(str(rollout_id), list(map(str, rollout_ids)), n=3, cutoff=0)
         hint = f"; the nearest are {', '.join(map(labels.plain, near))}" if near else ""
         raise ArgumentError(f"{verb}: there is no rollout {rollout_id!r}{hint}")

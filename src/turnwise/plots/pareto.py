@@ -106,10 +106,12 @@ def pareto(
         theme.make_room(ax)
         if ax is None:
             ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
+        # Names come last, as they avoid everything drawn before.
         placed = strokes.in_ink(marks, ax)
         steps = strokes.scene(ax, placed, frame, ways, front=front)
         points = placed.filter(pl.col("role") != "trial")
         on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
+        # Without `labels=`: name all points if there is space, else use a key, or name the front if a key is too high.
         below = theme.AXIS
         if labels is not None:
             named = points if labels == "all" else on_front
@@ -125,6 +127,7 @@ def pareto(
             description = " ".join([told_intervals(frame), *sentences(marks, trial_columns, front=front)])
             description += " Named: the groups on the front." if 0 < named.height < points.height else ""
             under = lettering.caption(ax, description, new_figure=new_figure, below=below)
+        # After layout the caption is wrapped to the final width.
         ticking.fit(ax)
         if caption and under is not None:
             lettering.rewrap(ax, under, description)

@@ -96,6 +96,7 @@ def chosen(
     for name in (x, y):
         if name is not None and name not in metrics:
             raise ArgumentError(f"{verb}: there is no metric {name!r}; there is {listing(metrics)}")
+    # A metric that is not named is the only other one in the frame.
     others = [name for name in metrics if name not in {x, y}]
     number_chosen = (x is not None) + (y is not None)
     if (x is not None and x == y) or (number_chosen < 2 and len(others) != 2 - number_chosen):
@@ -107,6 +108,7 @@ def chosen(
     up = y if y is not None else others.pop(0)
     frame = pl.concat([frame.filter(metric=across), frame.filter(metric=up)])
     if statistic is None and frame["statistic"].n_unique() > 1:
+        # Several statistics: means, if both metrics have them.
         means = frame.filter(statistic="mean")
         if means["metric"].n_unique() < 2:
             raise ArgumentError(
@@ -164,6 +166,7 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
             for side, metric in (("x", across), ("y", up))
             for end, column in (("", "estimate"), ("_low", "low"), ("_high", "high"))
         }
+        # A group is a point with both estimates, a range with both intervals, and otherwise not drawn.
         shapes = [shape_of(*(ends[f"{side}{end}"] for end in ("", "_low", "_high"))) for side in ("x", "y")]
         has_both = all(ends[side] is not None for side in ("x", "y"))
         texts = [
@@ -201,6 +204,7 @@ def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mappin
     words = [pl.col(name).cast(pl.String) for name in by]
     groups = frame.select(*words, GROUP).unique()
     rows = rows.with_columns(words)  # so that a Categorical in one frame matches a String in the other
+    # Rows of other groups are dropped.
     rows = rows.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else rows.join(groups, how="cross")
     if rows.is_empty():
         raise ArgumentError(f"pareto: no trial belongs to a group of the summary ({listing(groups[GROUP])})")
@@ -217,6 +221,7 @@ def _references(references: object, frame: pl.DataFrame, colors: Mapping[str, st
             f"pareto: references= has {twice[0]!r}, which is also a group of the summary; filter it out of one of them"
         )
     looks = theme.looks(rows[GROUP], colors)
+    # References take markers from the other end of the list, and gray unless colors are given.
     last = theme.MARKERS[::-1]  # groups use the first markers
     swapped = {name: theme.Look(look.color, last[theme.MARKERS.index(look.marker)]) for name, look in looks.items()}
     gray = pl.when(pl.col("group").is_in(list(colors))).then("color").alias("color")

@@ -78,6 +78,7 @@ def _corners(placed: pl.DataFrame, x_way: Better) -> list[tuple[float, float]]:
     """Return the corners of the front: steps from the best group in x to the best in y."""
     best = placed.filter("pareto").select("x", "y").unique().sort("x", descending=x_way == "higher").rows()
     corners = best[:1]
+    # Between two groups of the front the step goes through their worse corner.
     for (_, y), (x_next, y_next) in pairwise(best):
         corners += [(x_next, y), (x_next, y_next)]
     return corners
@@ -88,6 +89,7 @@ def _front(ax: "Axes", placed: pl.DataFrame, x_way: Better, y_way: Better) -> li
     corners = _corners(placed, x_way)
     if not corners:
         return []
+    # The front continues to the edge of the Axes on its worse sides.
     worst_x, worst_y = ax.get_xlim()[x_way == "lower"], ax.get_ylim()[y_way == "lower"]
     path = [(corners[0][0], worst_y), *corners, (worst_x, corners[-1][1])]
     ax.plot(*zip(*path, strict=True), color=theme.shade(ax, 0.45), linewidth=1.1, linestyle=(0, (4, 2)), zorder=1.5)
@@ -209,6 +211,7 @@ def name_points(
         across, up = ax.transAxes.inverted().transform(ax.transData.transform((x, y)))
         return float(across * width), float(up * height)
 
+    # Rectangles to avoid: all points, lines, and names placed so far.
     occupied = [Box(x - 4, y - 4, x + 4, y + 4) for x, y in (in_points(x, y) for x, y, _, _ in points)]
     thin = []
     for x, y, x_end, y_end in lines:
@@ -220,6 +223,7 @@ def name_points(
         text = lettering.wrapped(name, 24)
         size = (max(lettering.text_width(line) for line in text.split("\n")), _LINE * (1 + text.count("\n")))
         at = in_points(x, y)
+        # Try eight positions close by and eight farther away; the costs are the covered area, weighted by what is covered.
         best: tuple[float, float, float, Box] | None = None
         for far, (side, level) in product((_AROUND, _FAR), product((1, -1, 0), (0.5, 1, 0))):
             if side == 0 and level == 0.5:

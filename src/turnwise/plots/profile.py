@@ -99,6 +99,7 @@ def profile_marks(
     frame = _finished(profile, of)
     for column, value in (("metric", metric), ("level", level)):
         frame = labels.choose(frame, column, value, "profile")
+    # PROFILE is a step function, SUMMARY one point per goal.
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(
         _as_steps(frame) if steps else _in_order(frame, of),
@@ -148,6 +149,7 @@ def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
     estimated = frame.drop_nulls("estimate")
     if estimated.is_empty():
         raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to draw")
+    # Sorting by name first makes the order of equal rates reproducible.
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
     estimated = estimated.sort(of, maintain_order=True)
     return as_curve(estimated, at=place, axis=of, kind=pl.lit("goals"), without=of)

@@ -79,6 +79,7 @@ def reliability(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean confidence', 'correct')
     """
+    # Both the marks and the caption need the chosen rows.
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
     chosen, axis_labels = _chosen(frame, **options)
@@ -141,6 +142,7 @@ def _chosen(
 ) -> tuple[pl.DataFrame, tuple[str, str]]:
     """Return one row per group and bin (group, bin, x, y, low, high, n and details of intervals), and the labels of the axes."""
     table = labels.as_frame(frame, "reliability")
+    # The table of `MCQACalibration` has counts but no intervals.
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]
         bin_rows = table.select(
@@ -157,6 +159,7 @@ def _chosen(
     summary = labels.choose(summary, "level", level, "reliability")
     summary = summary.filter(pl.col("level").eq_missing(pl.col("level").max()))
     metrics, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
+    # A SUMMARY has one row per metric: join confidence (x) with what was right (y), bin by bin.
     others = [name for name in metrics if name != stated]
     right = actual if actual is not None else others[0] if len(others) == 1 else None
     if stated not in metrics or right not in others:
@@ -169,6 +172,7 @@ def _chosen(
             f"reliability: the SUMMARY has no column {bins!r} of bins (its grouping columns:  {listing(by) or 'nothing'}); "
             'make one, `rollouts.with_columns(metrics.confidence_bin("confidence"))`, and summarize by it'
         )
+    # Columns other than the bins distinguish series.
     names = labels.group_names(summary, [name for name in by if name != bins])
     summary = summary.with_columns(pl.Series("group", names, dtype=pl.String), bin=pl.col(bins).cast(pl.String))
     keys = ["group", "bin"]

@@ -28,6 +28,7 @@ def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figu
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
     ax.set_yticks(groups["row"].to_list())
+    # Narrow Axes, as in a column of a paper or on a phone, allow names less width and more lines.
     narrow, high = across <= NARROW, theme.size_in_points(ax)[1] / groups.height
     lines = min(max(int((0.75 if narrow else 1.0) * high / 12), 1), 3 if narrow else 2)
     share = 0.33 if narrow and lines > 1 else 0.4

@@ -122,8 +122,10 @@ def sweep_marks(
     names = value_names(frame, of)
     swept = frame.filter(has_value(frame, of))
     by = [name for name in labels.grouping(frame) if name != of]
+    # Groups and references share the palette.
     called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(of).is_null()), by, of)]
     settled = {name: look.color for name, look in theme.looks(called, colors).items()}
+    # Names are placed at 0, 1, ... in their order.
     place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
     marks = curve_marks(
         as_curve(swept, at=place, axis=of, kind=pl.col("statistic"), without=of),
@@ -191,6 +193,7 @@ def _with_references(
     if references.is_empty():
         return marks
     names = reference_names(references, by, of)
+    # References are horizontal lines over the whole panel, repeated in each panel of their metric.
     reference_rows = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
     looks = theme.looks(names, settled)
     level = reference_rows.select(

@@ -82,6 +82,7 @@ def sweep_pareto(
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for([*marks["group"], title or ""]):
         figure, panels = theme.canvas(1, 3, _SIZE)
+        # The first two panels are plots of their own, without captions.
         for ax, metric in zip(panels, metrics.values(), strict=False):
             rows = frame.filter(metric=metric)
             sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
@@ -132,17 +133,20 @@ def sweep_pareto_marks(
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, of, colors)
     by = [name for name in labels.grouping(frame) if name != of]
+    # Rows without a value of the choice are references.
     swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
     references = others if others["metric"].n_unique() > 1 else None
     marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)
     reference_groups = marks.filter(role="reference")["group"].to_list()
+    # Colors and markers are those of the first two panels.
     looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
     none = f"no {labels.label(of)}"
     names = value_names(frame, of)
+    # Sort by curve and by value of the choice, so that a line can join them; references last.
     order = list(dict.fromkeys([*called, *reference_groups]))
     marks = marks.with_columns(
         pl.lit(of).alias("of"),

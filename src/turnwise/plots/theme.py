@@ -102,6 +102,7 @@ def row_looks(
     >>> {look.marker for look in row_looks([str(place) for place in range(9)], [str(place) for place in range(9)])}
     {'o'}
     """
+    # Colors are useful only if each name has a different one.
     for row_names in (names, first):
         all_names = {*row_names, *others}
         if len(all_names) <= MAX_COLORS or (colors and all_names & set(colors)):
@@ -142,6 +143,7 @@ def ink(color: str, ground: Any = "white") -> str:
 
     red, green, blue = to_rgb(color)
     under = _luminance(*to_rgb(ground))
+    # Mix 5 % more black or white in each step.
     end = 0.0 if under > 0.18 else 1.0  # towards black on a light background, white on a dark one
     for _ in range(100):
         over = _luminance(red, green, blue)

@@ -168,6 +168,7 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
 
     x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
+    # Labels may be wider than the room requested.
     widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
     place = {
         at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
@@ -180,6 +181,7 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
 
     most = max(int(across / room), 1)
     round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(x_min, x_max)
+    # Prefer all positions, then those at round numbers, then every second, third, ...
     round_positions = [at for at in positions if any(abs(at - tick) <= 1e-9 * (x_max - x_min) for tick in round_ones)]
     ways = [list(positions), *([round_positions] if len(round_positions) > 2 else [])]
     ways += [list(positions[::step]) for step in range(2, len(positions))]
@@ -196,6 +198,7 @@ def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None
     """
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
+    # Per decade 1-2-5, 1-3, or only powers of ten.
     every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
     powers = range(0, 16, max(ceil(room / decade), 1))
     ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]

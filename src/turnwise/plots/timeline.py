@@ -77,6 +77,7 @@ def timeline(
     theme.make_room(ax)
     if ax is not None:  # names of lanes, a key and a caption need space
         most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
+    # One lane per score, tool and kind of step, from top to bottom.
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
@@ -145,6 +146,7 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     scores, tools, tokens = [], [], []
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
+    # The first tools have their own lanes, the others share the last one.
     own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
         start = end if measured == "seconds" else place - 0.5
@@ -156,6 +158,7 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
         marks.append(
             about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(text)}
         )
+        # Scores and calls are points in the middle of their turn.
         middle = about | {"at": (start + end) / 2, "until": None, "color": theme.ONE_COLOR, "marker": "o"}
         score = turn.get("score") if turn.get("score") is not None else turn.get("reward")
         if score is not None:
@@ -224,6 +227,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
         _scores(ax, part)
         return
     most = max([1.0, *part["value"].drop_nulls()])
+    # Very short blocks keep a visible width; only wide ones have borders and markers.
     thin = ax.get_xlim()[1] - ax.get_xlim()[0]
     for mark in part.iter_rows(named=True):
         if mark["until"] is None:

@@ -87,6 +87,7 @@ def trace_tree(
         ax.set_axis_off()
         one_rollout.title(ax, rows, pad=6)
         across = theme.size_in_points(ax)[0]
+        # Deep trees have a smaller indentation.
         indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))
         for mark in visible_marks.iter_rows(named=True):
             _paint(ax, mark, indent / across, across)
@@ -131,6 +132,7 @@ def trace_text(
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns
     root = Tree(Text(labels.plain(rows["rollout_id"][0])))
+    # Marks have parents before children, so the parent branch exists.
     branches: dict[int, Tree] = {}
     for mark in marks.head(most).iter_rows(named=True):
         words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
@@ -160,6 +162,7 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
     nodes = list(_steps(rows) if steps else _turns(rows))
     node_of_id = {node["node"]: node for node in nodes}
     children: dict[str | None, list[dict[str, Any]]] = {}
+    # Nodes without a known parent are roots.
     for node in nodes:
         lost = node["parent"] not in node_of_id or node["parent"] == node["node"]
         children.setdefault(None if lost else node["parent"], []).append(node)
@@ -167,6 +170,7 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
     placed: dict[str, int] = {}
 
     def grow(first: list[dict[str, Any]]) -> None:
+        # A stack instead of recursion: trees of logs may be deeper than the recursion limit.
         waiting: list[tuple[dict[str, Any], int, int | None]] = [(node, 0, None) for node in reversed(first)]
         while waiting:
             node, depth, parent_row = waiting.pop()
@@ -272,6 +276,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
     )
     room = across * (1 - x) - 24
     words = _words(mark)
+    # Shorten by the ratio of widths, at least by one character, until the text fits.
     while len(words) > 4 and lettering.text_width(words) > room:
         words = (
             f"{words[: max(min(len(words) - 2, int(len(words) * room / lettering.text_width(words))), 3)].rstrip()}…"

@@ -61,6 +61,7 @@ def training(
     marks = training_marks(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
+    # Rates and rewards have different panels and axes.
     keys = ["metric", "level"]
     rows = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
     hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]

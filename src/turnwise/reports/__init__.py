@@ -87,6 +87,7 @@ def report(
 
     out = path_of(out)
     steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
+    # Everything is written to a draft folder, which replaces `out` only when it is complete.
     with whole_folder(out, overwrite=overwrite) as draft, steps:
         data = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)
         steps.update()
@@ -109,6 +110,7 @@ def report(
 
 def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
     """Describe the run: inputs, versions and options, enough to reproduce the folder."""
+    # Hash every input, so that a report can be traced to the exact files.
     files = sorted(
         {
             file

@@ -15,8 +15,10 @@ MOST_OPEN = 16  # a table of more rows is folded
 def accounts(data: Frames) -> Section:
     """Count the rollouts of every group by result, and bound its rate over the unknown results."""
     rows = data.summary.filter(pl.col("metric").is_in([*UNITS]))
+    # Columns without any rollout are left out, and named in the text.
     every = ("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable")
     names = [name for name in every if name == "n" or rows[name].sum()]
+    # Bounds are shown only if some results are unknown.
     unknown = bool(set(names) & {"n_error", "n_undetermined", "n_missing"})
     several = rows["metric"].n_unique() > 1
     columns = [
@@ -100,6 +102,7 @@ def diagnosis(data: Frames) -> Section:
         text = f"{many} available, with the call for each"
         parts.append(Part("folded", text=text, table=calls))
     if blocked.height:
+        # Analyses with the same reason share a row.
         why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
         columns = [Head("why not", word=True), Head("analyses", word=True)]
         parts += [

@@ -37,8 +37,10 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
     images = {}
     colors = _colors(data)
     for name, full_frame, draw, most in _wanted(data):
+        # Figures of too many groups show those at both ends.
         by = tuple(labels.grouping(full_frame))
         frame = full_frame if most is None else _ends(full_frame, by, most)
+        # The colors of a heat map are those of its scale, not of groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
         light, light_narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
@@ -53,8 +55,10 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
 
 def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
     """Return the figures that have rows: name, frame, plot function, and the most groups it shows."""
+    # A grid of too many rows or columns is left to the table.
     sides = [data.grid[name].n_unique() for name in ("category", "attack") if data.grid.height]
     grid = data.grid if max(sides, default=0) <= MOST_ROWS else data.grid.clear()
+    # Within one contrast the compared column is constant null, which would become part of the names.
     contrasts = [
         (f"contrast_{metric}_{name}", data.contrasts.filter(metric=metric, of=name).drop(name, strict=False))
         for metric in UNITS
@@ -96,6 +100,7 @@ def _colors(data: Frames) -> dict[str, str]:
         named = [labels.group_names(frame, columns) for frame in frames if set(columns) <= set(frame.columns)]
         arms = data.contrasts.filter(pl.col("of").is_in(columns))["group"].to_list() if len(columns) == 1 else []
         counts = Counter(name for names in [*named, list(map(labels.plain, arms))] for name in set(names))
+        # Colors go first to the groups that most figures show.
         ranked = sorted(counts, key=lambda name: (-counts[name], name))[: theme.MAX_COLORS]
         colors |= {name: look.color for name, look in theme.looks(ranked).items()}
     return colors

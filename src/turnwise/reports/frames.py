@@ -123,6 +123,7 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     for name in names:
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
+    # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     numeric = [
         name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
     ]
@@ -140,7 +141,9 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
             scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
             metrics = [name for name in scored.columns if name not in rollouts.columns]
             trained = _trained(scored, metrics, step, groups, cluster, level, seed)
+        # The step is a grouping column only if requested.
         rollouts = rollouts if step in groups else rollouts.drop(step)
+    # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     return Frames(
         by=groups,
@@ -206,6 +209,7 @@ def _trained(
 
 def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
     """Drop groups to which a metric does not apply, metrics without any value, and times if turns of success are unknown."""
+    # A group with no rollout in any count is one to which the metric does not apply.
     possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
     wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
     counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
@@ -226,6 +230,7 @@ def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFram
     sides = [attacked_cells[name].n_unique() for name in cells]
     if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
         return schema.empty(schema.SUMMARY)
+    # A value named like the pooled row would collide with it.
     pooled = not any((attacked_cells[name] == POOLED).any() for name in cells)
     attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
     return summarize(attacked, by=cells, metrics="attack_success", cluster=cluster, level=level, margins=pooled)
@@ -252,12 +257,14 @@ def _contrasts(
         for of in (name for name in by if name not in {unit, step}):
             other_columns = tuple(name for name in by if name != of)
             for arms in _families(rows.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+                # A well-known name of a baseline, or the first value if there are too many for all pairs.
                 named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
                 frame = contrast(
                     rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, level=level, seed=seed,
                     baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]),
                 )  # fmt: skip
+                # Contrasts of different columns have one schema: the compared column is null.
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
                 parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
     return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
@@ -267,6 +274,7 @@ def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
     """Partition the values of a column into families that share goals or tasks, directly or through each other."""
     families: list[tuple[list[str], set[str]]] = []
     for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
+        # A value joins all families with which it shares a goal, and so merges them.
         near = [family for family in families if family[1].intersection(units)]
         families = [family for family in families if family not in near]
         families.append(
@@ -282,6 +290,7 @@ def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, lev
         rows = rollouts.drop_nulls(metric)
         if not rows.height or cluster is None:
             continue
+        # Profiles are over goals or tasks, whatever the clusters of the other results are.
         within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
         frame = profile(rows, metric=metric, by=by, cluster=within, level=level)
         several = pl.col("attempts").max() >= FEWEST_ATTEMPTS
@@ -294,6 +303,7 @@ def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
     if not counted:
         return pl.DataFrame()
+    # The count beside each sum shows whether the cost of every rollout is known.
     sums = [
         total
         for name in counted

@@ -21,6 +21,7 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
         The comparisons that are shown, rows of CONTRAST; may be empty.
     """
     unit, other_columns = UNITS[metric], [name for name in data.by if name != of]
+    # The goal itself cannot be compared at common goals, and steps have their own section.
     if of in {unit, data.step}:
         return
     tried = assessed(data.rollouts, metric).drop_nulls(of)
@@ -34,10 +35,12 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     pairs = groups.select(pl.col(of).cast(pl.String), *other_columns).clear()
     if rows.height:  # an empty frame may lack the grouping columns
         pairs = pl.concat([rows.select(pl.col(arm).alias(of), *other_columns) for arm in ("group", "baseline")])
+    # Groups that share a goal or task with another value of the column, within the other groups.
     met = pl.col(unit).is_not_null() & (pl.col(of).n_unique().over(*other_columns, unit) > 1)
     sharing = tried.filter(met).select(data.by).unique()
     missing = groups.with_columns(pl.col(of).cast(pl.String)).join(pairs, on=data.by, how="anti", nulls_equal=True)
     sharing = sharing.with_columns(pl.col(of).cast(pl.String))
+    # Two reasons: no common goal with any group, or only with groups other than the baseline.
     unshared = missing.join(sharing, on=data.by, how="anti", nulls_equal=True)
     uncompared = missing.join(sharing, on=data.by, how="semi", nulls_equal=True)
     with_whom = f" with {labels.plain(baselines[0])}" if len(baselines) == 1 else " with their baseline"

@@ -28,6 +28,7 @@ def methods(data: Frames, level: float) -> Section:
     rows = _estimands(data)
     sentences = [f"{what[0].upper()}{what[1:]}: {estimand}." for what, estimand, _, _ in rows if what in _MAIN]
     tested = sorted(set(data.contrasts["adjust"].drop_nulls()))
+    # The paragraph has the main numbers; the table has all.
     words = [
         f"Rollouts were analyzed with turnwise {__version__}.", *sentences,
         f"Intervals are at {labels.level_text(level)}. {UNIT}",
@@ -54,8 +55,10 @@ def _estimands(data: Frames) -> list[tuple[str, str, str, str]]:
     entries: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}
     for kind, frame in frames.items():
         for metric, estimand, method in frame.select("metric", "estimand", "method").unique(maintain_order=True).rows():
+            # Generalize what differs by group, so that equal estimands of different groups are one row.
             for pattern, general in _GENERALIZED:
                 estimand = pattern.sub(general, estimand or "")  # noqa: PLW2901  # step by step
+            # A method names its interval first, then details; the test of a contrast is last.
             interval, _, details = (method or "").partition("; ")
             unit = _OF_UNIT.search(estimand)
             key = (_FRAMES.get(kind) or labels.label(metric), _OF_UNIT.sub("", estimand))

@@ -56,6 +56,7 @@ def page(
         diagnosis(data),
         methods(data, level),
     ]
+    # Autoescape is what keeps text of logs from becoming markup.
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("turnwise.reports", ""),
         autoescape=True,
@@ -136,6 +137,7 @@ def _lead(data: Frames) -> str:
 def _tiles(data: Frames) -> list[dict[str, str]]:
     counted = [(data.rollout_count, "rollout"), (data.turn_count, "turn")]
     for name in ("target", "attack", "goal", "task"):
+        # Rollouts without an attack are not an attack of their own.
         several = data.rollouts[name].drop_nulls().unique().len() - (data.rollouts[name] == schema.NO_ATTACK).any()
         counted += [(several, name)] if several else []
     ended = (data.rollouts["ending"] == schema.ERROR).fill_null(value=False) | (

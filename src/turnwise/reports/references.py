@@ -59,6 +59,7 @@ def references(*verbs: Callable[..., Any]) -> list[Reference]:
     for verb in verbs:
         for paper in _papers(_section(inspect.getdoc(verb) or "")):
             other = papers.get(paper.key)
+            # The most complete reference of a paper wins.
             if other is None or len(paper.text) > len(other.text):
                 papers[paper.key] = paper
     return sorted(papers.values(), key=lambda paper: (paper.authors, paper.year))
@@ -103,12 +104,14 @@ def _section(docstring: str) -> str:
 
 
 def _papers(text: str) -> list[Reference]:
+    # A reference extends from its authors to the authors of the next one.
     starts = list(_START.finditer(text))
     ends = [*(start.start() for start in starts[1:]), len(text)][: len(starts)]
     return [_paper(start[1], start[2], text[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
 
 
 def _paper(authors: str, year: str, details: str) -> Reference:
+    # Identifiers first: they contain periods, at which title and journal are separated.
     doi, arxiv = _DOI.search(details), _ARXIV.search(details)
     remainder = _ARXIV.sub("", _DOI.sub("", details)).strip(" .,;")
     title, _, where = remainder.partition(". ")

@@ -38,6 +38,7 @@ def _figure(images: FigureImages | None) -> list[Part]:
 
 def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) -> Section:
     rows = data.summary.filter(pl.col("metric") == metric)
+    # Columns of unknown results are shown only if there are any.
     unknown = [name for name in ("n_error", "n_undetermined", "n_missing") if rows[name].sum()]
     columns = [
         *group_columns(data),
@@ -123,6 +124,7 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
     by = [name for name in data.by if name != data.step]
     for metric in data.trained["metric"].unique(maintain_order=True):
         rows = data.trained.filter(metric=metric)
+        # Rates have changes in percentage points, rewards in their own unit.
         rate = labels.is_rate(metric, rows)
         share_columns = [name for name in ("all_success", "all_fail") if rows[name].count()]
         columns = [
@@ -296,6 +298,7 @@ def _effort(data: Frames) -> Section:
 def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
     """Return the estimates of each group; of costs also the total, and the cost per success."""
     statistics = rows["statistic"].unique(maintain_order=True).to_list()
+    # Minimum and maximum share a column.
     ends = {"min", "max"} <= set(statistics)
     statistics_shown = [name for name in statistics if not (ends and name in {"min", "max"})]
     spent = SPENT.get(metric) if data.costs.height else None
@@ -308,6 +311,7 @@ def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
     ]
     cells = []
     for _, part in rows.group_by(data.by or "metric", maintain_order=True):
+        # The statistics of a group are rows of SUMMARY and become cells of one row.
         by_statistic = part.rows_by_key("statistic", named=True, unique=True)
         first = part.row(0, named=True)
         values = [_withheld(by_statistic[name]) for name in statistics_shown]
@@ -342,6 +346,7 @@ def _amount(value: float | None) -> str:
 
 def _per_success(row: dict[str, Any], name: str) -> float | None:
     """Return the cost per success; None if the cost of some rollouts is unknown."""
+    # A total without the costs of some rollouts would be too low.
     complete = row[f"n_{name}"] == row["rollouts"]
     return row[name] / row["succeeded"] if complete and row["succeeded"] and row[name] is not None else None
 
@@ -350,6 +355,7 @@ def _mixed(data: Frames, rows: pl.DataFrame) -> list[Part]:
     """Note groups that pool several runs: two runs of one attack are not one sample."""
     if not data.by or "run" in data.by:
         return []
+    # Only groups with a known rate are affected.
     groups = rows.filter(pl.col("n") > 0).select(data.by)
     runs = data.rollouts.join(groups, on=data.by, how="semi", nulls_equal=True).group_by(data.by, maintain_order=True)
     several = runs.agg(pl.col("run").n_unique()).filter(pl.col("run") > 1).rows(named=True)

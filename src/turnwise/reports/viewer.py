@@ -45,6 +45,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     turns = data.turns if data.tree else data.turns.sort("turn", nulls_last=True, maintain_order=True)
     facts = [name for name in data.rollouts.columns if name in turns.columns]
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
+    # Approximate size: all text, and 40 characters for the other columns.
     size = pl.sum_horizontal(pl.lit(40), cs.string().str.len_chars().fill_null(0).cast(pl.Int64))
     rollouts = turns.group_by("rollout_id", maintain_order=True).agg(
         size=size.sum(),
@@ -57,9 +58,11 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     selected = _fitting(rollouts, data.by, most)
     if not selected.height:
         return Transcripts(_packed({}), [], 0, rollouts.height)
+    # Rollouts are put into chunks in order, until a chunk has about CHUNK characters.
     selected = selected.with_columns(chunk=(pl.col("size").cum_sum() - pl.col("size")) // CHUNK)
     rows = turns.join(selected.select("rollout_id", "chunk"), on="rollout_id", how="inner", maintain_order="right_left")
     rows = rows.with_columns(_exact(rows, turn_columns))
+    # Facts (constant within rollouts) and turns of each chunk.
     parts = zip(
         selected.with_columns(_exact(selected, facts)).partition_by("chunk", maintain_order=True),
         rows.partition_by("chunk", maintain_order=True),
@@ -76,6 +79,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
         return transcripts(
             data, most=int(0.95 * most_bytes / compressed_size * int(selected["size"].sum())), most_bytes=most_bytes
         )
+    # The index has what lists and filters need without unpacking a chunk.
     index = {
         "ids": selected["rollout_id"].to_list(),
         "rows": selected["rows"].to_list(),
@@ -112,6 +116,7 @@ def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataF
     if rollouts["size"].sum() <= most:
         return rollouts
     rollouts = rollouts.filter(pl.col("size") <= most // GIANT)
+    # Number the rollouts within each group and result: all first ones, then all second ones, ...
     groups = [name for name in (*by, *UNITS) if name in rollouts.columns]
     turn = pl.int_range(pl.len()).over(groups) if groups else pl.int_range(pl.len())
     fair = rollouts.with_row_index("place").with_columns(turn=turn).sort("turn", "place")
@@ -122,6 +127,7 @@ def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
     """Convert values that JavaScript would round or JSON would lose into text: large integers and infinity."""
     integers = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
     broken = cs.expand_selector(frame, cs.float() & cs.by_name(names, require_all=False))
+    # Only columns that need it are converted, as text is not a number for the viewer.
     rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in integers)
     endless = frame.select(pl.col(name).is_infinite().any() for name in broken)
     converted = [
@@ -144,6 +150,7 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
 
 def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
     """Encode a column as distinct words and a number for each row; long words are cut unless `uncut`."""
+    # Filter values must match exactly, so those of grouping columns are not cut.
     text = column.cast(pl.String) if uncut else column.cast(pl.String).str.slice(0, TITLE)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})
@@ -165,5 +172,6 @@ def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
 def _packed(content: Any) -> str:
     import msgspec
 
+    # Raw deflate, as the browser's DecompressionStream expects.
     pressed = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(pressed.compress(msgspec.json.encode(content)) + pressed.flush()).decode()

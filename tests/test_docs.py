@@ -33,7 +33,7 @@ def test_the_five_lines_of_python_run(monkeypatch) -> None:
     names: dict = {}
     exec(block, names)  # the README is the test
     tw.schema.check(names["summary"], tw.schema.SUMMARY)
-    tw.plots.forget(names["ax"])
+    assert isinstance(names["plot"], tw.plots.Plot)
 
 
 @pytest.mark.parametrize("place", re.findall(r"\]\(([^)]+)\)", README))

@@ -50,19 +50,26 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
     assert pictures(afresh) == pictures(committed)
 
 
-FIGURES = """
+FIRST = """
 import polars as pl
 import turnwise as tw
 rollouts = pl.DataFrame({"rollout_id": list("abcd"), "target": ["越狱", "b"] * 2, "attack_success": [True, False, False, True]})
 tw.plots.forest(tw.summarize(rollouts, by="target"))
 """
+FIGURES = (
+    FIRST,
+    "%matplotlib inline\ntw.plots.forest(tw.summarize(rollouts))",
+    "from matplotlib import pyplot as plt\n_, ax = plt.subplots()\ntw.plots.forest(tw.summarize(rollouts), ax=ax)",
+    "tw.plots.forest(tw.summarize(rollouts)).show()",
+    "plot = tw.plots.forest(tw.summarize(rollouts))",
+)
 
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("default")
 def test_every_figure_is_shown_whatever_its_letters(monkeypatch) -> None:
-    """The first figure turns on the display of a notebook, which has to stay on when it borrows letters from another font."""
+    """Exactly once: as the last expression, with the display of pyplot turned on, in Axes of pyplot, and by `show`."""
     monkeypatch.delenv("MPLBACKEND", raising=False)
-    cells = [nbformat.v4.new_code_cell(source) for source in (FIGURES, "tw.plots.forest(tw.summarize(rollouts));")]
+    cells = [nbformat.v4.new_code_cell(source) for source in FIGURES]
     notebook = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=300).execute()
-    assert pictures(notebook) == [1, 1]
+    assert pictures(notebook) == [1, 1, 1, 1, 0]

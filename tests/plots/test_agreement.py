@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type"
 """Judges and labels: which comparisons are drawn, in which unit, and around which line."""
 
 from collections.abc import Callable
@@ -9,11 +10,9 @@ import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import agreement, agreement_marks
 from turnwise.plots.agreement import MARKS
-from turnwise.plots.figures import figure_of
 from turnwise.schema import labels
 
 
@@ -38,7 +37,7 @@ def test_names_beside_many_panels_are_as_long_as_beside_one():
         for unit in range(30)
         for place, judge in enumerate(("gpt-4o", "llama-guard", "human rater"))
     ]
-    axes = agreement(tw.judges.agreement(pl.DataFrame(judged)))
+    axes = plots.agreement(tw.judges.agreement(pl.DataFrame(judged))).axes
     names = {label.get_text().replace("\n", " ") for label in axes[0].get_yticklabels()}
     assert len(names) == 4
     assert all(one.startswith(("gpt-4o ", "human rater ", "all judges")) for one in names)
@@ -54,7 +53,7 @@ def test_marks_name_who_is_compared_with_whom():
         row(None, "kappa", None, comparison="panel", reason="one category"),
         row("rule", "sensitivity", 0.5),
     )
-    marks = agreement_marks(found)
+    marks = plots.marks.agreement(found)
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("panel", "row", "group", "text", "shape").rows() == [
         (0, 0, "model with itself", "0.80 [0.70, 0.90]", "interval"),
@@ -69,39 +68,39 @@ def test_marks_name_who_is_compared_with_whom():
 def test_coefficients_stand_around_chance_and_shares_do_not():
     """Kappa has its line at 0, which the caption explains; sensitivity starts at 0 % and has none."""
     found = frame(row("rule", "kappa", 0.4, n_single=7), row("rule", "sensitivity", 0.5, n_abstained=3))
-    kappa, sensitivity = agreement(found)
+    kappa, sensitivity = plots.agreement(found).axes
     assert [list(line.get_xdata()) for line in kappa.lines if list(line.get_ydata()) == [0, 1]] == [[0, 0]]
     assert [line for line in sensitivity.lines if list(line.get_ydata()) == [0, 1]] == []
     assert sensitivity.get_xlim()[0] == 0
     assert [ax.get_xlabel() for ax in (kappa, sensitivity)] == ["Cohen's kappa", "sensitivity"]
     said = kappa.figure.get_supxlabel().replace("\n", " ")
-    assert "0: what chance alone gives" in said
-    assert "Left out: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
+    assert "0: agreement by chance" in said
+    assert "Excluded: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
 
 
 def test_one_that_is_left_out_is_singular():
     """A verdict or label, and a judgement."""
-    ax = agreement(frame(row("rule", "kappa", 0.4, n_single=1, n_abstained=1)))
+    (ax,) = plots.agreement(frame(row("rule", "kappa", 0.4, n_single=1, n_abstained=1))).axes
     said = ax.figure.get_supxlabel().replace("\n", " ")
-    assert "Left out: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
+    assert "Excluded: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
 
 
 def test_statistics_are_chosen_in_their_order():
     """One has its numbers beside it; several are panels in the order asked; one ax holds one."""
     found = frame(*(row(judge, name, 0.5) for judge in "ab" for name in ("kappa", "agreement", "ac1")))
-    axes = agreement(found, statistic=["ac1", "kappa"])
+    axes = plots.agreement(found, statistic=["ac1", "kappa"]).axes
     assert [ax.get_xlabel() for ax in axes] == ["Gwet's AC1", "Cohen's kappa"]
     one = plt.figure().add_subplot()
-    assert agreement(found, statistic="kappa", ax=one) is one
+    assert plots.agreement(found, statistic="kappa", ax=one).axes == (one,)
     assert "0.50 [0.40, 0.60]" in {text.get_text() for text in one.texts}
     with pytest.raises(ArgumentError, match="choose statistic="):
-        agreement(found, ax=plt.figure().add_subplot())
+        plots.agreement(found, ax=plt.figure().add_subplot())
 
 
 def test_colors_follow_the_judge():
     """A judge looks the same in every panel, and may be given a color."""
     found = frame(row("a", "kappa", 0.1), row("b", "kappa", 0.2), row("b", "ac1", 0.2))
-    marks = agreement_marks(found, colors={"b": "black"})
+    marks = plots.marks.agreement(found, colors={"b": "black"})
     assert marks.select("judge", "color").unique().sort("judge").rows() == [("a", "#0072B2"), ("b", "black")]
 
 
@@ -109,7 +108,7 @@ def test_narrow_figures_keep_a_readable_axis():
     """In a column of a paper the names are broken, the numbers that fit stay, and at least a quarter is left to the axis."""
     found = frame(*(row(f"a judge with a long name {place}", "kappa", 0.1 * place) for place in range(4)))
     figure = plt.figure(figsize=(3.3, 3.0), layout="constrained")
-    ax = agreement(found, ax=figure.add_subplot())
+    (ax,) = plots.agreement(found, ax=figure.add_subplot()).axes
     figure.draw_without_rendering()
     assert ax.get_window_extent().width > 0.25 * 3.3 * figure.dpi
     ticks = [tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()]
@@ -120,12 +119,12 @@ def test_nothing_to_draw_is_said():
     """No rows, no such statistic, a comparison twice, another frame: one sentence each."""
     found = frame(row("a", "kappa", 0.1))
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: agreement(found.clear()), "no rows"),
-        (lambda: agreement(found, statistic="nonsense"), "kappa"),
-        (lambda: agreement(found, comparison="panel"), "labels"),
-        (lambda: agreement(pl.concat([found, found])), "stands twice"),
-        (lambda: agreement(found.drop("judge")), "tw.judges.agreement"),
-        (lambda: agreement(None), "not a frame"),
+        (lambda: plots.agreement(found.clear()), "no rows"),
+        (lambda: plots.agreement(found, statistic="nonsense"), "kappa"),
+        (lambda: plots.agreement(found, comparison="panel"), "labels"),
+        (lambda: plots.agreement(pl.concat([found, found])), "occurs twice"),
+        (lambda: plots.agreement(found.drop("judge")), "tw.judges.agreement"),
+        (lambda: plots.agreement(None), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
@@ -145,10 +144,10 @@ def test_real_verdicts_by_group_after_parquet(tmp_path):
     truth = pl.DataFrame({"rollout_id": [f"r{k}" for k in range(36)], "label": [k % 2 == 0 for k in range(36)]})
     found = tw.judges.agreement(verdicts, truth, statistics=("agreement", "kappa"), resamples=200)
     tw.write(found, tmp_path / "agreement.parquet")
-    marks = agreement_marks(found)
-    assert marks.equals(agreement_marks(pl.read_parquet(tmp_path / "agreement.parquet")))
+    marks = plots.marks.agreement(found)
+    assert marks.equals(plots.marks.agreement(pl.read_parquet(tmp_path / "agreement.parquet")))
     assert "$rule$ \\u202eevil with the labels" in marks["group"].to_list()
-    figure_of(agreement(found)).draw_without_rendering()
+    plots.agreement(found).figure.draw_without_rendering()
     told = labels.alt_text(found)
     assert told.startswith("Raw agreement by judges, from ")
     assert "100" in told

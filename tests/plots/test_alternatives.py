@@ -3,16 +3,8 @@
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.errors import ArgumentError
-from turnwise.plots import (
-    alt_text,
-    distribution_marks,
-    reliability_marks,
-    timeline_marks,
-    trace_marks,
-    tradeoff_marks,
-)
+from turnwise import plots
+from turnwise.plots import alternatives
 from turnwise.schema import labels
 
 ROLLOUTS = pl.DataFrame(
@@ -26,9 +18,9 @@ TURNS = pl.DataFrame(
 @pytest.mark.parametrize("kind", ["ecdf", "box"])
 def test_a_distribution_is_told_by_its_medians(kind):
     """How many, how many without a value, from where to where, and the medians of the highest and the lowest group."""
-    marks = distribution_marks(ROLLOUTS, metric="num_turns", by="target", kind=kind)
+    marks = plots.marks.distribution(ROLLOUTS, metric="num_turns", by="target", kind=kind)
     high = "10" if kind == "ecdf" else "15"
-    assert alt_text(marks) == (
+    assert alternatives.distribution(marks) == (
         "Distribution of turns over 5 rollouts, 1 without a value, from 1 to 20, "
         f"medians from {high} (y) to 2 (x), 2 groups."
     )
@@ -36,8 +28,11 @@ def test_a_distribution_is_told_by_its_medians(kind):
 
 def test_a_histogram_is_told_by_the_bin_that_holds_the_median():
     """The middle of that bin."""
-    marks = distribution_marks(ROLLOUTS.head(3), metric="num_turns", kind="histogram")
-    assert alt_text(marks) == "Distribution of turns over 3 rollouts, from 0.5 to 3.5, median 2 (all rollouts)."
+    marks = plots.marks.distribution(ROLLOUTS.head(3), metric="num_turns", kind="histogram")
+    assert (
+        alternatives.distribution(marks)
+        == "Distribution of turns over 3 rollouts, from 0.5 to 3.5, median 2 (all rollouts)."
+    )
 
 
 def test_a_tradeoff_is_told_by_its_front(rate, summary_of):
@@ -47,7 +42,7 @@ def test_a_tradeoff_is_told_by_its_front(rate, summary_of):
         for metric, pairs in (("attack_success", {"a": 4, "b": 20}), ("task_success", {"a": 30, "b": 10}))
         for name, k in pairs.items()
     ]
-    told = alt_text(tradeoff_marks(summary_of(rows)))
+    told = alternatives.pareto(plots.marks.pareto(summary_of(rows)))
     assert told.startswith(
         "Task success against attack success, 2 groups; no other group beats a (attack success 10.0 % ["
     )
@@ -57,26 +52,27 @@ def test_a_tradeoff_is_told_by_its_front(rate, summary_of):
 def test_a_diagram_of_confidence_is_told_by_its_ends():
     """How often the least and the most confident answers were right."""
     table = pl.DataFrame({"bin": [0, 9], "n": [40, 60], "confidence": [0.05, 0.95], "accuracy": [0.25, 0.5]})
-    assert alt_text(reliability_marks(table)) == (
+    assert alternatives.reliability(plots.marks.reliability(table)) == (
         "Confidence against what was right, all rollouts: where 5.0 % sure 25.0 % right, where 95.0 % sure 50.0 % right."
     )
 
 
 def test_one_rollout_is_told_by_its_states():
     """How many turns ended how, where the first success is, and how deep a tree is."""
-    assert alt_text(timeline_marks(TURNS)) == (
+    assert alternatives.timeline(plots.marks.timeline(TURNS)) == (
         "Timeline of 3 turns: 1 success, 1 refused, 1 failed, first success in turn 3."
     )
-    assert alt_text(trace_marks(TURNS)) == "A tree of 3 rows, 1 deep: 1 success, 1 refused, 1 failed."
+    assert (
+        alternatives.trace_tree(plots.marks.trace_tree(TURNS))
+        == "A tree of 3 rows, 1 deep: 1 success, 1 refused, 1 failed."
+    )
     steps = pl.DataFrame({"rollout_id": "a", "step": [1, 2, 3], "kind": ["tool", "model", "tool"]})
-    assert alt_text(timeline_marks(steps)) == "Timeline of 3 steps: 1 model, 2 tool."
+    assert alternatives.timeline(plots.marks.timeline(steps)) == "Timeline of 3 steps: 1 model, 2 tool."
 
 
-def test_frames_with_intervals_are_told_as_before(rate, summary_of):
-    """A SUMMARY goes to `labels.alt_text`; an empty frame is an empty figure; anything else is refused."""
-    summary = summary_of([{"target": "a"} | rate(4, 40)])
-    assert alt_text(summary) == labels.alt_text(summary)
-    assert alt_text(timeline_marks(TURNS).clear()) == "An empty figure."
-    assert alt_text(schema.empty(schema.AGREEMENT)) == "An empty figure."
-    with pytest.raises(ArgumentError, match="neither marks"):
-        alt_text(pl.DataFrame({"x": [1]}))
+def test_every_plot_of_a_frame_describes_the_rows_that_it_draws(rate, summary_of):
+    """The sentence is that of `labels.alt_text`, of the chosen metric alone."""
+    summary = summary_of([{"target": "a"} | rate(4, 40), {"target": "a"} | rate(4, 40) | {"metric": "task_success"}])
+    plot = plots.forest(summary, metric="task_success")
+    assert plot.alt == labels.alt_text(summary, metric="task_success")
+    assert plots.timeline(TURNS).alt == alternatives.timeline(plots.marks.timeline(TURNS))

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
@@ -84,24 +83,24 @@ def goals(groups: Sequence[str]) -> pl.DataFrame:
 
 
 CASES = {
-    "success": Case(plots.success_curve, curves),
-    "survival": Case(plots.success_curve, partial(curves, kind="survival")),
-    "hazard": Case(plots.success_curve, partial(curves, kind="hazard")),
-    "incidence": Case(plots.success_curve, endings),
-    "stack": Case(plots.incidence_stack, endings),
+    "success": Case(plots.curve, curves),
+    "survival": Case(plots.curve, partial(curves, kind="survival")),
+    "hazard": Case(plots.curve, partial(curves, kind="hazard")),
+    "incidence": Case(plots.curve, endings),
+    "stack": Case(plots.incidence, endings),
     "attempts": Case(
-        plots.attempts_curve, partial(curves, kind="asr@k", axis="attempt", metric="attack_success", censored=0)
+        plots.attempts, partial(curves, kind="asr@k", axis="attempt", metric="attack_success", censored=0)
     ),
-    "tokens": Case(plots.budget_frontier, partial(curves, axis="tokens", at=[10.0, 100.0, 1e3, 1e4, 1e6])),
-    "dollars": Case(plots.budget_frontier, partial(curves, axis="cost_usd", at=[0.001, 0.002, 0.003, 0.004, 0.005])),
+    "tokens": Case(plots.curve, partial(curves, axis="tokens", at=[10.0, 100.0, 1e3, 1e4, 1e6])),
+    "dollars": Case(plots.curve, partial(curves, axis="cost_usd", at=[0.001, 0.002, 0.003, 0.004, 0.005])),
     "trajectory": Case(
         plots.trajectory, partial(curves, kind="trajectory", metric="score", at=[-3.0, -2.0, -1.0, 0.0, 1.0])
     ),
-    "profile": Case(plots.goal_profile, profiles),
-    "goals": Case(plots.goal_profile, goals),
-    "trend": Case(plots.trend, steps),
-    "sweep": Case(partial(plots.sensitivity, of="threshold"), swept),
-    "choice": Case(partial(plots.sensitivity, of="weighting"), weighted),
+    "profile": Case(plots.profile, profiles),
+    "goals": Case(plots.profile, goals),
+    "trend": Case(plots.training, steps),
+    "sweep": Case(partial(plots.sweep, of="threshold"), swept),
+    "choice": Case(partial(plots.sweep, of="weighting"), weighted),
 }
 NAMES = {
     "long": [f"organization/model-with-a-very-long-name-{k}-instruct-2026-01-01 · prompt refinement" for k in range(3)],
@@ -109,10 +108,6 @@ NAMES = {
     "foreign": ["", "通义千问", "مرحبا 🙂"],
 }
 every = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-
-
-def axes_of(drawn: Any) -> list[Any]:
-    return list(drawn.flat) if isinstance(drawn, np.ndarray) else [drawn]
 
 
 def texts_of(drawn: Any) -> list[Text]:
@@ -125,13 +120,13 @@ def texts_of(drawn: Any) -> list[Text]:
         paint(text, *args, **options)
 
     with patch.object(Text, "draw", note), theme.quiet():
-        axes_of(drawn)[0].get_figure(root=True).canvas.draw()
+        drawn.figure.canvas.draw()
     return painted
 
 
 def outside(drawn: Any, painted: list[Text], *, beyond: float = 3.0) -> list[str]:
     """Texts that stick out of the figure by more than so many pixels."""
-    box = axes_of(drawn)[0].get_figure(root=True).bbox
+    box = drawn.figure.bbox
     out = []
     for text in painted:
         own = Text.get_window_extent(text)
@@ -143,7 +138,7 @@ def outside(drawn: Any, painted: list[Text], *, beyond: float = 3.0) -> list[str
 def collisions(drawn: Any, painted: list[Text]) -> list[tuple[str, str]]:
     """Pairs of tick labels of an x axis that lie on each other."""
     found = []
-    for ax in axes_of(drawn):
+    for ax in drawn.axes:
         ticks = [tick for tick in ax.get_xticklabels() if any(tick is text for text in painted)]
         boxes = sorted(((tick.get_window_extent(), tick.get_text()) for tick in ticks), key=lambda pair: pair[0].x0)
         found += [(one, other) for (box, one), (further, other) in pairwise(boxes) if box.x1 > further.x0 + 1]
@@ -168,7 +163,7 @@ def test_very_many_groups_stay_inside_the_figure(name):
     """Thirty panels, with a key and without."""
     drawn = CASES[name].draw(CASES[name].frame([f"model {place}" for place in range(30)]))
     painted = texts_of(drawn)
-    assert len(axes_of(drawn)) == 30
+    assert len(drawn.axes) == 30
     assert outside(drawn, painted) == []
     assert collisions(drawn, painted) == []
 
@@ -179,13 +174,14 @@ def test_very_many_groups_stay_inside_the_figure(name):
 def test_a_column_of_paper_is_wide_enough(case, wide, high):
     """In an ax of a paper's one or two columns nothing is cut off, and the curves are most of an inch high."""
     figure, ax = plt.subplots(figsize=(wide, high), layout="constrained")
-    frame = case.frame(["base"] if case.draw is plots.incidence_stack else ["base", "guarded", "hardened"])
-    if case.draw is plots.success_curve:
+    frame = case.frame(["base"] if case.draw is plots.incidence else ["base", "guarded", "hardened"])
+    if case.draw is plots.curve:
         frame = frame.filter(pl.col("ending").is_null() | (pl.col("ending") == "success"))
-    assert case.draw(frame, ax=ax) is ax
-    painted = texts_of(ax)
-    assert outside(ax, painted) == []
-    assert collisions(ax, painted) == []
+    drawn = case.draw(frame, ax=ax)
+    assert drawn.axes == (ax,)
+    painted = texts_of(drawn)
+    assert outside(drawn, painted) == []
+    assert collisions(drawn, painted) == []
     assert ax.get_window_extent().height / figure.dpi > 0.9
 
 
@@ -201,7 +197,7 @@ def test_odd_names_are_drawn_as_they_are(case, names):
         assert not set(text.get_text()) & set("\x1b\r\u202e")
         assert text.get_text().count("$") < 2 or not text.get_parse_math()
     if names is NAMES["hostile"]:
-        assert "<script" not in plots.figure_svg(drawn)
+        assert "<script" not in drawn.svg()
 
 
 @pytest.mark.parametrize("name", ["success", "trend", "choice"])
@@ -218,7 +214,7 @@ def test_no_group_is_one_curve(case):
     """Nothing to tell apart: one Axes that names nobody."""
     frame = case.frame(["only"]).drop("target")
     drawn = case.draw(frame)
-    assert len(axes_of(drawn)) == 1
+    assert len(drawn.axes) == 1
     assert not any("only" in text.get_text() or "all rollouts" in text.get_text() for text in texts_of(drawn))
 
 
@@ -269,7 +265,7 @@ def test_a_position_twice_is_an_error(case):
     frame = case.frame(["a"])
     if case.frame is goals:
         return
-    with pytest.raises(ArgumentError, match="stands twice"):
+    with pytest.raises(ArgumentError, match="occurs twice"):
         case.draw(pl.concat([frame, frame]))
 
 
@@ -283,7 +279,7 @@ def test_input_and_settings_are_as_before(case):
     assert frame.equals(before)
     assert dict(plt.rcParams) == settings_before
     with plt.style.context("dark_background"):
-        ax = axes_of(case.draw(frame))[0]
+        ax = case.draw(frame).axes[0]
         assert ax.get_facecolor()[:3] == (0, 0, 0)
         assert ax.xaxis.label.get_color() == "white"
 
@@ -294,7 +290,7 @@ def test_equal_frames_give_equal_bytes(case):
     """And the figure carries its alternative text, a sentence."""
     frame = case.frame(["a", "b"])
     alt = labels.alt_text(frame)
-    one, other = (plots.figure_svg(case.draw(frame), alt=alt) for _ in range(2))
+    one, other = (case.draw(frame).svg(alt=alt) for _ in range(2))
     assert one == other
     assert alt in html.unescape(one)
     assert alt.endswith(".")
@@ -306,8 +302,8 @@ def test_equal_frames_give_equal_bytes(case):
 def test_lazy_and_arrow_are_frames_too(case):
     """Whatever has Arrow inside is read; a lazy frame is collected."""
     frame = case.frame(["a", "b"])
-    panels = len(axes_of(case.draw(frame)))
-    assert [len(axes_of(case.draw(other))) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
+    panels = len(case.draw(frame).axes)
+    assert [len(case.draw(other).axes) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
 
 
 @pytest.mark.integration
@@ -315,7 +311,7 @@ def test_lazy_and_arrow_are_frames_too(case):
 def test_the_caption_can_be_left_out(case):
     """It states level and method."""
     frame = case.frame(["a"])
-    said = [axes_of(case.draw(frame, caption=on))[0].figure.get_supxlabel() for on in (True, False)]
+    said = [case.draw(frame, caption=on).figure.get_supxlabel() for on in (True, False)]
     assert "95 %, Wilson" in said[0].replace("\n", " ")
     assert said[1] == ""
 
@@ -325,7 +321,7 @@ def test_the_caption_can_be_left_out(case):
 def test_the_table_can_be_left_out(case):
     """It stands in Axes of its own."""
     frame = case.frame(["a"])
-    assert [len(axes_of(case.draw(frame, at_risk=on))[0].child_axes) for on in (True, False)] == [1, 0]
+    assert [len(case.draw(frame, at_risk=on).axes[0].child_axes) for on in (True, False)] == [1, 0]
 
 
 @pytest.mark.integration
@@ -334,4 +330,4 @@ def test_colors_can_be_settled_by_name(case):
     """Of groups, or of endings where these are the curves."""
     frame = case.frame(["a", "b"])
     name = "success" if case.frame is endings else "a"
-    assert "#123456" in plots.figure_svg(case.draw(frame, colors={name: "#123456"}))
+    assert "#123456" in case.draw(frame, colors={name: "#123456"}).svg()

@@ -12,8 +12,9 @@ from matplotlib.patches import Rectangle
 from scipy.stats import ecdf
 
 import turnwise as tw
+from turnwise import plots
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.plots import alt_text, distribution, distribution_marks
+from turnwise.plots import alternatives
 from turnwise.plots.distribution import MARKS
 
 
@@ -25,7 +26,7 @@ def rollouts(values: list[float | None], group: str = "a") -> pl.DataFrame:
 def test_ecdf_by_hand():
     """Two of four known values are at most 2; the unknown and the infinite one are counted, not drawn."""
     frame = rollouts([2.0, 1.0, 5.0, 3.0, None, float("nan"), float("inf")])
-    marks = distribution_marks(frame, metric="harm")
+    marks = plots.marks.distribution(frame, metric="harm")
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("mark", "x", "y", "n", "n_unknown").rows() == [
         ("step", 1.0, 0.25, 4, 3),
@@ -43,7 +44,7 @@ def test_ecdf_by_hand():
 )
 def test_ecdf_is_scipys(values):
     """The steps are those of scipy.stats.ecdf over the known values."""
-    marks = distribution_marks(rollouts(values), metric="harm")
+    marks = plots.marks.distribution(rollouts(values), metric="harm")
     known = [value for value in values if value is not None]
     oracle = ecdf(known).cdf
     assert marks["x"].to_list() == oracle.quantiles.tolist()
@@ -55,7 +56,7 @@ def test_ecdf_is_scipys(values):
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40))
 def test_boxes_are_numpys_quartiles_with_tukeys_whiskers(values):
     """Quartiles as numpy.quantile gives them; whiskers end at the last value within 1.5 boxes; all values are points."""
-    marks = distribution_marks(rollouts(values), metric="harm", kind="box")
+    marks = plots.marks.distribution(rollouts(values), metric="harm", kind="box")
     box = dict(marks.filter(pl.col("mark") != "point").select("mark", "x").rows())
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     assert [box["q1"], box["median"], box["q3"]] == pytest.approx([low, middle, high])
@@ -70,28 +71,28 @@ def test_boxes_are_numpys_quartiles_with_tukeys_whiskers(values):
 def test_many_points_are_thinned_evenly_and_said():
     """Of 2,000 values 400 are drawn, the least and the greatest among them, and the caption says so."""
     frame = rollouts([float(value) for value in range(2000)])
-    points = distribution_marks(frame, metric="harm", kind="box").filter(mark="point")
+    points = plots.marks.distribution(frame, metric="harm", kind="box").filter(mark="point")
     assert points.height == 400
     assert (points["x"].min(), points["x"].max()) == (0.0, 1999.0)
     assert points["x"].diff().drop_nulls().is_between(4, 6).all()
-    caption = distribution(frame, metric="harm", kind="box").figure.get_supxlabel()
+    caption = plots.distribution(frame, metric="harm", kind="box").figure.get_supxlabel()
     assert "400 of each larger group" in caption.replace("\n", " ")
 
 
 def test_one_rollout_is_singular():
     """In the caption and in the alternative text."""
-    ax = distribution(rollouts([3.0]), metric="harm")
-    assert ax.figure.get_supxlabel() == "n = 1 rollout with a known value: all of them."
-    marks = distribution_marks(rollouts([3.0]), metric="harm")
-    assert "Distribution of harm over 1 rollout," in alt_text(marks)
+    (ax,) = plots.distribution(rollouts([3.0]), metric="harm").axes
+    assert ax.figure.get_supxlabel() == "n = 1 rollout, all with a value."
+    marks = plots.marks.distribution(rollouts([3.0]), metric="harm")
+    assert "Distribution of harm over 1 rollout," in alternatives.distribution(marks)
 
 
 def test_whole_numbers_have_a_bar_each_and_bars_sum_to_one():
     """A histogram of turns counts each number of turns; shares are of the group's known values."""
-    marks = distribution_marks(rollouts([1.0, 1.0, 3.0, 4.0, None]), metric="harm", kind="histogram")
+    marks = plots.marks.distribution(rollouts([1.0, 1.0, 3.0, 4.0, None]), metric="harm", kind="histogram")
     assert marks.select("x", "until", "y").rows() == [(0.5, 1.5, 0.5), (2.5, 3.5, 0.25), (3.5, 4.5, 0.25)]
     broad = rollouts([float(value) for value in np.random.default_rng(0).lognormal(size=500)])
-    bars = distribution_marks(broad, metric="harm", kind="histogram")
+    bars = plots.marks.distribution(broad, metric="harm", kind="histogram")
     assert bars["y"].sum() == pytest.approx(1)
     assert bars.height <= 30
 
@@ -101,13 +102,13 @@ def test_groups_stand_by_their_medians_and_those_without_values_last():
     """Greatest median on top; a group of nulls is named with its count and has nothing drawn."""
     frame = pl.concat([rollouts([1.0, 2.0], "low"), rollouts([None, None], "none"), rollouts([8.0], "high")])
     for kind in ("ecdf", "box", "histogram"):
-        marks = distribution_marks(frame, metric="harm", by="target", kind=kind)
+        marks = plots.marks.distribution(frame, metric="harm", by="target", kind=kind)
         groups = marks.unique("row", maintain_order=True).sort("row")
         assert groups["group"].to_list() == ["high", "low", "none"]
         assert marks.filter(group="none").select("x", "y", "n", "n_unknown").rows() == [(None, None, 0, 2)]
-        ax = distribution(frame, metric="harm", by="target", kind=kind)
+        (ax,) = plots.distribution(frame, metric="harm", by="target", kind=kind).axes
         assert "2 without, not drawn" in ax.figure.get_supxlabel()
-    ax = distribution(frame, metric="harm", by="target", kind="box")
+    (ax,) = plots.distribution(frame, metric="harm", by="target", kind="box").axes
     assert [text.get_text().split("\n") for text in ax.get_yticklabels()][2] == ["none", "n = 0, 2 unknown"]
     assert sum(isinstance(patch, Rectangle) for patch in ax.patches) == 2
 
@@ -116,33 +117,33 @@ def test_groups_stand_by_their_medians_and_those_without_values_last():
 def test_wide_ranges_stand_on_a_logarithmic_axis_unless_there_is_a_zero():
     """A hundredfold range is shown in powers of ten; a zero forbids it, and asking for it is an error."""
     wide = rollouts([10.0, 100.0, 2000.0])
-    assert distribution(wide, metric="harm").get_xscale() == "log"
-    assert distribution(wide, metric="harm", log=False).get_xscale() == "linear"
+    assert plots.distribution(wide, metric="harm").axes[0].get_xscale() == "log"
+    assert plots.distribution(wide, metric="harm", log=False).axes[0].get_xscale() == "linear"
     zero = rollouts([0.0, 100.0, 2000.0])
-    assert distribution(zero, metric="harm").get_xscale() == "linear"
+    assert plots.distribution(zero, metric="harm").axes[0].get_xscale() == "linear"
     with pytest.raises(ArgumentError, match="at or below 0"):
-        distribution(zero, metric="harm", log=True)
+        plots.distribution(zero, metric="harm", log=True)
 
 
 def test_nothing_to_draw_is_said():
     """All null, no column, a rate, a time, no rollouts, turns, a kind of another name: one sentence each."""
     frame = rollouts([1.0, 2.0]).with_columns(attack_success=True, time=pl.struct(duration=1, observed=True))
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: distribution(rollouts([None, None]), metric="harm"), "no known value in 2 rollouts"),
-        (lambda: distribution(frame.clear(), metric="harm"), "no known value in 0 rollouts"),
-        (lambda: distribution(frame, metric="nonsense"), "harm"),
-        (lambda: distribution(frame, metric="attack_success"), "forest"),
-        (lambda: distribution(frame, metric="time"), "success_curve"),
-        (lambda: distribution(frame, metric="target"), "only numbers"),
-        (lambda: distribution(frame, metric="harm", by="nonsense"), "nonsense"),
-        (lambda: distribution(frame, metric="harm", kind="violin"), "ecdf"),  # type: ignore[arg-type]
-        (lambda: distribution([1], metric="harm"), "not a frame"),
+        (lambda: plots.distribution(rollouts([None, None]), metric="harm"), "no known value in 2 rollouts"),
+        (lambda: plots.distribution(frame.clear(), metric="harm"), "no known value in 0 rollouts"),
+        (lambda: plots.distribution(frame, metric="nonsense"), "harm"),
+        (lambda: plots.distribution(frame, metric="attack_success"), "forest"),
+        (lambda: plots.distribution(frame, metric="time"), r"plots\.curve"),
+        (lambda: plots.distribution(frame, metric="target"), "only numbers"),
+        (lambda: plots.distribution(frame, metric="harm", by="nonsense"), "nonsense"),
+        (lambda: plots.distribution(frame, metric="harm", kind="violin"), "ecdf"),  # type: ignore[arg-type]
+        (lambda: plots.distribution([1], metric="harm"), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
             call()
     with pytest.raises(SchemaError, match="measure"):
-        distribution(pl.concat([frame, frame]), metric="harm")
+        plots.distribution(pl.concat([frame, frame]), metric="harm")
 
 
 def test_a_frame_from_a_file_draws_the_same(tmp_path):
@@ -152,5 +153,5 @@ def test_a_frame_from_a_file_draws_the_same(tmp_path):
     tw.write(frame, tmp_path / "rollouts.parquet")
     again = pl.read_parquet(tmp_path / "rollouts.parquet")
     for kind in ("ecdf", "box", "histogram"):
-        marks = distribution_marks(again, metric="num_turns", by="target", kind=kind)
-        assert marks.equals(distribution_marks(frame, metric="num_turns", by="target", kind=kind))
+        marks = plots.marks.distribution(again, metric="num_turns", by="target", kind=kind)
+        assert marks.equals(plots.marks.distribution(frame, metric="num_turns", by="target", kind=kind))

@@ -5,7 +5,6 @@ from matplotlib import pyplot as plt
 
 from turnwise import plots
 from turnwise.errors import ArgumentError, WriteError
-from turnwise.plots import figure_svg, forest, save, success_curve
 
 GROUPS = {"a": (100, 0.1), "b": (40, 0.02), "c": (30, 0.2), "d": (60, 0.05), "e": (70, 0.03)}
 
@@ -15,8 +14,8 @@ def test_equal_figures_are_equal_bytes(curve_of, summary_of, rate):
     """Drawn twice from the same frame, every byte of the SVG is the same."""
     half = rate(5, 20, target="h", estimate=None, low=0.1, high=0.6, bound_low=0.2, bound_high=0.5)
     summary, curve = summary_of([rate(3, 20, target="a"), half]), curve_of(GROUPS)
-    assert figure_svg(forest(summary)) == figure_svg(forest(summary))
-    assert figure_svg(success_curve(curve)) == figure_svg(success_curve(curve))
+    assert plots.forest(summary).svg() == plots.forest(summary).svg()
+    assert plots.curve(curve).svg() == plots.curve(curve).svg()
 
 
 @pytest.mark.integration
@@ -24,8 +23,8 @@ def test_equal_figures_are_equal_bytes(curve_of, summary_of, rate):
 def test_files_are_equal_bytes_and_pyplot_forgets_them(tmp_path, curve_of, suffix):
     """Each format is reproducible, and no figure is left open."""
     curve = curve_of(GROUPS)
-    one = save(success_curve(curve), tmp_path / f"one{suffix}", alt="curves")
-    two = save(success_curve(curve), tmp_path / f"two{suffix}", alt="curves")
+    one = plots.curve(curve).save(tmp_path / f"one{suffix}", alt="curves")
+    two = plots.curve(curve).save(tmp_path / f"two{suffix}", alt="curves")
     assert one.read_bytes() == two.read_bytes()
     assert plt.get_fignums() == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"one{suffix}", f"two{suffix}"]
@@ -33,52 +32,50 @@ def test_files_are_equal_bytes_and_pyplot_forgets_them(tmp_path, curve_of, suffi
 
 def test_the_description_is_in_the_file(summary_of, rate):
     """Alternative text goes into the SVG, escaped; inline it labels the element."""
-    ax = forest(summary_of([rate(3, 20, target="a")]))
-    assert "<dc:description>a &lt; b</dc:description>" in figure_svg(ax, alt="a < b")
-    inline = figure_svg(ax, alt='say "a" < b', inline=True)
+    plot = plots.forest(summary_of([rate(3, 20, target="a")]))
+    assert "<dc:description>a &lt; b</dc:description>" in plot.svg(alt="a < b")
+    assert f"<dc:description>{plot.alt}</dc:description>" in plot.svg()
+    inline = plot.svg(alt='say "a" < b', inline=True)
     assert inline.startswith('<svg role="img" aria-label="say &quot;a&quot; &lt; b" ')
 
 
 def test_refusals_are_sentences(tmp_path, summary_of, rate):
-    """An unknown suffix, a file that stands there, something that is no figure."""
-    ax = forest(summary_of([rate(3, 20, target="a")]))
+    """An unknown suffix, and an existing file."""
+    plot = plots.forest(summary_of([rate(3, 20, target="a")]))
     with pytest.raises(ArgumentError, match=r"\.svg, \.pdf, \.png"):
-        save(ax, tmp_path / "figure.xyz")
-    path = save(ax, tmp_path / "figure.svg", close=False)
+        plot.save(tmp_path / "figure.xyz")
+    path = plot.save(tmp_path / "figure.svg")
     with pytest.raises(WriteError, match="overwrite"):
-        save(ax, path)
-    assert save(ax, path, overwrite=True) == path
-    things: tuple[object, ...] = ("figure", None, [])
-    for thing in things:
-        with pytest.raises(ArgumentError, match="is no figure"):
-            figure_svg(thing)
+        plot.save(path)
+    assert plot.save(path, overwrite=True) == path
 
 
 def test_letters_without_a_font_stay_text(summary_of, rate):
     """A browser may have the font that matplotlib lacks."""
-    ax = forest(summary_of([rate(3, 20, target="𒀭𒂗")]))  # cuneiform: the fonts that Chinese is taken from lack it too
-    assert "<text" in figure_svg(ax)
-    assert "<text" in figure_svg(ax)  # drawn before, as in a notebook
-    assert "<text" not in figure_svg(forest(summary_of([rate(3, 20, target="plain")])))
+    # cuneiform: the fonts that Chinese is taken from lack it too
+    plot = plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")]))
+    assert "<text" in plot.svg()
+    assert "<text" in plot.svg()  # drawn before, as in a notebook
+    assert "<text" not in plots.forest(summary_of([rate(3, 20, target="plain")])).svg()
 
 
 @pytest.mark.integration
 def test_boxes_instead_of_letters_are_said(tmp_path, summary_of, rate, capsys):
     """Nobody looks at each of forty figures that a script writes: where one has boxes for letters, stderr says so once."""
     for suffix in (".png", ".pdf"):
-        path = save(forest(summary_of([rate(3, 20, target="𒀭𒂗")])), tmp_path / f"figure{suffix}")
+        path = plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")])).save(tmp_path / f"figure{suffix}")
         said = capsys.readouterr().err
         assert said.startswith(f"turnwise: {path.name}: no installed font has all of its letters")
         assert said.count("\n") == 1
-    save(forest(summary_of([rate(3, 20, target="𒀭𒂗")])), tmp_path / "figure.svg")
-    save(forest(summary_of([rate(3, 20, target="plain · модель")])), tmp_path / "plain.png")
+    plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")])).save(tmp_path / "figure.svg")
+    plots.forest(summary_of([rate(3, 20, target="plain · модель")])).save(tmp_path / "plain.png")
     assert capsys.readouterr().err == ""
 
 
 def test_a_dark_style_is_kept(summary_of, rate):
     """What the user has set stays: hollow points take the ground of the Axes."""
     with plt.style.context("dark_background"):
-        ax = forest(summary_of([rate(3, 20, target="a", low=None, high=None)]))
+        (ax,) = plots.forest(summary_of([rate(3, 20, target="a", low=None, high=None)])).axes
     hollow = next(line for line in ax.lines if line.get_marker() == "o")
     assert hollow.get_markerfacecolor() == ax.get_facecolor()
 
@@ -86,3 +83,57 @@ def test_a_dark_style_is_kept(summary_of, rate):
 def test_the_face_names_what_it_exports():
     """Every exported name is there."""
     assert all(hasattr(plots, name) for name in plots.__all__)
+
+
+def test_pdf_has_truetype_fonts(tmp_path, summary_of, rate):
+    """Publishers reject Type 3 fonts."""
+    content = plots.forest(summary_of([rate(3, 20, target="a")])).save(tmp_path / "figure.pdf").read_bytes()
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+
+
+def test_a_plot_is_not_in_the_list_of_pyplot(summary_of, rate):
+    """Its picture has a size and a description in a notebook; one drawn into a figure of pyplot leaves it to the notebook."""
+    summary = summary_of([rate(3, 20, target="a")])
+    plot = plots.forest(summary)
+    assert plt.get_fignums() == []
+    data, about = plot._repr_mimebundle_(include=None, exclude=None)
+    assert list(data) == ["image/png"]
+    assert about["image/png"]["alt"] == plot.alt
+    assert about["image/png"]["width"] == round(100 * plot.figure.get_figwidth())
+    _, ax = plt.subplots()
+    inside = plots.forest(summary, ax=ax)
+    assert inside.axes == (ax,)
+    assert inside._repr_mimebundle_() == ({}, {})
+    plt.close("all")
+    assert list(inside._repr_mimebundle_()[0]) == ["image/png"]
+
+
+def test_save_closes_a_figure_of_pyplot(tmp_path, summary_of, rate):
+    """That of `ax`, unless it is to be kept."""
+    summary, (figure, ax) = summary_of([rate(3, 20, target="a")]), plt.subplots()
+    plot = plots.forest(summary, ax=ax)
+    plot.save(tmp_path / "kept.svg", close=False)
+    assert plt.fignum_exists(figure.number)
+    plot.save(tmp_path / "closed.svg")
+    assert not plt.fignum_exists(figure.number)
+
+
+def test_show_without_a_display_says_what_to_do(summary_of, rate, capsys):
+    """A script on a server goes on."""
+    plots.forest(summary_of([rate(3, 20, target="a")])).show()
+    assert "save(" in capsys.readouterr().err
+    assert plt.get_fignums() == []
+
+
+def test_a_wrong_name_is_corrected():
+    """As on top of the package."""
+    with pytest.raises(AttributeError, match=r"has no attribute 'forrest'; did you mean `forest`\?"):
+        plots.forrest  # noqa: B018  # type: ignore[attr-defined]
+    assert set(dir(plots)) == set(plots.__all__)
+
+
+def test_every_plot_has_its_marks():
+    """Under the same name; a trajectory is a curve."""
+    drawn = set(plots.__all__) - {"Plot", "marks", "palette", "trace_text", "trajectory"}
+    assert set(plots.marks.__all__) == drawn == set(dir(plots.marks))

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, operator, union-attr"
 """Groups one below another: what is drawn, and that it is drawn."""
 
 from collections.abc import Callable
@@ -13,15 +14,16 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import figure_svg, forest, forest_marks
 from turnwise.plots.forest import MARKS
 
 
 def test_marks_are_one_row_per_group_greatest_first(summary_of, rate):
     """Rows stand by estimate; the count is k of n; the text carries the interval."""
-    marks = forest_marks(summary_of([rate(0, 144, target="a"), rate(69, 144, target="b"), rate(3, 30, target="c")]))
+    marks = plots.marks.forest(
+        summary_of([rate(0, 144, target="a"), rate(69, 144, target="b"), rate(3, 30, target="c")])
+    )
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("row", "group", "count", "text", "shape").rows() == [
         (0, "b", "69/144", "47.9 % [39.9, 56.0]", "interval"),
@@ -33,7 +35,7 @@ def test_marks_are_one_row_per_group_greatest_first(summary_of, rate):
 
 def test_the_order_of_the_frame_is_kept_on_request(summary_of, rate):
     """Without sorting, rows stand as in the frame."""
-    marks = forest_marks(summary_of([rate(1, 9, target="b"), rate(8, 9, target="a")]), sort=False)
+    marks = plots.marks.forest(summary_of([rate(1, 9, target="b"), rate(8, 9, target="a")]), sort=False)
     assert marks["group"].to_list() == ["b", "a"]
 
 
@@ -48,7 +50,7 @@ def test_shapes_say_what_is_missing(summary_of, rate):
             rate(0, 10, target="empty") | {"estimate": None, "low": None, "high": None, "n": 0},
         ]
     )
-    marks = {row["group"]: row for row in forest_marks(summary).to_dicts()}
+    marks = {row["group"]: row for row in plots.marks.forest(summary).to_dicts()}
     assert {name: row["shape"] for name, row in marks.items()} == {
         "point": "point",
         "one": "one-sided",
@@ -66,13 +68,13 @@ def test_shapes_say_what_is_missing(summary_of, rate):
 
 def test_infinity_and_nan_are_no_values(summary_of, rate):
     """They are drawn like null."""
-    marks = forest_marks(summary_of([rate(1, 2, target="a", low=float("-inf"), high=float("nan"))]))
+    marks = plots.marks.forest(summary_of([rate(1, 2, target="a", low=float("-inf"), high=float("nan"))]))
     assert marks.select("shape", "low", "high").row(0) == ("point", None, None)
 
 
 def test_two_levels_are_a_trunk_on_a_twig(summary_of, rate):
     """The widest level is the twig; the text is that of the widest."""
-    marks = forest_marks(summary_of([rate(5, 20, target="a", level=level) for level in (0.5, 0.95)]))
+    marks = plots.marks.forest(summary_of([rate(5, 20, target="a", level=level) for level in (0.5, 0.95)]))
     assert marks.select("line", "level").rows() == [("twig", 0.95), ("trunk", 0.5)]
 
 
@@ -81,29 +83,29 @@ def test_counts_are_successes_only_where_the_estimate_is_their_share(summary_of,
     summary = summary_of(
         [rate(5, 20, target="a"), rate(5, 20, target="b", estimate=0.333), mean_row(4.0, 1.0, target="a")]
     )
-    assert forest_marks(summary)["count"].to_list() == ["20", "5/20", "100"]
+    assert plots.marks.forest(summary)["count"].to_list() == ["20", "5/20", "100"]
 
 
 def test_colors_go_with_names(summary_of, rate):
     """The same names look alike in every figure; a color may be settled from outside."""
     rows = [rate(k, 20, target=name) for k, name in enumerate("abc")]
-    one, other = forest_marks(summary_of(rows)), forest_marks(summary_of(rows[::-1]))
+    one, other = plots.marks.forest(summary_of(rows)), plots.marks.forest(summary_of(rows[::-1]))
     assert dict(one.select("group", "color").rows()) == dict(other.select("group", "color").rows())
     assert one["color"].n_unique() == one["marker"].n_unique() == 3
-    assert "#123456" in forest_marks(summary_of(rows), colors={"b": "#123456"})["color"].to_list()
+    assert "#123456" in plots.marks.forest(summary_of(rows), colors={"b": "#123456"})["color"].to_list()
 
 
 def test_many_groups_are_colored_by_their_first_column(summary_of, rate):
     """More groups than colors share the color of their target."""
     rows = [rate(1, 9, target=target, attack=str(attack)) for target in "ab" for attack in range(6)]
-    marks = forest_marks(summary_of(rows))
+    marks = plots.marks.forest(summary_of(rows))
     assert marks["color"].n_unique() == 2
     assert marks["group"][0].count(" · ") == 1
 
 
 def test_null_groups_have_a_name(summary_of, rate):
     """A null is "(none)", and stays apart from a group that is called so."""
-    marks = forest_marks(summary_of([rate(1, 9, target=None), rate(0, 9, target="(none)")]))
+    marks = plots.marks.forest(summary_of([rate(1, 9, target=None), rate(0, 9, target="(none)")]))
     assert marks["group"].to_list() == ["(none)", "(none) (2)"]
 
 
@@ -111,12 +113,12 @@ def test_nothing_to_draw_is_said(summary_of, rate):
     """No rows, no such metric, no such column, a group twice, a frame of another kind: one sentence each."""
     summary = summary_of([rate(1, 9, target="a", attack=name) for name in "xy"])
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: forest(summary.clear()), "no rows"),
-        (lambda: forest(summary, metric="nonsense"), "attack_success"),
-        (lambda: forest(summary, by="nonsense"), "attack, target"),
-        (lambda: forest(summary, by="target"), "stands twice"),
-        (lambda: forest(summary.drop("estimate")), "estimate"),
-        (lambda: forest([1, 2]), "not a frame"),
+        (lambda: plots.forest(summary.clear()), "no rows"),
+        (lambda: plots.forest(summary, metric="nonsense"), "attack_success"),
+        (lambda: plots.forest(summary, by="nonsense"), "attack, target"),
+        (lambda: plots.forest(summary, by="target"), "occurs twice"),
+        (lambda: plots.forest(summary.drop("estimate")), "estimate"),
+        (lambda: plots.forest([1, 2]), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
@@ -124,29 +126,29 @@ def test_nothing_to_draw_is_said(summary_of, rate):
 
 
 def test_several_metrics_are_panels_with_the_same_rows(summary_of, rate, mean_row):
-    """An array of Axes, one per metric and statistic, rows in the order of the first; one ax cannot hold them."""
+    """One per metric and statistic, rows in the order of the first; one ax cannot hold them."""
     rows = [
         row for k, name in enumerate("ab") for row in (rate(k, 20, target=name), mean_row(5.0 - k, 1.0, target=name))
     ]
     summary = summary_of(rows)
-    axes = forest(summary)
-    assert axes.shape == (2,)
+    axes = plots.forest(summary).axes
+    assert len(axes) == 2
     assert [ax.get_xlabel() for ax in axes] == ["attack success", "mean turns"]
     assert [label.get_text() for label in axes[0].get_yticklabels()] == ["b", "a"]
     assert axes[0].get_ylim() == axes[1].get_ylim()
     with pytest.raises(ArgumentError, match="choose metric="):
-        forest(summary, ax=plt.figure().add_subplot())
+        plots.forest(summary, ax=plt.figure().add_subplot())
 
 
 def test_rates_start_at_zero_and_the_axis_ends_near_the_data(summary_of, rate):
     """Small rates are zoomed, large ones end at 100 %."""
-    assert forest(summary_of([rate(1, 200, target="a")])).get_xlim() == (0.0, 0.05)
-    assert forest(summary_of([rate(199, 200, target="a")])).get_xlim() == (0.0, 1.0)
+    assert plots.forest(summary_of([rate(1, 200, target="a")])).axes[0].get_xlim() == (0.0, 0.05)
+    assert plots.forest(summary_of([rate(199, 200, target="a")])).axes[0].get_xlim() == (0.0, 1.0)
 
 
 def test_a_zero_cell_has_a_whisker(summary_of, rate):
     """None of 144 is a point at 0 with a line to the upper end."""
-    ax = forest(summary_of([rate(0, 144, target="a")]))
+    (ax,) = plots.forest(summary_of([rate(0, 144, target="a")])).axes
     spans = [tuple(line.get_xdata()) for line in ax.lines if len(line.get_xdata()) == 2]
     assert any(left == 0 and 0.02 < right < 0.03 for left, right in spans)
 
@@ -154,7 +156,7 @@ def test_a_zero_cell_has_a_whisker(summary_of, rate):
 def test_a_withheld_estimate_is_hatched(summary_of, rate):
     """The box spans what the rate could be, and no marker pretends to be a point."""
     row = rate(7, 10, target="a", estimate=None, low=0.2, high=0.9, bound_low=0.3, bound_high=0.8, reason="half-judged")
-    ax = forest(summary_of([row]))
+    (ax,) = plots.forest(summary_of([row])).axes
     boxes = [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_hatch()]
     assert [(box.get_x(), round(box.get_width(), 6)) for box in boxes] == [(0.3, 0.5)]
     assert "o" not in {line.get_marker() for line in ax.lines}
@@ -166,9 +168,9 @@ def test_ax_is_honored_and_nothing_else_is_touched(summary_of, rate):
     summary = summary_of([rate(1, 9, target="a"), rate(2, 9, target=None)])
     before, settings_before = summary.clone(), dict(plt.rcParams)
     figure, ax = plt.subplots()
-    assert forest(summary, ax=ax) is ax
+    assert plots.forest(summary, ax=ax).axes == (ax,)
     assert plt.get_fignums() == [figure.number]
-    forest(summary)
+    plots.forest(summary)
     assert summary.equals(before)
     assert dict(plt.rcParams) == settings_before
 
@@ -176,16 +178,16 @@ def test_ax_is_honored_and_nothing_else_is_touched(summary_of, rate):
 def test_the_caption_says_how_and_can_be_left_out(summary_of, rate):
     """Method, level, n, unit; and what the unusual marks are."""
     summary = summary_of([rate(1, 9, target="a", low=None, high=None, reason="one cluster"), rate(2, 9, target="b")])
-    said = forest(summary).figure.get_supxlabel().replace("\n", " ")
+    said = plots.forest(summary).figure.get_supxlabel().replace("\n", " ")
     assert said == (
         "Intervals: 95 %, clustered Wilson; n = 9 rollouts in 20 goals per group. Hollow: no interval. ¹ One cluster."
     )
-    assert forest(summary, caption=False).figure.get_supxlabel() == ""
+    assert plots.forest(summary, caption=False).figure.get_supxlabel() == ""
 
 
 def test_no_text_is_smaller_than_nine_points(summary_of, rate):
     """Whatever is written can be read."""
-    ax = forest(summary_of([rate(k, 20, target=str(k), level=0.95) for k in range(4)]))
+    (ax,) = plots.forest(summary_of([rate(k, 20, target=str(k), level=0.95) for k in range(4)])).axes
     assert min(text.get_fontsize() for text in ax.figure.findobj(Text) if text.get_text()) >= 9
 
 
@@ -194,7 +196,7 @@ def test_no_text_is_smaller_than_nine_points(summary_of, rate):
 def test_any_number_of_groups_is_drawn(summary_of, rate, groups):
     """Every row has a name, and nothing lies outside the figure."""
     rows = [rate(k % 7, 40 + k, target=f"a rather long name of the model number {k}") for k in range(groups)]
-    ax = forest(summary_of(rows))
+    (ax,) = plots.forest(summary_of(rows)).axes
     assert len(ax.get_yticks()) == groups
     figure = ax.figure
     figure.draw_without_rendering()
@@ -212,7 +214,7 @@ def test_any_number_of_groups_is_drawn(summary_of, rate, groups):
 )
 def test_odd_names_are_drawn_as_they_are(summary_of, rate, name):
     """No mathematics, no control characters, no warnings about letters without a font."""
-    svg = figure_svg(forest(summary_of([rate(1, 9, target=name), rate(2, 9, target="plain")])))
+    svg = plots.forest(summary_of([rate(1, 9, target=name), rate(2, 9, target="plain")])).svg()
     assert "\x1b" not in svg
     if not name.isascii():
         assert name.split()[0] in svg
@@ -221,7 +223,7 @@ def test_odd_names_are_drawn_as_they_are(summary_of, rate, name):
 def test_the_color_of_a_point_is_that_of_its_mark(summary_of, rate):
     """Paint follows the marks."""
     summary = summary_of([rate(3, 9, target="a"), rate(1, 9, target="b")])
-    marks, ax = forest_marks(summary), forest(summary)
+    marks, (ax,) = plots.marks.forest(summary), plots.forest(summary).axes
     drawn = {to_hex(line.get_color()).upper() for line in ax.lines if line.get_marker() in "os"}
     assert drawn == {color.upper() for color in marks["color"]}
 
@@ -259,7 +261,7 @@ def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
 @settings(max_examples=60, deadline=None)
 def test_marks_of_any_finite_frame(rows):
     """Every group has a row in 0..k-1, every mark a color, in every finite frame."""
-    marks = forest_marks(frame_of(rows))
+    marks = plots.marks.forest(frame_of(rows))
     assert marks.height == len(rows)
     assert sorted(set(marks["row"])) == list(range(marks["group"].n_unique()))
     assert marks["color"].null_count() == 0
@@ -270,7 +272,7 @@ def test_marks_of_any_finite_frame(rows):
 @settings(max_examples=8, deadline=None)
 def test_any_finite_frame_is_drawn(rows):
     """Drawing never raises and never warns."""
-    forest_svg = figure_svg(forest(frame_of(rows)))
+    forest_svg = plots.forest(frame_of(rows)).svg()
     plt.close("all")
     assert forest_svg.endswith("</svg>\n")
 
@@ -281,7 +283,7 @@ def test_a_corrected_rate_is_no_count_of_successes():
     truth = rollouts.select("rollout_id", label="attack_success")
     corrected = tw.judges.correct(rollouts, truth)
     assert corrected["estimate"].item() == pytest.approx(0.4)
-    told = [text.get_text() for text in forest(corrected).get_figure().findobj(Text)]
+    told = [text.get_text() for text in plots.forest(corrected).figure.findobj(Text)]
     assert {"8/20", "k/n"}.isdisjoint(told)
     assert {"20", "n"} <= set(told)
 
@@ -290,7 +292,7 @@ def test_a_corrected_rate_is_no_count_of_successes():
 def test_very_large_and_small_numbers_are_written_out(summary_of, mean_row, size, told):
     """No factor stands at the end of the axis, upon the last label and the numbers of the rows."""
     sign = 1 if size < 1 else -1
-    ax = forest(summary_of([mean_row(sign * part * size, size, target=f"t{part}") for part in (2, 4, 6)]))
+    (ax,) = plots.forest(summary_of([mean_row(sign * part * size, size, target=f"t{part}") for part in (2, 4, 6)])).axes
     ax.figure.draw_without_rendering()
     assert ax.xaxis.get_offset_text().get_text() == ""
     assert told in {label.get_text() for label in ax.get_xticklabels()}
@@ -298,7 +300,7 @@ def test_very_large_and_small_numbers_are_written_out(summary_of, mean_row, size
 
 def test_ticks_above_many_rows_keep_off_the_headings(summary_of, rate):
     """The last label, half of it beyond the axis, and the heading of the numbers stand in rows of their own."""
-    ax = forest(summary_of([rate(place, 30, target=f"t{place}") for place in range(5, 28)]))
+    (ax,) = plots.forest(summary_of([rate(place, 30, target=f"t{place}") for place in range(5, 28)])).axes
     ax.figure.draw_without_rendering()
     above = [tick.label2.get_window_extent() for tick in ax.xaxis.get_major_ticks() if tick.label2.get_text()]
     headings = [one.get_window_extent() for one in ax.texts if one.get_text() in {"estimate [95 %]", "k/n", "goals"}]

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="attr-defined, union-attr"
 """Groups crossed with groups: what stands in each cell, and that nothing unknown looks like 0."""
 
 from collections.abc import Callable
@@ -12,8 +13,9 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
 import turnwise as tw
+from turnwise import plots
 from turnwise.errors import ArgumentError
-from turnwise.plots import heat_map, heat_marks, theme
+from turnwise.plots import theme
 from turnwise.plots.heat_map import MARKS, _merged
 from turnwise.schema import labels
 
@@ -33,7 +35,7 @@ def crossed() -> pl.DataFrame:
 
 def test_marks_are_one_row_per_cell_with_its_margins(crossed):
     """Successes of n in each cell; rows and columns by their pooled rate, the pooled ones last."""
-    marks = heat_marks(crossed)
+    marks = plots.marks.heat_map(crossed)
     assert marks.schema == pl.Schema(MARKS)
     cells = {(row["row_name"], row["column_name"]): row["text"] for row in marks.iter_rows(named=True)}
     assert cells == {
@@ -57,12 +59,12 @@ def test_marks_are_one_row_per_cell_with_its_margins(crossed):
 
 def test_what_was_never_tried_is_hatched_and_never_zero(crossed):
     """A missing pair has no estimate, no color of its own and no words; none of ten has both."""
-    marks = heat_marks(crossed)
+    marks = plots.marks.heat_map(crossed)
     missing = marks.filter(pl.col("row_name") == "y", pl.col("column_name") == "GCG").row(0, named=True)
     assert (missing["shape"], missing["estimate"], missing["strength"], missing["text"]) == ("missing", None, None, "")
     none_of_ten = marks.filter(pl.col("row_name") == "z", pl.col("column_name") == "PAIR").row(0, named=True)
     assert (none_of_ten["shape"], none_of_ten["estimate"], none_of_ten["text"]) == ("cell", 0.0, "0/10")
-    ax = heat_map(crossed)
+    (ax,) = plots.heat_map(crossed).axes
     hatched = [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_hatch()]
     assert len(hatched) == 1
     assert (hatched[0].get_x(), hatched[0].get_y()) == (missing["column"], missing["row"])
@@ -73,7 +75,7 @@ def test_wider_intervals_are_paler(summary_of, rate):
     """The strength of the color falls with the width of the interval; it is least where there is none."""
     rows = [rate(k, n, category=str(n), attack=name) for n in (3, 30, 300) for k, name in ((n // 3, "a"), (0, "b"))]
     rows[0] |= {"low": None, "high": None}
-    marks = heat_marks(summary_of(rows)).sort(pl.col("row_name").cast(pl.Int32))
+    marks = plots.marks.heat_map(summary_of(rows)).sort(pl.col("row_name").cast(pl.Int32))
     strengths = dict(marks.filter(column_name="b").select("row_name", "strength").rows())
     assert strengths["3"] < strengths["30"] < strengths["300"] < 1
     widths = dict(marks.filter(column_name="b").select("row_name", pl.col("high") - pl.col("low")).rows())
@@ -83,21 +85,23 @@ def test_wider_intervals_are_paler(summary_of, rate):
 
 
 def test_half_judged_and_unknown_cells_say_so(summary_of, rate):
-    """A withheld estimate shows its range; no known outcome shows a dash; both are hatched."""
+    """A withheld estimate shows its range; no known result shows a dash; both are hatched."""
     rows = [rate(5, 10, category=category, attack=attack) for category, attack in product("xy", "ab")]
     rows[0] |= {"estimate": None, "low": 0.2, "high": 0.9}
     rows[1] |= {"estimate": None, "low": None, "high": None, "n": 0, "reason": "no values"}
-    ax = heat_map(summary_of(rows))
+    (ax,) = plots.heat_map(summary_of(rows)).axes
     texts = [text.get_text() for text in ax.texts]
     assert sorted(texts) == ["20–90 %", "5/10", "5/10", labels.NOTHING]
     assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 2
-    assert "no known outcome" in ax.figure.get_supxlabel().replace("\n", " ")
+    assert "no known result" in ax.figure.get_supxlabel().replace("\n", " ")
 
 
 def test_colors_of_rates_are_the_same_in_every_figure(summary_of, rate):
     """Half is one color, whatever the greatest rate is; numbers spread over their own range."""
-    few = heat_map(summary_of([rate(1, 4, category=c, attack=a) for c, a in product("xy", "ab")]))
-    many = heat_map(summary_of([rate(1 + 3 * (c == "x"), 4, category=c, attack=a) for c, a in product("xy", "ab")]))
+    (few,) = plots.heat_map(summary_of([rate(1, 4, category=c, attack=a) for c, a in product("xy", "ab")])).axes
+    (many,) = plots.heat_map(
+        summary_of([rate(1 + 3 * (c == "x"), 4, category=c, attack=a) for c, a in product("xy", "ab")])
+    ).axes
     quarter = {text.get_position(): patch for text, patch in zip(few.texts, few.patches, strict=True)}
     same = [patch for text, patch in zip(many.texts, many.patches, strict=True) if text.get_text() == "1/4"]
     assert {patch.get_facecolor() for patch in quarter.values()} == {patch.get_facecolor() for patch in same}
@@ -107,7 +111,7 @@ def test_words_can_be_read_on_their_cells(crossed):
     """Contrast of at least 4.5 in light and in dark styles."""
     for style in ("default", "dark_background"):
         with plt.style.context(style):
-            ax = heat_map(crossed)
+            (ax,) = plots.heat_map(crossed).axes
         colored = [patch for patch in ax.patches if patch.get_fill() and not patch.get_hatch()]
         centers = {tuple(patch.get_center().round(6)): patch.get_facecolor() for patch in colored}
         assert len(centers) == 11
@@ -125,17 +129,17 @@ def test_three_columns_are_panels(summary_of, rate):
     summary = summary_of(
         [rate(ord(t) % 3 + k, 9, target=t, category=c, attack=str(k)) for t in "mn" for c in "xy" for k in range(3)]
     )
-    axes = heat_map(summary, rows="category", columns="attack")
-    assert axes.shape == (2,)
+    axes = plots.heat_map(summary, rows="category", columns="attack").axes
+    assert len(axes) == 2
     assert [ax.get_title(loc="left") for ax in axes] == ["m", "n"]
     with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):
-        heat_map(summary, rows="category", columns="attack", ax=plt.figure().add_subplot())
+        plots.heat_map(summary, rows="category", columns="attack", ax=plt.figure().add_subplot())
 
 
 def test_the_greatest_level_is_drawn_once(summary_of, rate):
     """With two levels the widest interval fades the cell."""
     rows = [rate(3, 9, level=level, category=c, attack=a) for level in (0.5, 0.95) for c in "xy" for a in "ab"]
-    marks = heat_marks(summary_of(rows))
+    marks = plots.marks.heat_map(summary_of(rows))
     assert marks.height == 4
     assert marks["high"].max() == pytest.approx(rows[-1]["high"])
 
@@ -145,14 +149,14 @@ def test_nothing_to_draw_is_said(summary_of, rate, crossed):
     single = summary_of([rate(1, 9, category=name) for name in "xy"])
     twice = summary_of([rate(1, 9, target=name, category="x", attack="a") for name in "mn"])
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: heat_map(crossed.clear()), "no rows"),
-        (lambda: heat_map(single), "crosses two columns"),
-        (lambda: heat_map(twice), "rows= and columns="),
-        (lambda: heat_map(crossed, rows="nonsense"), "attack, category"),
-        (lambda: heat_map(crossed, rows="attack", columns="attack"), "both 'attack'"),
-        (lambda: heat_map(pl.concat([crossed, crossed])), "stands twice"),
-        (lambda: heat_map(crossed, metric="num_turns"), "attack_success"),
-        (lambda: heat_map({"a": 1}), "not a frame"),
+        (lambda: plots.heat_map(crossed.clear()), "no rows"),
+        (lambda: plots.heat_map(single), "crosses two columns"),
+        (lambda: plots.heat_map(twice), "rows= and columns="),
+        (lambda: plots.heat_map(crossed, rows="nonsense"), "attack, category"),
+        (lambda: plots.heat_map(crossed, rows="attack", columns="attack"), "both 'attack'"),
+        (lambda: plots.heat_map(pl.concat([crossed, crossed])), "occurs twice"),
+        (lambda: plots.heat_map(crossed, metric="num_turns"), "attack_success"),
+        (lambda: plots.heat_map({"a": 1}), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
@@ -163,7 +167,7 @@ def test_a_frame_from_a_file_draws_the_same(crossed, tmp_path):
     """What was written to Parquet and read again gives the same marks."""
     tw.write(crossed, tmp_path / "summary.parquet")
     again = pl.read_parquet(tmp_path / "summary.parquet")
-    assert heat_marks(again).equals(heat_marks(crossed))
+    assert plots.marks.heat_map(again).equals(plots.marks.heat_map(crossed))
 
 
 def test_the_alternative_text_leaves_the_margins_out(crossed):
@@ -179,10 +183,10 @@ def test_the_alternative_text_leaves_the_margins_out(crossed):
 def test_no_room_leaves_the_words_out(crossed):
     """In Axes that are too small for words the colors stay."""
     figure = plt.figure(figsize=(1.2, 1.0))
-    ax = heat_map(crossed, ax=figure.add_subplot(), caption=False)
+    (ax,) = plots.heat_map(crossed, ax=figure.add_subplot(), caption=False).axes
     assert not ax.texts
     assert sum(patch.get_fill() for patch in ax.patches) == 12
-    roomy = heat_map(crossed, ax=plt.figure(figsize=(8, 6)).add_subplot())
+    (roomy,) = plots.heat_map(crossed, ax=plt.figure(figsize=(8, 6)).add_subplot()).axes
     assert {"9/10", "0/10"} <= {text.get_text() for text in roomy.texts}
 
 
@@ -197,7 +201,7 @@ def test_names_and_words_do_not_run_into_each_other(summary_of, rate, rows, colu
             for c in range(columns)
         ]
     )
-    ax = heat_map(summary)
+    (ax,) = plots.heat_map(summary).axes
     figure = ax.figure
     with theme.quiet():
         figure.draw_without_rendering()
@@ -234,7 +238,7 @@ def test_every_pair_has_one_mark_and_only_known_ones_a_color(cells):
         ],
         schema_overrides={"estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64},
     )
-    marks = heat_marks(summary, rows="category", columns="attack")
+    marks = plots.marks.heat_map(summary, rows="category", columns="attack")
     assert marks.height == len({c for c, *_ in cells}) * len({a for _, a, *_ in cells})
     colored = {(row["row_name"], row["column_name"]) for row in marks.drop_nulls("strength").iter_rows(named=True)}
     assert colored == {(c, a) for c, a, _, known in cells if known}

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """What every figure over groups and of one rollout keeps: settings, inputs and bytes."""
 
 from collections.abc import Callable
@@ -10,7 +11,6 @@ from matplotlib import rcParams
 
 import turnwise as tw
 from turnwise import plots
-from turnwise.plots.figures import figure_of
 
 ROLLOUTS = pl.DataFrame(
     [
@@ -48,16 +48,16 @@ def judged() -> pl.DataFrame:
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "heat map": (plots.heat_map, lambda: summary("attack_success", by=["target", "attack"]), {}),
     "contrasts": (
-        plots.contrast_forest,
+        plots.contrast,
         lambda: tw.contrast(ROLLOUTS, of="target", baseline="base", metrics="attack_success"),
         {},
     ),
     "steps": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target"}),
     "boxes": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target", "kind": "box"}),
     "bars": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target", "kind": "histogram"}),
-    "tradeoff": (plots.tradeoff, lambda: summary("attack_success", "task_success"), {}),
+    "tradeoff": (plots.pareto, lambda: summary("attack_success", "task_success"), {}),
     "reliability": (
-        plots.reliability_diagram,
+        plots.reliability,
         lambda: summary("confidence", "task_success", by=["target", "bin"]),
         {"actual": "task_success"},
     ),
@@ -74,7 +74,7 @@ def test_settings_inputs_and_bytes_are_kept(name):
     draw, make, options = FIGURES[name]
     frame = make()
     before, settings = frame.clone(), dict(rcParams)
-    first, second = (plots.figure_svg(draw(frame, **options)) for _ in range(2))
+    first, second = (draw(frame, **options).svg() for _ in range(2))
     assert first == second
     assert frame.equals(before)
     assert dict(rcParams) == settings
@@ -89,9 +89,9 @@ def test_axes_of_ours_and_of_others_are_returned(name):
     with plt.style.context("dark_background"):
         ax = plt.figure(figsize=(7, 4), layout="constrained").add_subplot()
         opened = len(plt.get_fignums())
-        assert draw(frame, ax=ax, **options) is ax
+        assert draw(frame, ax=ax, **options).axes == (ax,)
         assert len(plt.get_fignums()) == opened
-        figure_of(ax).draw_without_rendering()
+        ax.figure.draw_without_rendering()
         assert ax.get_facecolor()[:3] == (0, 0, 0)
         assert not any(line.get_color() in {"#000000", "black"} for line in ax.get_lines())
-    assert draw(frame, caption=False, **options) is not ax
+    assert draw(frame, caption=False, **options).axes[0] is not ax

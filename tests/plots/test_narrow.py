@@ -8,7 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from turnwise.plots import contrast_forest, distribution, forest, heat_map, save, tradeoff
+from turnwise import plots
+from turnwise.plots import Plot
 
 CATEGORIES = ["Government decision-making", "Harassment/Discrimination", "Malware/Hacking", "Privacy"]
 ATTACKS = ["PAIR", "GCG", "JailbreakChat", "all"]
@@ -18,12 +19,10 @@ def narrow(high: float = 3.2) -> Axes:
     return plt.figure(figsize=(3.3, high), layout="constrained").add_subplot()
 
 
-def settled(ax: Axes) -> Any:
+def settled(plot: Plot) -> Any:
     """The Axes once laid out, without a warning that they collapsed."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    figure.draw_without_rendering()
-    return ax
+    plot.figure.draw_without_rendering()
+    return plot.axes[0]
 
 
 def apart(boxes: list[Any]) -> bool:
@@ -50,11 +49,11 @@ def crossed(rate, summary_of) -> pl.DataFrame:
 
 def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
     """No key, no words that do not fit; the caption says what the colors mean and nothing of words in cells."""
-    ax = settled(heat_map(crossed, rows="category", columns="attack", ax=narrow()))
+    ax = settled(plots.heat_map(crossed, rows="category", columns="attack", ax=narrow()))
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {40.0}
     assert apart([label.get_window_extent() for label in ax.get_yticklabels()])
     caption = ax.texts[-1].get_text().replace("\n", " ")
-    assert caption.endswith("Colors: from pale yellow, 0 %, to dark violet, 100 %.")
+    assert caption.endswith("Colors: pale yellow is 0 %, dark violet 100 %.")
     assert "In the cells" not in caption
     assert ax.child_axes == []
     assert within(ax, [*ax.get_yticklabels(), ax.texts[-1]])
@@ -63,7 +62,7 @@ def test_a_heat_map_slants_its_names_and_says_its_colors(crossed):
 def test_a_heat_map_over_the_whole_page_has_its_words_and_key(crossed):
     """At 7 inches nothing is left out."""
     figure = plt.figure(figsize=(7, 4.6), layout="constrained")
-    ax = settled(heat_map(crossed, rows="category", columns="attack", ax=figure.add_subplot()))
+    ax = settled(plots.heat_map(crossed, rows="category", columns="attack", ax=figure.add_subplot()))
     assert len(ax.child_axes) == 1
     assert "0/40" in {text.get_text() for text in ax.texts}
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {0.0}
@@ -76,7 +75,7 @@ def test_a_forest_of_many_groups_has_one_line_each(rate, summary_of):
         {"target": f"a model with a long name {place:02}", "attack": "JailbreakChat"} | rate(2 * place, 40)
         for place in range(12)
     ]
-    ax = settled(forest(summary_of(rows), ax=narrow(4.2)))
+    ax = settled(plots.forest(summary_of(rows), ax=narrow(4.2)))
     names = ax.get_yticklabels()
     assert apart([name.get_window_extent() for name in names])
     assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])
@@ -93,7 +92,7 @@ def test_a_distribution_keeps_its_ticks_apart(kind):
             "total_tokens": [1000 + 1400 * place for place in range(60)],
         }
     )
-    ax = settled(distribution(frame, metric="total_tokens", by="attack", kind=kind, ax=narrow()))
+    ax = settled(plots.distribution(frame, metric="total_tokens", by="attack", kind=kind, ax=narrow()))
     ticks = [tick for tick in ax.get_xticklabels() if tick.get_text()]
     assert apart([tick.get_window_extent() for tick in ticks])
     assert within(ax, [*ax.get_yticklabels(), ax.yaxis.label])
@@ -109,7 +108,7 @@ def twelve(across: float, high: float, groups: int = 12) -> Axes:
         }
     )
     ax = plt.figure(figsize=(across, high), layout="constrained").add_subplot()
-    settled(distribution(frame, metric="total_tokens", by="target", ax=ax))
+    settled(plots.distribution(frame, metric="total_tokens", by="target", ax=ax))
     return ax
 
 
@@ -135,7 +134,7 @@ def test_names_without_any_room_are_said_to_be_missing() -> None:
     ax = twelve(3.3, 2.0)
     assert ax.get_legend() is None
     assert ax.get_window_extent().height > 0.3 * ax.figure.bbox.height
-    assert "The names of 12 groups need a higher figure." in ax.texts[-1].get_text().replace("\n", " ")
+    assert "The names of 12 groups need a taller figure." in ax.texts[-1].get_text().replace("\n", " ")
 
 
 def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
@@ -145,7 +144,7 @@ def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
         for metric, pairs in (("attack_success", (4, 20, 30)), ("task_success", (30, 10, 20)))
         for name, k in zip(("base", "guarded", "tuned"), pairs, strict=True)
     ]
-    ax = settled(tradeoff(summary_of(rows), ax=narrow()))
+    ax = settled(plots.pareto(summary_of(rows), ax=narrow()))
     assert within(ax, [*ax.texts, ax.xaxis.label, ax.yaxis.label])
     assert apart([tick.get_window_extent() for tick in ax.get_xticklabels() if tick.get_text()])
 
@@ -154,7 +153,9 @@ def test_a_tradeoff_keeps_its_axes_readable(rate, summary_of):
 def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of):
     """On a phone: whole names, one above another, over the numbers of their rows."""
     names = [f"a model with a rather long name {place:02}" for place in range(6)]
-    ax = settled(forest(summary_of([{"target": name} | rate(4 * k, 40) for k, name in enumerate(names)]), ax=narrow(5)))
+    ax = settled(
+        plots.forest(summary_of([{"target": name} | rate(4 * k, 40) for k, name in enumerate(names)]), ax=narrow(5))
+    )
     above = [text for text in ax.texts if text.get_text() in names]
     assert sorted(text.get_text() for text in above) == names
     assert not any(label.get_text() for label in ax.get_yticklabels())
@@ -162,7 +163,7 @@ def test_where_rows_are_high_a_long_name_stands_above_its_line(rate, summary_of)
     numbers = [text.get_window_extent() for text in ax.texts if " % [" in text.get_text() and text not in above]
     assert len(numbers) == len(names)
     assert not any(name.get_window_extent().overlaps(number) for name in above for number in numbers)
-    words = settled(forest(summary_of([{"target": "performance_monitoring"} | rate(4, 40)]), ax=narrow(2.6)))
+    words = settled(plots.forest(summary_of([{"target": "performance_monitoring"} | rate(4, 40)]), ax=narrow(2.6)))
     assert "performance_monitoring" in {text.get_text() for text in words.texts}
     assert within(ax, above)
 
@@ -178,7 +179,7 @@ def test_names_of_low_rows_keep_to_their_rows():
         "p_adjusted": 1e-4,
     }
     frame = pl.DataFrame({"group": ["claude", "llama-3.1-70b-instruct"]} | told | ends | how)
-    ax = settled(contrast_forest(frame, ax=plt.figure(figsize=(3.3, 2.2)).add_subplot()))
+    ax = settled(plots.contrast(frame, ax=plt.figure(figsize=(3.3, 2.2)).add_subplot()))
     names = ax.get_yticklabels()
     assert [name.get_text()[:5] for name in names] == ["claud", "llama"]
     assert apart([name.get_window_extent() for name in names])
@@ -192,7 +193,7 @@ def test_axes_of_a_figure_without_a_layout_get_room(rate, summary_of):
     ]
     _, (left, right) = plt.subplots(1, 2, figsize=(7, 3))
     for ax in (left, right):
-        settled(forest(summary_of(rows), ax=ax))
+        settled(plots.forest(summary_of(rows), ax=ax))
     assert within(right, [*left.get_yticklabels(), *left.texts, *right.texts])
     beside = [text for text in left.texts if "[" in text.get_text()]
     names = [name.get_window_extent().x0 for name in right.get_yticklabels()]
@@ -206,9 +207,9 @@ def test_a_layout_of_the_user_is_kept_and_nothing_is_cut(rate, summary_of, tmp_p
     """Where edges were set by hand the file is as large as it has to be."""
     figure, ax = plt.subplots(figsize=(3.3, 2.5))
     figure.subplots_adjust(left=0.05, right=0.95)
-    forest(summary_of([{"target": "a name that needs room " * 2} | rate(4, 40)]), ax=ax)
+    plot = plots.forest(summary_of([{"target": "a name that needs room " * 2} | rate(4, 40)]), ax=ax)
     assert figure.get_layout_engine() is None
-    written = plt.imread(save(ax, tmp_path / "forest.png", close=False))
+    written = plt.imread(plot.save(tmp_path / "forest.png", close=False))
     assert written.shape[1] > 3.3 * 150
     for edge in (written[:, 0], written[:, -1], written[0], written[-1]):
         assert (edge[..., :3] == 1.0).all()

@@ -8,11 +8,10 @@ import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import timeline, timeline_marks, trace_marks, trace_text, trace_tree
 from turnwise.plots import timeline as draw
-from turnwise.plots.figures import figure_of
+from turnwise.plots import trace_text
 from turnwise.plots.one_rollout import STATES, state
 
 CALL = [{"name": "search", "arguments": '{"q": "$x$"}'}]
@@ -59,15 +58,15 @@ def test_a_turn_has_one_state():
 
 def test_the_timeline_of_turns_has_lanes():
     """Blocks by turn, then scores, tokens and tools, each at its turn."""
-    marks = timeline_marks(FIVE)
+    marks = plots.marks.timeline(FIVE)
     assert marks.filter(mark="turn").select("at", "until", "state").rows()[0] == (0.5, 1.5, "refused")
     assert marks.unique("lane", keep="first").sort("lane")["lane_name"].to_list() == [
-        "turns", "score", "tokens answered", "search"
+        "turns", "score", "response tokens", "search"
     ]  # fmt: skip
     assert marks.filter(mark="score").select("at", "value").rows() == [(1.0, 0.1), (2.0, 0.4), (5.0, 0.9)]
     assert marks.filter(mark="tool").select("at", "text").rows() == [(1.0, 'search {"q": "$x$"}')]
     assert marks.filter(mark="turn")["text"][-1] == "yes \\x1b[31m"
-    said = figure_of(timeline(FIVE)).get_supxlabel().replace("\n", " ")
+    said = plots.timeline(FIVE).figure.get_supxlabel().replace("\n", " ")
     assert said == "Target: base; outcome: success; ending: success. First success in turn 5."
 
 
@@ -75,13 +74,13 @@ def test_the_timeline_of_turns_has_lanes():
 def test_seconds_are_used_where_all_are_known():
     """Turns follow one another in time; one unknown duration puts them back on turns, and asking for seconds is an error."""
     timed = turns({"seconds": 2.0}, {"seconds": 0.5})
-    assert timeline_marks(timed).select("at", "until").rows() == [(0.0, 2.0), (2.0, 2.5)]
-    assert timeline(timed).get_xlabel() == "seconds"
-    assert timeline_marks(timed, axis="turn").select("at", "until").rows() == [(0.5, 1.5), (1.5, 2.5)]
+    assert plots.marks.timeline(timed).select("at", "until").rows() == [(0.0, 2.0), (2.0, 2.5)]
+    assert plots.timeline(timed).axes[0].get_xlabel() == "seconds"
+    assert plots.marks.timeline(timed, axis="turn").select("at", "until").rows() == [(0.5, 1.5), (1.5, 2.5)]
     half = turns({"seconds": 2.0}, {})
-    assert timeline(half).get_xlabel() == "turn"
+    assert plots.timeline(half).axes[0].get_xlabel() == "turn"
     with pytest.raises(ArgumentError, match="not known for every turn"):
-        timeline(half, axis="seconds")
+        plots.timeline(half, axis="seconds")
 
 
 def test_the_timeline_of_steps_has_bars_and_events():
@@ -90,15 +89,15 @@ def test_the_timeline_of_steps_has_bars_and_events():
         {"kind": "model", "name": "m", "start": 0.0, "end": 1.5, "tokens": 7},
         {"name": "search", "start": 0.5, "parent": 1, "turn": 2},
     )
-    marks = timeline_marks(found)
+    marks = plots.marks.timeline(found)
     assert marks.select("lane_name", "mark", "at", "until", "state").rows() == [
         ("m", "step", 0.0, 1.5, "model"),
         ("search", "event", 0.5, None, "tool"),
     ]
-    ax = timeline(found)
+    (ax,) = plots.timeline(found).axes
     assert ax.get_xlabel() == "seconds since the first step"
     assert {"turn 1", "2"} <= {text.get_text() for text in ax.texts}
-    untimed = timeline_marks(found.with_columns(start=None))
+    untimed = plots.marks.timeline(found.with_columns(start=None))
     assert untimed.select("mark", "at", "until").rows() == [("step", 0.5, 1.5), ("step", 1.5, 2.5)]
 
 
@@ -106,24 +105,24 @@ def test_the_timeline_of_steps_has_bars_and_events():
 def test_many_tools_share_a_lane():
     """The first nine have their own, the rest is one lane at the bottom, and the caption says so."""
     many = turns(*({"tool_calls": [{"name": f"tool {place:02}", "arguments": "{}"}]} for place in range(30)))
-    marks = timeline_marks(many)
+    marks = plots.marks.timeline(many)
     lanes = marks.unique("lane", keep="first").sort("lane")["lane_name"].to_list()
     assert lanes == ["turns", *(f"tool {place:02}" for place in range(9)), "others"]
     assert marks.filter(lane_name="others").height == 21
-    assert "Others: tools" in figure_of(timeline(many)).get_supxlabel()
+    assert "Others: tools" in plots.timeline(many).figure.get_supxlabel()
     low = plt.figure(figsize=(3.3, 2.4), layout="constrained").add_subplot()
-    assert len(timeline(many, ax=low).get_yticks()) <= 4
+    assert len(plots.timeline(many, ax=low).axes[0].get_yticks()) <= 4
 
 
 def test_a_tree_has_parents_before_children():
     """Nodes in any order, two children in theirs; a lost parent, a circle and its own parent are roots, and none is lost."""
     nodes = {"c": "a", "b": "a", "a": None, "lost": "nobody", "self": "self", "x": "y", "y": "x"}
     frame = turns(*({"node_id": node, "parent_id": parent, "turn": 1} for node, parent in nodes.items()))
-    marks = trace_marks(frame)
+    marks = plots.marks.trace_tree(frame)
     assert marks.select("node", "depth", "parent_row").rows() == [
         ("a", 0, None), ("c", 1, 0), ("b", 1, 0), ("lost", 0, None), ("self", 0, None), ("x", 0, None), ("y", 1, 5)
     ]  # fmt: skip
-    assert trace_tree(frame).figure is not None
+    assert plots.trace_tree(frame).figure is not None
 
 
 @pytest.mark.integration
@@ -132,7 +131,7 @@ def test_a_simulated_tree_of_attacks_is_whole():
     tame: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
     found, _ = tw.simulate(goals=3, attempts=1, branches=3, turns=4, seed=2, **tame)
     tree = found.filter(pl.col("rollout_id") == found["rollout_id"][0])
-    marks = trace_marks(tree)
+    marks = plots.marks.trace_tree(tree)
     assert sorted(marks["node"]) == sorted(tree["node_id"])
     by_row = {mark["row"]: mark for mark in marks.iter_rows(named=True)}
     for mark in by_row.values():
@@ -140,7 +139,7 @@ def test_a_simulated_tree_of_attacks_is_whole():
             above = by_row[mark["parent_row"]]
             assert (above["node"], above["depth"] + 1) == (mark["parent"], mark["depth"])
             assert above["row"] < mark["row"]
-    figure_of(trace_tree(tree)).draw_without_rendering()
+    plots.trace_tree(tree).figure.draw_without_rendering()
     assert len(trace_text(tree, width=80).splitlines()) == marks.height + 1
 
 
@@ -161,12 +160,12 @@ def test_turns_without_nodes_have_the_tools_they_called():
 def test_long_trees_are_cut_and_counted():
     """The figure and the text say how much is left; a deep chain fits as well."""
     many = steps(*({"output": "x" * 500} for _ in range(200)))
-    assert "140 of 200 rows are not shown." in figure_of(trace_tree(many)).get_supxlabel()
+    assert "140 of 200 rows are not shown." in plots.trace_tree(many).figure.get_supxlabel()
     assert trace_text(many, most=10, width=40).splitlines()[-1] == "└── … 190 more"
     assert max(map(len, trace_text(many, width=40).splitlines())) <= 40
     deep = steps(*({"parent": place or None} for place in range(60)))
-    assert trace_marks(deep)["depth"].max() == 59
-    figure = figure_of(trace_tree(deep))
+    assert plots.marks.trace_tree(deep)["depth"].max() == 59
+    figure = plots.trace_tree(deep).figure
     figure.draw_without_rendering()
     assert trace_text(deep, width=40).splitlines()[-1].endswith("tool")
 
@@ -175,28 +174,28 @@ def test_hostile_words_are_shown_not_obeyed():
     """Dollars, brackets of rich, direction marks and newlines."""
     name = "[red]$a_b$\u202e\n\x1b[2J"
     found = steps({"name": name, "kind": name, "output": name}).with_columns(rollout_id=pl.lit(name))
-    for text in (trace_text(found, width=200), trace_marks(found)["name"][0]):
+    for text in (trace_text(found, width=200), plots.marks.trace_tree(found)["name"][0]):
         assert "[red]$a_b$\\u202e \\x1b[2J" in text
         assert "\x1b" not in text
-    for ax in (trace_tree(found), draw(found)):
-        figure_of(ax).draw_without_rendering()
+    for ax in (plots.trace_tree(found), draw(found)):
+        ax.figure.draw_without_rendering()
 
 
 def test_one_rollout_must_be_named_of_several():
     """No such rollout, several, none, another frame: one sentence each."""
     two = pl.concat([FIVE, FIVE.with_columns(rollout_id=pl.lit("b"))])
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: timeline(two), "there are 2 rollouts; name one of them, such as rollout_id='a'"),
-        (lambda: trace_tree(two, rollout_id="aa"), "no rollout 'aa'; the nearest are a"),
-        (lambda: timeline(FIVE.clear()), "there are 0 rollouts"),
+        (lambda: plots.timeline(two), "there are 2 rollouts; name one of them, such as rollout_id='a'"),
+        (lambda: plots.trace_tree(two, rollout_id="aa"), "no rollout 'aa'; the nearest are a"),
+        (lambda: plots.timeline(FIVE.clear()), "there are 0 rollouts"),
         (lambda: trace_text(pl.DataFrame({"x": [1]})), "neither TURNS nor STEPS"),
-        (lambda: timeline(FIVE, axis="step"), "none of seconds, turn"),
-        (lambda: timeline(3), "not a frame"),
+        (lambda: plots.timeline(FIVE, axis="step"), "not one of seconds, turn"),
+        (lambda: plots.timeline(3), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
             call()
-    assert timeline_marks(two, rollout_id="b").equals(timeline_marks(FIVE))
+    assert plots.marks.timeline(two, rollout_id="b").equals(plots.marks.timeline(FIVE))
     nothing = turns({"turn": None, "error": "crashed"})
-    assert timeline_marks(nothing)["state"].to_list() == ["error"]
-    assert trace_text(nothing).endswith("nothing asked, error")
+    assert plots.marks.timeline(nothing)["state"].to_list() == ["error"]
+    assert trace_text(nothing).endswith("no prompt, error")

@@ -1,12 +1,12 @@
+# mypy: disable-error-code="arg-type"
 """Scores before and after an event."""
 
 import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import curve_marks, trajectory
 
 
 def aligned(values: dict[int, float | None], *, group: str = "a", at_risk: int = 30, half: float = 0.1) -> pl.DataFrame:
@@ -26,14 +26,14 @@ def test_positions_without_anybody_are_left_out():
     frame = pl.concat(
         [aligned({-5: None, -1: 0.2, 0: 0.8, 1: None}), aligned({-5: None, -1: None, 0: 0.7, 1: 0.4}, group="b")]
     )
-    marks = curve_marks(frame)
+    marks = plots.marks.curve(frame)
     assert marks["at"].unique().sort().to_list() == [-1.0, 0.0, 1.0]
-    assert list(trajectory(frame).get_xticks()) == [-1, 0, 1]
+    assert list(plots.trajectory(frame).axes[0].get_xticks()) == [-1, 0, 1]
 
 
 def test_the_event_is_marked_and_nothing_clipped():
     """A dotted line at 0, scores beyond 1 as they are, minus signs that are minus signs."""
-    ax = trajectory(aligned({-2: 3.0, -1: 4.0, 0: 9.0}))
+    (ax,) = plots.trajectory(aligned({-2: 3.0, -1: 4.0, 0: 9.0})).axes
     assert [0.0, 0.0] in [list(line.get_xdata()) for line in ax.lines]
     assert ax.get_ylim()[1] > 9
     ax.figure.canvas.draw()
@@ -45,7 +45,7 @@ def test_the_event_is_marked_and_nothing_clipped():
 @pytest.mark.integration
 def test_many_positions_have_round_ticks_on_both_sides():
     """Also where all lie before the event."""
-    ax = trajectory(aligned(dict.fromkeys(range(-60, 1), 0.5)))
+    (ax,) = plots.trajectory(aligned(dict.fromkeys(range(-60, 1), 0.5))).axes
     ticks = list(ax.get_xticks())
     assert ticks[0] < -40
     assert ticks[-1] == 0
@@ -55,22 +55,22 @@ def test_many_positions_have_round_ticks_on_both_sides():
 def test_a_wide_interval_of_few_does_not_flatten_the_rest():
     """It is cut off, and an arrow says so; the point is hollow."""
     frame = pl.concat([aligned({-1: 0.5, 0: 0.6}), aligned({-2: 0.5}, at_risk=3, half=40.0)])
-    ax = trajectory(frame)
+    (ax,) = plots.trajectory(frame).axes
     assert ax.get_ylim()[1] < 1
     assert {"^", "v"} <= {line.get_marker() for line in ax.lines}
-    assert "Hollow: fewer than 10 behind it." in " ".join(ax.figure.get_supxlabel().split())
+    assert "Hollow: n below 10." in " ".join(ax.figure.get_supxlabel().split())
 
 
 def test_the_caption_says_whose_scores_these_are():
     """Rollouts without the event are not among them."""
-    words = " ".join(trajectory(aligned({-1: 0.5, 0: 0.6})).figure.get_supxlabel().split())
-    assert words.endswith("Only rollouts with the event, and at each position those that got there.")
+    words = " ".join(plots.trajectory(aligned({-1: 0.5, 0: 0.6})).figure.get_supxlabel().split())
+    assert words.endswith("Only rollouts with the event; each position has the rollouts that reached it.")
 
 
 def test_other_curves_are_refused(curve_of):
     """One sentence that says what there is."""
     with pytest.raises(ArgumentError, match="no row has kind='trajectory'; available: success"):
-        trajectory(curve_of({"a": (40, 0.1)}))
+        plots.trajectory(curve_of({"a": (40, 0.1)}))
 
 
 def test_a_real_trajectory_ends_in_the_event():
@@ -78,7 +78,7 @@ def test_a_real_trajectory_ends_in_the_event():
     rows = [(f"r{k}", turn, f"g{k}", 0.1 * turn * (1 + k % 3)) for k in range(12) for turn in range(1, 7)]
     turns = pl.DataFrame(rows, schema=["rollout_id", "turn", "goal", "score"], orient="row").cast({"turn": pl.Int32})
     curve = tw.trajectory(turns, event=pl.col("score") >= 0.5)
-    marks = curve_marks(curve, kind="trajectory")
+    marks = plots.marks.curve(curve, kind="trajectory")
     first = turns.filter(pl.col("score") >= 0.5).group_by("rollout_id").agg(pl.col("score").sort_by("turn").first())
     assert marks.filter(at=0.0)["estimate"].item() == pytest.approx(first["score"].mean())
     assert marks.filter(at=0.0)["at_risk"].item() == 12

@@ -39,8 +39,8 @@ def test_colors_follow_the_group(alone: int, tmp_path: Path, monkeypatch: pytest
 
         monkeypatch.setattr(plots, name, draw)
 
-    watch("contrast_forest", plots.contrast_forest.__globals__["contrast_marks"])
-    watch("goal_profile", plots.goal_profile.__globals__["profile_marks"])
+    watch("contrast", plots.contrast.__globals__["contrast_marks"])
+    watch("profile", plots.profile.__globals__["profile_marks"])
     figures(found, tmp_path / "figures")
     assert {"base", "guarded", "tuned"} <= set(seen)
     assert {len(colors) for colors in seen.values()} == {1}

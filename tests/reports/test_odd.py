@@ -177,13 +177,13 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     page = tw.report(turns, tmp_path / "report")
     text = page.read_text()
     assert page.stat().st_size < 8_000_000
-    assert "Of 500 groups the figure shows 40, half of them the lowest and half the highest; the table has all." in text
+    assert "The figure shows 40 of 500 groups, half of them the lowest and half the highest; the table has all." in text
     assert "Of 500 groups the figure shows 10" in text
     assert "There are too many cells for a figure; see the table." in text
     assert not (page.parent / "figures" / "heat_map.svg").exists()
     for target in turns["target"].unique():
         assert text.count(f">{target}<") > 5
-    assert {"attack_success.svg", "success_curve.svg", "profile_attack_success.svg"} == {
+    assert {"attack_success.svg", "curve.svg", "profile_attack_success.svg"} == {
         path.name for path in (page.parent / "figures").iterdir()
     }
 

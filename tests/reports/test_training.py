@@ -38,7 +38,7 @@ def test_the_steps_have_a_figure_and_a_section(found: Frames, tmp_path: Path) ->
     expected = tw.training(tw.measure(_turns(), keep="train_step"))
     assert found.trained.equals(expected)
     drawn = figures(found, tmp_path / "figures")
-    assert "90 %" in drawn["trend_attack_success"].alt
+    assert "90 %" in drawn["training_attack_success"].alt
     (section,) = [one for one in results(found, drawn, 0.95) if one.id == "training"]
     table = next(part.table for part in section.parts if part.table)
     assert [row[0] for row in table.rows] == ["50", "200", "1000"]
@@ -51,13 +51,12 @@ def test_steps_as_groups_stand_in_their_own_order_and_are_called_so(tmp_path: Pa
     """Rows of the figure and of the table, and the sentence above them."""
     found = frames(_turns(), by="train_step", cluster="auto", level=0.95, seed=0)
     assert found.contrasts.is_empty()  # the changes stand with the steps
-    ax = plots.forest(found.summary, metric="attack_success")
+    (ax,) = plots.forest(found.summary, metric="attack_success").axes
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "train step 50",
         "train step 200",
         "train step 1000",
     ]
-    plots.forget(ax)
     rate = results(found, {}, 0.95)[0]
     assert "most often for train step 1000: 90 %" in rate.parts[0].text
     table = next(part.table for part in rate.parts if part.table)
@@ -71,9 +70,8 @@ def test_panels_of_many_steps_are_in_their_order() -> None:
     told = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "at": 1.0, "at_risk": 20}
     steps = {300: 0.3, 50: 0.9, 100: 0.1, 1000: 0.5, 5: 0.2}
     rows = [told | {"train_step": step, "estimate": rate, "low": rate, "high": rate} for step, rate in steps.items()]
-    axes = plots.success_curve(pl.DataFrame(rows))
+    axes = plots.curve(pl.DataFrame(rows)).axes
     assert [ax.get_title(loc="left") for ax in axes] == [f"train step {step}" for step in sorted(steps)]
-    plots.forget(axes)
 
 
 @pytest.mark.integration

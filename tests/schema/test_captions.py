@@ -98,7 +98,7 @@ def test_alternative_text_is_one_sentence():
     assert labels.alt_text(schema.empty(schema.SUMMARY)) == "An empty figure."
     curve = {"metric": "time_to_success", "kind": "success", "axis": "turn", "level": 0.95, "ending": None}
     steps = [curve | {"at": turn, "estimate": turn / 10, "low": 0.0, "high": 0.9} for turn in (1.0, 4.0)]
-    assert labels.alt_text(pl.DataFrame(steps)) == "Share broken by turn t, as run, up to turn 4, 40 % [0, 90]."
+    assert labels.alt_text(pl.DataFrame(steps)) == "Attack success by turn t, up to turn 4, 40 % [0, 90]."
 
 
 def test_alternative_text_of_courses_tells_where_they_get_to():
@@ -106,12 +106,12 @@ def test_alternative_text_of_courses_tells_where_they_get_to():
     last = course("asr@k", [0.3, 0.5]) + course("asr@k", [0.3, 0.5, 0.1], at_risk=1)[2:]
     assert (
         labels.alt_text(pl.DataFrame(last))
-        == "Share of goals broken at least once in k attempts, up to attempt 2, 50 % [40, 60]."
+        == "Share of goals with at least one success in k attempts, up to attempt 2, 50 % [40, 60]."
     )
     hazard = course("hazard", [0.3, 0.5, 0.2], metric="time_to_success", axis="turn")
     assert (
         labels.alt_text(pl.DataFrame(hazard))
-        == "Share broken at turn t, of those still watched, at its highest, 50 % [40, 60]."
+        == "Attack success at turn t, among rollouts at risk, at its highest, 50 % [40, 60]."
     )
     path = pl.DataFrame(course("trajectory", [2.0, 8.0, 3.0], metric="harm", axis="turn")).with_columns(
         pl.col("at") - 2
@@ -121,11 +121,11 @@ def test_alternative_text_of_courses_tells_where_they_get_to():
         "success", [0.4], metric="time_to_success", axis="tokens", at=25_000.0
     )
     assert labels.alt_text(pl.DataFrame(spent)) == (
-        "Share broken within x US$, as run, up to 1 US$, 20 % [10, 30]; "
-        "share broken within x tokens, as run, up to 25,000 tokens, 40 % [30, 50]."
+        "Attack success within x US$, up to 1 US$, 20 % [10, 30]; "
+        "attack success within x tokens, up to 25,000 tokens, 40 % [30, 50]."
     )
     nothing = pl.DataFrame(course("asr@k", [None, None]), schema_overrides=schema.CURVE.dtypes)
-    assert labels.alt_text(nothing) == "Share of goals broken at least once in k attempts, no estimate in 1 group."
+    assert labels.alt_text(nothing) == "Share of goals with at least one success in k attempts, no estimate in 1 group."
 
 
 def test_profiles_forecasts_and_training_are_known():
@@ -139,7 +139,7 @@ def test_profiles_forecasts_and_training_are_known():
     assert [labels.grouping(frame) for frame in (profile, forecast, training)] == [["target"]] * 3
     assert [labels.alt_text(frame) for frame in (profile, forecast, training)] == [
         "Share of goals whose mean attack success is above 50.0 % by target, 40 % [30, 50] (a).",
-        "Forecast share of goals broken at least once in k attempts, up to attempt 100 by target, 40 % [30, 50] (a).",
+        "Forecast share of goals with at least one success in k attempts, up to attempt 100 by target, 40 % [30, 50] (a).",
         "Attack success, up to step 1,000 by target, 40 % [30, 50] (a).",
     ]
     assert labels.caption(profile) == "Intervals: 95 %; n = 30 goals."
@@ -172,7 +172,7 @@ def test_goals_of_several_attacks_are_not_called_goals():
     told = {"n_clusters": 20, "estimand": "x; unit: goal"}
     by_target = pl.DataFrame(course("asr@k", [0.5, 0.6], target="a", **told))
     assert labels.caption(by_target) == (
-        "Intervals: 95 %; n = 40 pairs of goal and attack in 20 goals; attacks are pooled (`--by attack` parts them)."
+        "Intervals: 95 %; n = 40 pairs of goal and attack in 20 goals; attacks are pooled (group by attack to separate them)."
     )
     both = pl.DataFrame(course("asr@k", [0.5, 0.6], **told))
     assert "n = 40 combinations of goal, target and attack in 20 goals." in labels.caption(both)

@@ -55,7 +55,7 @@ def sweep(
     -------
     polars.DataFrame
         None is a parameter left unchanged, and null a parameter that the configuration does not have; both are the reference
-        of `plots.sensitivity`. Equal configurations form one row. An id is eight digits of the MD5 of the sorted JSON of the
+        of `plots.sweep`. Equal configurations form one row. An id is eight digits of the MD5 of the sorted JSON of the
         values, without None, as AISteer360 names its configurations (`config_id` of `tw.read`), or more digits if two would be
         equal; it does not depend on model or data.
 
@@ -91,7 +91,7 @@ def sweep(
     >>> results = pl.concat([run(**row) for row in configurations.iter_rows(named=True)])
     >>> results = results.join(configurations, on="configuration")
     >>> choice = "eval.evaluators.likeness.similarity_type"
-    >>> ax = tw.plots.sensitivity(results.drop("configuration"), of=choice, metric="likeness", statistic="mean")
+    >>> plot = tw.plots.sweep(results.drop("configuration"), of=choice, metric="likeness", statistic="mean")
     >>> rates = results.filter(statistic="mean").pivot("metric", index=["configuration", choice], values="estimate")
     >>> tw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]

@@ -1,4 +1,4 @@
-"""Judges with the labels, with one another, with themselves: each statistic of agreement with its interval."""
+"""Agreement of judges with labels, with each other and with themselves: each statistic with its interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 MARKS = interval_rows.MARKS | {
     "statistic": pl.String,
-    "rate": pl.Boolean,  # a share in per cent; else a coefficient, 0 at chance and 1 at most
+    "rate": pl.Boolean,  # a percentage; otherwise a coefficient: 0 is chance, 1 full agreement
     "comparison": pl.String,
     "judge": pl.String,
     "n": pl.String,
@@ -34,11 +35,11 @@ def agreement(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
-    """Forest plots of an AGREEMENT: a row for each comparison of judges, a panel for each statistic.
+) -> Plot:
+    """Draw forest plots of an AGREEMENT: one row per comparison of judges, one panel per statistic.
 
-    Shares (raw agreement, sensitivity, specificity) stand in per cent from 0. Coefficients stand around a line at 0, which is
-    what chance alone gives; 1 is full agreement.
+    Shares (raw agreement, sensitivity, specificity) are percentages on an axis from 0. Coefficients have a line at 0, agreement
+    by chance; 1 is full agreement.
 
     Parameters
     ----------
@@ -49,42 +50,44 @@ def agreement(
     sort
         Greatest estimate on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by judge; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and what was left out.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several statistics.
+        Whether to describe below the figure how the intervals were made, and what was excluded.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a comparison occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"comparison": "labels", "judge": ["rule", "model"], "statistic": "kappa", "level": 0.95, "n": 90}
-    >>> ax = agreement(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]}))
+    >>> (ax,) = agreement(pl.DataFrame(rows | {"estimate": [0.4, 0.8], "low": [0.2, 0.7], "high": [0.6, 0.9]})).axes
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ("Cohen's kappa", ['model with the labels', 'rule with the labels'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = agreement_marks(frame, statistic=statistic, comparison=comparison, level=level, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         name, rate = part.select("statistic", "rate").row(0)
-        beside = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
-        panel = interval_rows.Panel(labels.coefficient(name), "rate", beside if single else beside[1:2])
+        # A single panel has space for all columns of numbers, several panels only for n.
+        columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
+        panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    said = _caption(frame, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="agreement", ax=ax, caption=said, choose="statistic=")
+    rows = _drawn_rows(frame, marks)
+    return interval_rows.draw(
+        marks,
+        panels,
+        verb="agreement",
+        ax=ax,
+        caption=_caption(rows, marks) if caption else None,
+        alt=labels.alt_text(rows),
+        choose="statistic=",
+    )
 
 
 def agreement_marks(
@@ -108,19 +111,22 @@ def agreement_marks(
     table = labels.finished(frame, schema.AGREEMENT, "agreement")
     for column, value in (("comparison", comparison), ("level", level)):
         table = labels.choose(table, column, value, "agreement")
-    asked = (
+    # Choose the rows. The order of `statistic=` is that of the panels.
+    statistics = (
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
-    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(asked)])
+    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
+    # A comparison that occurs twice would put two points on one row.
     twice = table.select(*by, *key, "level").is_duplicated()
     if twice.any():
         row = table.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"agreement: {labels.compared(row)!r} stands twice for {row['statistic']}; filter the frame to one row each"
+            f"agreement: {labels.compared(row)!r} occurs twice for {row['statistic']}; filter the frame to one row each"
         )
     rows = table.to_dicts()
     names = [f"{labels.group_name(row, by)} · {labels.compared(row)}" if by else labels.compared(row) for row in rows]
+    # Rows are sorted by the first statistic, and have the same order in all panels.
     values = {
         name: row["estimate"]
         for name, row in zip(names, rows, strict=True)
@@ -128,14 +134,19 @@ def agreement_marks(
     }
     places = interval_rows.places(names, values, sort=sort)
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
+    # Colors belong to judges, so that a judge has the same color in each of its comparisons.
     look = theme.row_looks(judges, names, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
-    panels = {name: place for place, name in enumerate(dict.fromkeys(asked))}
+    panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
     marks = [
         _mark(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        | {"line": "twig" if row["level"] == widest else "trunk", "color": one.color, "marker": one.marker}
-        for name, judge, one, row in zip(names, judges, look, rows, strict=True)
+        | {
+            "line": "twig" if row["level"] == widest else "trunk",
+            "color": look_of_row.color,
+            "marker": look_of_row.marker,
+        }
+        for name, judge, look_of_row, row in zip(names, judges, look, rows, strict=True)
     ]
     order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(**order)  # type: ignore[arg-type]
@@ -161,20 +172,24 @@ def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _caption(frame: object, marks: pl.DataFrame) -> str:
+def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the AGREEMENT that are drawn."""
+    keys = ["statistic", "comparison", "level"]
+    return labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
+
+
+def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the meaning of 0, and the number of verdicts without a counterpart."""
-    table = labels.finished(frame, schema.AGREEMENT, "agreement")
-    drawn = marks.select("statistic", "comparison", "level").unique()
-    table = table.join(drawn, on=["statistic", "comparison", "level"], how="semi", nulls_equal=True)
-    said = [labels.caption(table)]
+    sentences = [labels.caption(table)]
     if not marks["rate"].all():
-        said.append("0: what chance alone gives; 1: full agreement.")
-    left = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
-    told = [
-        f"{labels.counted(table[name].drop_nulls(), noun)} without {lacking}"
-        for name, noun, lacking in left
+        sentences.append("0: agreement by chance; 1: full agreement.")
+    # Verdicts that could not be compared are part of the result: they are counted, not dropped silently.
+    exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
+    excluded = [
+        f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"
+        for name, noun, missing in exclusions
         if table[name].sum()
     ]
-    if told:
-        said.append(f"Left out: {' and '.join(told)}.")
-    return " ".join(said)
+    if excluded:
+        sentences.append(f"Excluded: {' and '.join(excluded)}.")
+    return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""Panels of curves -> a figure: how many stand side by side, what they share, what is said below."""
+"""Figure of panels of curves: its grid, its key, and the caption below."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import curve_names, curve_panel, curve_table, legends, lettering, theme, ticking
+from turnwise.plots import curve_labels, curve_panel, legends, lettering, theme, ticking
 from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
 from turnwise.plots.curve_panel import Wording
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST = 95.0  # points that curves are high where the table and the caption are optional
-_GRAY = 16  # panels in which the other groups stand in gray
+_LEAST = 95.0  # height in points that curves keep; an optional table or caption is left out to keep it
+_GRAY = 16  # up to so many panels show the other groups in gray
 Also = Callable[["Axes", pl.DataFrame], None]
 
 
@@ -23,80 +24,94 @@ def lay_out(
     marks: pl.DataFrame,
     *,
     verb: str,
+    alt: str,
     ax: "Axes | None" = None,
     words: Callable[[pl.DataFrame], Wording] = curve_panel.wording,
     at_risk: bool | None = None,
     key: bool = False,
     also: Also | None = None,
     title: str | None = None,
-    said: str = "",
+    description: str = "",
     caption: bool | None = None,
-) -> Any:
-    """The Axes with the marks drawn, or an array of them: into `ax`, or into a new figure.
+) -> Plot:
+    """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
 
     Parameters
     ----------
     marks
         Of `curve_marks`.
     verb
-        Who asks, for the sentence where several panels do not fit into one `ax`.
+        The plot function, for the error message if several panels do not fit into one `ax`.
+    alt
+        The alternative text.
     ax
         Where to draw.
     words
-        What the axes of marks that share them say.
+        Returns the labels of the axes from the marks that share them.
     at_risk
-        Whether to put the table below each panel; by default where that leaves `ax` high enough.
+        Whether to put the table below each panel; by default if `ax` stays high enough.
     key
-        Name the curves once above the figure instead of at their ends, where they would not be told apart.
+        Name the curves in a key above the figure instead of at their ends, where the names could not be assigned.
     also
-        Draws more into each panel, given its marks.
-    title, said
-        Above and below.
+        Draws more into each panel; called with the Axes and its marks.
+    title, description
+        The texts above and below the figure.
     caption
-        Whether `said` is said; by default where that leaves `ax` high enough.
+        Whether the description is written; by default if `ax` stays high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
-            said = "" if caption is False else said
+            description = "" if caption is False else description
             table = at_risk is not False
-            return theme.array_of(
-                _figure(panels, marks, words=words, at_risk=table, key=key, also=also, title=title, said=said)
+            axes = _figure(
+                panels, marks, words=words, at_risk=table, key=key, also=also, title=title, description=description
             )
+            return Plot(axes, alt)
         if len(panels) > 1:
             what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
             raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
+        # Axes of the user: reserve the space beside them, then decide what fits below.
         theme.make_room(ax)
-        crowded = key or curve_names.crowded(marks)
-        named = curve_names.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
-        table, said = _fitting(ax, panels[0], said, named, at_risk=at_risk, caption=caption)
+        # Too many curves for names at their ends are named in a key, which takes height from the curves.
+        crowded = key or curve_labels.crowded(marks)
+        named = curve_labels.entries(ax, marks, narrow=not legends.wide(ax)) if crowded else []
+        table, description = _fitting(ax, panels[0], description, named, at_risk=at_risk, caption=caption)
         panel = curve_panel.draw(ax, panels[0], marks, words(marks), at_risk=table, named=not key, title=title)
         if also is not None:
             also(ax, panels[0])
         if key:
             legends.key_outside(ax, named)
-        under = lettering.caption_below(ax, said, below=panel.below + 4) if said else None
+        # The caption is wrapped twice: now to reserve its height, and after layout to its final width.
+        under = lettering.caption_below(ax, description, below=panel.below + 4) if description else None
         curve_panel.finish(panel)
         if under is not None:
-            lettering.rewrap(ax, under, said)
+            lettering.rewrap(ax, under, description)
         ticking.keep_neighbors_apart(ax)
-    return ax
+    return Plot([ax], alt)
 
 
 def _fitting(
-    ax: "Axes", part: pl.DataFrame, said: str, named: Sequence[Any], *, at_risk: bool | None, caption: bool | None
+    ax: "Axes",
+    part: pl.DataFrame,
+    description: str,
+    named: Sequence[Any],
+    *,
+    at_risk: bool | None,
+    caption: bool | None,
 ) -> tuple[bool, str]:
-    """Return whether the table is drawn, and the caption: where that was left open, whether they leave the Axes high enough."""
+    """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
-    left = up - curve_table.height_of(part["series"].n_unique(), compact=False)
-    at_risk = left >= _LEAST if at_risk is None else at_risk
-    left = (left if at_risk else up) - lettering.caption_height(said, across)
-    return at_risk, said if caption or (caption is None and left >= _LEAST) else ""
+    # The table has priority over the caption.
+    height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
+    at_risk = height_left >= _LEAST if at_risk is None else at_risk
+    height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
+    return at_risk, description if caption or (caption is None and height_left >= _LEAST) else ""
 
 
 def _grid(panels: int) -> int:
-    """Columns of the grid of panels."""
+    """Return the number of columns of the grid of panels."""
     return next(
         columns for most, columns in ((1, 1), (2, 2), (3, 3), (4, 2), (9, 3), (16, 4), (10**9, 5)) if panels <= most
     )
@@ -111,96 +126,101 @@ def _figure(
     key: bool,
     also: Also | None,
     title: str | None,
-    said: str,
+    description: str,
 ) -> list["Axes"]:
-    """A new figure with a grid of panels of one size, each drawn."""
-    columns, alone = _grid(len(panels)), len(panels) == 1
+    """Draw a new figure with a grid of panels of equal size."""
+    # The size of a panel depends on what is beside and below its curves.
+    columns, single = _grid(len(panels)), len(panels) == 1
     rows = -(-len(panels) // columns)
     curves = max(part["group"].n_unique() for part in panels)
     named = curves > 1 and not key
-    table = curve_table.height_of(curves, compact=not alone) / 72 if at_risk else 0.0
-    few = len(panels) <= 2  # side by side they may be larger
-    wide, high = (7.2, 4.0) if alone else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
-    if named and not alone:  # long names leave the curves as wide as short ones do
-        wide += curve_names.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
-    rest = 0.0 if alone else 0.35
-    figure, axes = theme.canvas(rows, columns, (wide * columns + rest, (high + table) * rows + rest))
-    shown = [part.select(COMBINATION).row(0) for part in panels]
-    drawn = []
+    table = curve_labels.height_of(curves, compact=not single) / 72 if at_risk else 0.0
+    few = len(panels) <= 2  # two panels may be larger
+    wide, high = (7.2, 4.0) if single else (4.4, 3.1) if named else (3.6, 2.9) if few else (2.9, 2.4)
+    if named and not single:  # long names widen the figure and do not narrow the curves
+        wide += curve_labels.beyond_short(marks["group"].unique(maintain_order=True).to_list(), table=at_risk) / 72
+    margin = 0.0 if single else 0.35
+    figure, axes = theme.canvas(rows, columns, (wide * columns + margin, (high + table) * rows + margin))
+    # Draw all panels; sizes of Axes are final only after that.
+    combinations = [part.select(COMBINATION).row(0) for part in panels]
+    drawn_panels = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
-        alike = marks.filter(
-            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, shown[place], strict=True)
+        axis_marks = marks.filter(
+            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
         )
-        gray = not alone and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
+        # The other groups in gray give a reference for a single curve.
+        gray = not single and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key
         panel = curve_panel.draw(
             ax,
             part,
-            alike,
-            words(alike),
-            behind=alike.filter(pl.col("panel") != place) if gray else None,
+            axis_marks,
+            words(axis_marks),
+            behind=axis_marks.filter(pl.col("panel") != place) if gray else None,
             at_risk=at_risk,
-            compact=not alone,
+            compact=not single,
             named=not key,
-            left=place % columns == 0 or shown[place] != shown[place - 1],
+            first_column=place % columns == 0 or combinations[place] != combinations[place - 1],
             bottom=place + columns >= len(panels),
-            title=title if alone else part["title"][0],
+            title=title if single else part["title"][0],
             characters=int((wide * 72 - (125 if named else 15)) / 5.8),
         )
         if also is not None:
             also(ax, part)
-        drawn.append(panel)
-    for spare in axes[len(panels) :]:
-        spare.set_visible(False)
+        drawn_panels.append(panel)
+    for unused in axes[len(panels) :]:
+        unused.set_visible(False)
     if key:
-        legends.key_above(figure, curve_names.entries(axes[0], marks))
-    if not alone and title is not None:
+        # The key is the same for all panels.
+        legends.key_above(figure, curve_labels.entries(axes[0], marks))
+    if not single and title is not None:
         figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
-    if said:
-        behind = not alone and len(panels) <= _GRAY and curves == 1 and len(set(shown)) == 1 and not key
-        lettering.caption_under(figure, f"{said} Gray: the other groups." if behind else said)
-    for panel in drawn:
-        measured = alone or named  # what names take is known once they stand
+    if description:
+        behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
+        lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)
+    for panel in drawn_panels:
+        # Panels with names at curves have different widths, which only the layout knows.
+        measured = single or named  # the width of names is known only after layout
         curve_panel.finish(panel, size=None if measured else (wide * 72 - 15, high * 72 - 45))
     return axes[: len(panels)]
 
 
 def overlaid(marks: pl.DataFrame) -> bool:
-    """Return whether some panel has several curves, which must be told apart."""
+    """Return whether some panel has several curves."""
     return marks.group_by("panel").agg(pl.col("series").n_unique())["series"].max() != 1
 
 
 def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most: int = 2) -> str:
     """Describe the intervals of a CURVE, each unusual mark, and a limited number of reasons."""
-    drawn = marks.select(*COMBINATION, "level").unique()
-    frame = frame.join(drawn, on=[*COMBINATION, "level"], how="semi", nulls_equal=True)
     steps, points = marks.filter(pl.col("style") == "step"), marks.filter(pl.col("style").is_in(["point", "line"]))
-    said = [labels.caption(frame)]
+    sentences = [labels.caption(frame)]
     if (steps["censored"] > 0).any():
-        said.append("Small ticks: rollouts whose watch ended there.")
+        sentences.append("Small ticks: censored rollouts.")
     if not steps["solid"].all():
-        said.append(f"Dashed: fewer than {min_at_risk} at risk.")
+        sentences.append(f"Dashed: fewer than {min_at_risk} at risk.")
     if not points["solid"].all():
-        at_risk = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
-        said.append(f"Hollow: fewer than {min_at_risk} {'behind it' if at_risk else 'at risk'}.")
-    return " ".join([*said, *withheld(points), *reasons(frame, most)])
+        of_points = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
+        sentences.append(
+            f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
+        )
+    return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
 
 
 def withheld(points: pl.DataFrame) -> list[str]:
-    """That some points are not drawn, only what they may be."""
+    """Explain points without an estimate, of which only the interval is drawn."""
     bare = pl.col("estimate").is_null() & pl.any_horizontal(pl.col("low", "high").is_not_null())
-    return ["A bar without a point: the estimate is withheld."] if points.select(bare.any()).item() else []
+    return ["Bar without a point: no estimate, only its interval."] if points.select(bare.any()).item() else []
 
 
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
-    """The most frequent reasons of a frame, each a sentence."""
-    told = (
+    """Return the most frequent reasons of a frame, one sentence each."""
+    counts = (
         frame.group_by("reason", maintain_order=True)
         .len()
         .drop_nulls()
         .sort("len", descending=True, maintain_order=True)
     )
-    said = []
-    for reason, rows in told.head(most).iter_rows():
+    sentences = []
+    for reason, rows in counts.head(most).iter_rows():
         some = f" ({rows} of {labels.counted(frame.height, 'point')})" if rows < frame.height else ""
-        said.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
-    return said
+        sentences.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
+    return sentences

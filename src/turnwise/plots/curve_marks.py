@@ -1,4 +1,4 @@
-"""CURVE -> the marks of its curves: which panel, which color, where each step starts and ends."""
+"""Marks of curves: the panel, the color, and the start and end of each step."""
 
 from collections.abc import Mapping
 from math import inf
@@ -14,12 +14,12 @@ from turnwise.schema import labels
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
     "title": pl.String,
-    "series": pl.Int32,  # which curve, from 0, the highest first
+    "series": pl.Int32,  # number of the curve, from 0, the highest first
     "group": pl.String,
     "metric": pl.String,
     "kind": pl.String,
     "axis": pl.String,
-    "style": pl.String,  # "step"; "point" where nothing holds between two positions; "line"; "forecast"; "reference"
+    "style": pl.String,  # "step"; "point" if values between two positions have no meaning; "line"; "forecast"; "reference"
     "level": pl.Float64,
     "at": pl.Float64,
     "until": pl.Float64,  # where the step ends
@@ -34,16 +34,15 @@ MARKS = {
 }
 COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
 WHOLE = {"turn", "attempt", "target_call"}  # axes that count
-OF_GOALS = frozenset(
-    {"asr@k", "pass@k", "pass^k", "best@k", "attempts"}
-)  # kinds whose points stand on goals, each on its own
-NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are no shares
+OF_GOALS = frozenset({"asr@k", "pass@k", "pass^k", "best@k", "attempts"})  # kinds whose n counts goals
+NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are not shares
 _KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
-_MOST_WHISKERS = 30  # positions of a hazard; more are a band, as whiskers would be a wall
+_MOST_TICKS = 12  # censored positions of a curve over a budget that are marked
+_MOST_WHISKERS = 30  # positions of a hazard that have whiskers; with more, a band, as whiskers would merge
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
 _WITHIN: dict[str, tuple[float, float]] = {"difference": (-1.0, 1.0)} | dict.fromkeys(NUMBERS, (-inf, inf))
 _STARTS = {"success": 0.0, "incidence": 0.0, "survival": 1.0}  # before the first turn
-ENDING_COLORS = dict(  # the same in every figure, whichever of them it has
+ENDING_COLORS = dict(  # the same in every figure, even if it lacks some endings
     zip(
         map(labels.label, ("gave_up", schema.SUCCESS, "target_ended", "finished", "budget", "error")),
         theme.PALETTE,
@@ -54,7 +53,7 @@ _OVERLAY = 4  # groups in one panel
 _RANK = (  # the highest curve goes first
     pl.when(pl.col("kind").first() == "profile")  # all end at 0
     .then(pl.col("estimate").mean())
-    .when(pl.col("kind").first() == "hazard")  # the share it amounts to, as the last risk is that of few
+    .when(pl.col("kind").first() == "hazard")  # the share it accumulates to, as the last hazard is that of few rollouts
     .then(1 - (1 - pl.col("estimate")).product())
     .otherwise(pl.col("estimate").last())
 )
@@ -65,18 +64,19 @@ def curve_marks(
     *,
     metric: str | None = None,
     kind: str | None = None,
+    axis: str | None = None,
     level: float | None = None,
     min_at_risk: int = 10,
     colors: Mapping[str, str] | None = None,
     forecast: pl.DataFrame | None = None,
     one_panel: bool = False,
     style: str | None = None,
-    verb: str = "success_curve",
+    verb: str = "curve",
 ) -> pl.DataFrame:
-    """Return the marks of `success_curve`: one row per panel, curve, level and position, the start included.
+    """Return the marks of `curve`: one row per panel, curve, level and position, including the start.
 
-    Positions of a trajectory at which no rollout has a score are left out. `forecast` has further rows in the columns of
-    `curve`, which are drawn as not observed. `style` is that of numbers which are no CURVE; they may lie anywhere.
+    Positions of a trajectory at which no rollout has a score are left out. `forecast` has more rows with the columns of
+    `curve`, which are drawn as not observed. `style` is set for frames other than CURVE, whose values have no limits.
 
     Examples
     --------
@@ -86,22 +86,25 @@ def curve_marks(
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
     frame = labels.finished(curve, schema.CURVE, verb)
-    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
+    for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
         frame = labels.choose(frame, column, value, verb)
-    frame = _there(frame.filter(pl.col("at").is_not_null()))
+    frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
+    # Each group, ending or contrast is a curve.
     by = labels.grouping(frame)
     if "group" in frame.columns and frame["group"].n_unique() > 1:  # differences of several groups from one baseline
         by.append("group")
+    # The kind of a curve determines how it is drawn.
     of_kind = pl.col("kind").replace_strict(_STYLES, default="step", return_dtype=pl.String)
-    many = (pl.col("kind") == "hazard") & (pl.col("at").n_unique().over("metric", "kind") > _MOST_WHISKERS)
-    of_kind = pl.when(many).then(pl.lit("line")).otherwise(of_kind)
+    crowded = (pl.col("kind") == "hazard") & (pl.col("at").n_unique().over("metric", "kind") > _MOST_WHISKERS)
+    of_kind = pl.when(crowded).then(pl.lit("line")).otherwise(of_kind)
     frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
     if forecast is not None:
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
         frame = pl.concat([frame, further.select(frame.columns)])
     _check_once(frame, by, verb)
+    # All panels of a combination have the same axis, so the decision is made for all of them.
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
     frame = _named(frame, by, colors, one_panel=one_panel)
     parts = frame.partition_by("panel", "group", "level", "style", maintain_order=True)
@@ -112,11 +115,14 @@ def curve_marks(
     ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
     enough = pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk)
-    return marks.with_columns(solid=enough).select(*MARKS)
+    # Over a budget almost every rollout is censored at a position of its own: a wall of ticks shows nothing.
+    ticks = (pl.col("censored") > 0).sum().over("panel", "series", "level")
+    few = pl.col("axis").is_in(WHOLE) | (ticks <= _MOST_TICKS)
+    return marks.with_columns(solid=enough, censored=pl.when(few).then("censored").otherwise(0)).select(*MARKS)
 
 
 def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:
-    """Rows of SUMMARY or TRAINING in the columns of CURVE, the intervals of rates within [0, 1]."""
+    """Convert rows of SUMMARY or TRAINING to the columns of CURVE, with intervals of rates clipped to [0, 1]."""
     rates = [metric for metric in frame["metric"].unique() if labels.is_rate(metric, frame)]
     of_rate = pl.col("metric").is_in(rates)
     ends = [pl.when(of_rate).then(pl.col(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")]
@@ -126,12 +132,12 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
     )
 
 
-def _there(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without positions of a trajectory at which nobody was: they stretch the axis and show nothing."""
+def _observed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Drop positions of a trajectory that no rollout reached: they would stretch the axis and show nothing."""
     value = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
-    somebody = value.any().over("metric", "kind", "axis", "at")
-    there = frame.filter((pl.col("kind") != "trajectory") | somebody)
-    return frame if there.is_empty() else there
+    is_observed = value.any().over("metric", "kind", "axis", "at")
+    observed = frame.filter((pl.col("kind") != "trajectory") | is_observed)
+    return frame if observed.is_empty() else observed
 
 
 def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
@@ -139,34 +145,43 @@ def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} stands twice; "
+            f"{verb}: {row['axis']} {row['at']:g} of group {labels.group_name(row, by)!r} occurs twice; "
             "filter the frame to one curve per group"
         )
 
 
 def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None, *, one_panel: bool) -> pl.DataFrame:
-    """The frame with panel, title, series, the name of each curve (its group, its ending, or both) and its look."""
+    """Add panel, title, series, the name of each curve (its group, its ending, or both), color and marker."""
+    # A curve is a group, an ending, or an ending of a group. With many groups, or several endings of several
+    # groups, each group has a panel.
     groups = labels.group_names(frame, by)
     endings = [labels.label(ending) if ending else None for ending in frame["ending"]]
-    several = len(set(endings) - {None}) > 1
-    many = len(set(groups)) > 1
-    apart = not one_panel and (len(set(groups)) > _OVERLAY or (several and many))
+    several_endings = len(set(endings) - {None}) > 1
+    several_groups = len(set(groups)) > 1
+    panel_per_group = not one_panel and (len(set(groups)) > _OVERLAY or (several_endings and several_groups))
     curves = [
-        group if not several or ending is None else f"{group} · {ending}" if many and not apart else ending
+        group
+        if not several_endings or ending is None
+        else f"{group} · {ending}"
+        if several_groups and not panel_per_group
+        else ending
         for group, ending in zip(groups, endings, strict=True)
     ]
     combinations = frame.select(COMBINATION).rows()
-    titles = groups if apart else [None] * frame.height
+    titles = groups if panel_per_group else [None] * frame.height
     named = frame.with_columns(
         pl.Series("title", titles, dtype=pl.String), pl.Series("group", curves), pl.Series("_group", groups)
     )
+    # Rank curves and panels by their last estimates, so that names at the ends are in the order of the curves.
     ends = named.drop_nulls("estimate").sort("at", maintain_order=True)
     ends = ends.group_by(*COMBINATION, "_group", "group", maintain_order=True).agg(_RANK)
     height = dict(reversed(ends.select("group", "estimate").rows()))
     highest = dict(ends.sort("estimate").select("_group", "estimate").rows())
-    own = labels.own_order(frame, by)
-    if own and not several:
-        height = highest = {name: float(len(own) - place) for place, name in enumerate(own)}
+    # Groups with an inherent order, such as training steps, keep it.
+    given_order = labels.own_order(frame, by)
+    if given_order and not several_endings:
+        height = highest = {name: float(len(given_order) - place) for place, name in enumerate(given_order)}
+    # Panels: combinations in the order of the frame, within each the highest group first.
     order = {pair: place for place, pair in enumerate(dict.fromkeys(combinations))}
     keys = [(order[pair], title) for pair, title in zip(combinations, titles, strict=True)]
     ranked = sorted(dict.fromkeys(keys), key=lambda key: (key[0], -highest.get(key[1] or "", -1.0)))
@@ -175,19 +190,22 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
         name: place
         for place, name in enumerate(sorted(dict.fromkeys(curves), key=lambda name: -height.get(name, -1.0)))
     }
-    families = curves if several or not apart else labels.group_names(frame, by[:1])
+    # Colors: one per curve, or with a panel per group one per value of the first grouping column.
+    families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
-    look = theme.row_looks(curves, families, colors) if apart else _each(theme.looks(curves, colors), curves)
+    look = (
+        theme.row_looks(curves, families, colors) if panel_per_group else _looks_of(theme.looks(curves, colors), curves)
+    )
     return named.with_columns(
-        pl.Series("color", [one.color for one in look]),
-        pl.Series("marker", [one.marker for one in look]),
+        pl.Series("color", [look_of_row.color for look_of_row in look]),
+        pl.Series("marker", [look_of_row.marker for look_of_row in look]),
         pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
         pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
     ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)
 
 
-def _each(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
+def _looks_of(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
     return [look[name] for name in names]
 
 
@@ -218,10 +236,11 @@ def wide_range(positions: list[float]) -> bool:
 
 
 def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, Any]]:
-    """One curve at one level: its start, and every position with the end of its step."""
+    """Return the marks of one curve at one level: its start, and every position with the end of its step."""
     rows = part.to_dicts()
     first = rows[0]
     style = first["style"]
+    # Intervals of shares may extend beyond [0, 1] by their formula, but not in a figure.
     least, most = (-inf, inf) if anywhere else _WITHIN.get(first["kind"], (0.0, 1.0))
     positions = [row["at"] for row in rows]
     beyond = _beyond(positions, first["axis"], wide=wide)
@@ -232,6 +251,7 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
         | {end: None if row[end] is None else min(max(row[end], least), most) for end in ("low", "high")}
         for row, until in zip(rows, ends, strict=True)
     ]
+    # Curves over time begin at 0, where nothing has happened yet; the frame begins at the first event.
     start = _STARTS.get(first["kind"])
     if start is not None and positions[0] > 0:
         before = {"at": 0.0, "until": positions[0], "estimate": start, "low": start, "high": start, "censored": 0}
@@ -240,5 +260,5 @@ def _steps(part: pl.DataFrame, *, wide: bool, anywhere: bool) -> list[dict[str, 
 
 
 def after_start(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks without the starts of steps, which are known beforehand."""
+    """Drop the starts of steps, which are no estimates."""
     return marks.filter((pl.col("at") > 0) | ~pl.col("kind").is_in(list(_STARTS)))

@@ -1,4 +1,4 @@
-"""Painting of one curve: steps with bands, points with whiskers, lines with bands, forecasts, layers of a stack."""
+"""Drawing of one curve: steps with bands, points with whiskers, lines with bands, forecasts, layers of a stack."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = (0, (3, 2))
-_MARKED = 40  # points of a line above which only unusual ones have a marker
+_MARKED = 40  # a line of more points has markers only where few rollouts were at risk, and at its end
 
 
 def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float = 0.0) -> None:
-    """The curve in the way its style asks for, moved aside by `shift` turns; a line that another hides is wider by `extra`."""
+    """Draw the curve in its style, shifted by `shift` turns; `extra` widens a line that another one would cover."""
     for part in curve.partition_by("style", maintain_order=True):
         style = part["style"][0]
         if style == "point":
@@ -34,7 +34,7 @@ def paint(ax: "Axes", curve: pl.DataFrame, shift: float = 0.0, *, extra: float =
 
 
 def gray(ax: "Axes", behind: pl.DataFrame) -> None:
-    """Other panels' curves, thin and without bands."""
+    """Draw the curves of other panels thin, gray and without bands."""
     color = theme.shade(ax, theme.GRAY)
     for curve in behind.filter(_widest(behind)).partition_by("panel", "series", maintain_order=True):
         across, up = _corners(curve, "estimate") if curve["style"][0] == "step" else _polygon(curve, "estimate")
@@ -42,7 +42,7 @@ def gray(ax: "Axes", behind: pl.DataFrame) -> None:
 
 
 def symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
-    """The marker of a curve, hollow where few rollouts were at risk."""
+    """Return the style of a marker, hollow if few rollouts were at risk."""
     return {
         "marker": row["marker"],
         "markersize": theme.MARKER_SIZES[row["marker"]],
@@ -57,7 +57,7 @@ def symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _corners(curve: pl.DataFrame, name: str) -> tuple[list[float], list[float]]:
-    """The corners of a step function; NaN where it is broken."""
+    """Return the corners of a step function; NaN interrupts it."""
     across, up = [], []
     for at, until, value in curve.select("at", "until", name).iter_rows():
         across += [at, until]
@@ -66,7 +66,7 @@ def _corners(curve: pl.DataFrame, name: str) -> tuple[list[float], list[float]]:
 
 
 def _polygon(curve: pl.DataFrame, name: str) -> tuple[list[float], list[float]]:
-    """The points to be joined; NaN where nothing is known."""
+    """Return the points of a line; NaN interrupts it."""
     return curve["at"].to_list(), [float("nan") if value is None else value for value in curve[name]]
 
 
@@ -75,7 +75,7 @@ def _widest(marks: pl.DataFrame) -> pl.Expr:
 
 
 def _runs(line: pl.DataFrame) -> list[pl.DataFrame]:
-    """The stretches of a curve that are drawn alike."""
+    """Split a curve where its style changes between solid and uncertain."""
     return line.with_columns(_run=pl.col("solid").rle_id()).partition_by("_run", maintain_order=True)
 
 
@@ -92,6 +92,7 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
             ax.fill_between(
                 across, low, high, color=color, alpha=0.16 if run["solid"][-1] else 0.07, linewidth=0, zorder=2
             )
+    # Runs of certain and uncertain steps have different styles; each continues from the last value of the one before.
     before: float | None = None
     for run in _runs(line):
         across, up = _corners(run, "estimate")
@@ -106,18 +107,20 @@ def _steps(ax: "Axes", curve: pl.DataFrame, extra: float) -> None:
 
 
 def _censored(ax: "Axes", line: pl.DataFrame, color: str) -> None:
-    """A tick in the middle of the step in which rollouts were censored."""
+    """Draw a tick in the middle of each step in which rollouts were censored."""
     lost = line.filter((pl.col("censored") > 0) & pl.col("estimate").is_not_null())
+    # Within a turn the time of censoring is unknown: the tick is in the middle of the step.
     at = (lost["at"] + lost["until"]) / 2 if line["axis"][0] in WHOLE else lost["at"]
     style: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 7, "markeredgewidth": 1.0}
     ax.plot(at.to_list(), lost["estimate"].to_list(), color=color, zorder=3, **style)
 
 
 def _points(ax: "Axes", curve: pl.DataFrame, shift: float) -> None:
-    """Markers with whiskers; a thin line leads the eye through those that enough rollouts stand behind."""
+    """Draw markers with whiskers; a thin line joins points of enough rollouts."""
     line = curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         _whiskers(ax, band, shift, thin=band["level"][0] == curve["level"].max())
+    # Only points of enough rollouts are joined.
     across, up = _polygon(line.filter("solid"), "estimate")
     ax.plot([_moved(ax, at, shift) for at in across], up, color=curve["color"][0], linewidth=0.9, alpha=0.6, zorder=2.5)
     _markers(ax, line, shift)
@@ -129,6 +132,7 @@ def _whiskers(ax: "Axes", band: pl.DataFrame, shift: float, *, thin: bool) -> No
         place = _moved(ax, at, shift)
         width = 1.2 if thin else 3.2
         ax.plot([place] * 2, [low, high], color=color, linewidth=width, solid_capstyle="butt", zorder=3)
+        # An arrow shows that a whisker continues beyond the axis.
         for beyond, edge, arrow in ((low < bottom, bottom, "v"), (high > top, top, "^")):
             if beyond:
                 ax.plot([place], [edge], color=color, marker=arrow, markersize=5, clip_on=False, zorder=3)
@@ -140,14 +144,15 @@ def _markers(ax: "Axes", line: pl.DataFrame, shift: float = 0.0) -> None:
 
 
 def _line(ax: "Axes", curve: pl.DataFrame) -> None:
-    """Markers joined by a line in a band; a point between two gaps has whiskers instead of a band without width."""
+    """Draw a line with markers in a band; a point between two gaps has whiskers, as its band would have no width."""
     color, line = curve["color"][0], curve.filter(_widest(curve))
     for band in curve.partition_by("level", maintain_order=True):
         (across, low), (_, high) = _polygon(band, "low"), _polygon(band, "high")
         ax.fill_between(across, low, high, color=color, alpha=0.16, linewidth=0, zorder=2)
-        known = pl.col("estimate").is_not_null()
-        alone = band.filter(known & ~known.shift(fill_value=False) & ~known.shift(-1, fill_value=False))
-        _whiskers(ax, alone, 0.0, thin=band["level"][0] == curve["level"].max())
+        # Points without neighbors.
+        estimated = pl.col("estimate").is_not_null()
+        isolated = band.filter(estimated & ~estimated.shift(fill_value=False) & ~estimated.shift(-1, fill_value=False))
+        _whiskers(ax, isolated, 0.0, thin=band["level"][0] == curve["level"].max())
     ax.plot(*_polygon(line, "estimate"), color=color, linewidth=1.6, zorder=3)
     points = line.drop_nulls("estimate")
     _markers(ax, points if points.height <= _MARKED else pl.concat([points.filter(~pl.col("solid")), points.tail(1)]))
@@ -162,7 +167,7 @@ def _forecast(ax: "Axes", curve: pl.DataFrame) -> None:
 
 
 def _reference(ax: "Axes", curve: pl.DataFrame) -> None:
-    """A level line from side to side, and its interval."""
+    """Draw a horizontal line across the panel, and its interval."""
     color = curve["color"][0]
     for low, high in curve.select("low", "high").drop_nulls().iter_rows():
         ax.axhspan(low, high, color=color, alpha=0.1, linewidth=0, zorder=1)
@@ -171,7 +176,7 @@ def _reference(ax: "Axes", curve: pl.DataFrame) -> None:
 
 
 def _layer(ax: "Axes", curve: pl.DataFrame) -> None:
-    """One layer of a stack, from `low` to `high`, paler where few were at risk."""
+    """Draw one layer of a stack, from `low` to `high`, paler where few rollouts were at risk."""
     color = curve["color"][0]
     for run in _runs(curve):
         (across, low), (_, high) = _corners(run, "low"), _corners(run, "high")

@@ -1,4 +1,4 @@
-"""Distribution of a metric over rollouts: cumulative shares, boxes with points, or counts."""
+"""Distribution of a metric over rollouts: cumulative shares, box plots with points, or histograms."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -7,9 +7,10 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
+from turnwise.plots import alternatives, lettering, theme, ticking
 from turnwise.plots import distribution_strokes as strokes
-from turnwise.plots import lettering, theme, ticking
 from turnwise.plots.curve_marks import wide_range
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 from turnwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 
@@ -24,14 +25,14 @@ MARKS = {
     "mark": pl.String,  # step, point, bar, or of a box: whisker_low, q1, median, q3, whisker_high
     "x": pl.Float64,
     "until": pl.Float64,  # where a bar ends
-    "y": pl.Float64,  # share of known values that are at most x; or lie in a bar; a point's place within its row
-    "n": pl.Int64,  # rollouts whose value is known
-    "n_unknown": pl.Int64,  # others, which are not drawn
+    "y": pl.Float64,  # share of values that are at most x; share of values in a bar; offset of a point within its row
+    "n": pl.Int64,  # rollouts with a value
+    "n_unknown": pl.Int64,  # rollouts without a value, which are not drawn
     "color": pl.String,
     "marker": pl.String,
 }
-_MOST_POINTS = 400  # of a group; more hide one another
-_GOLDEN = 0.618033988749895  # multiples of it spread evenly
+_MOST_POINTS = 400  # points of a group; more would cover each other
+_GOLDEN = 0.618033988749895  # multiples modulo 1 are spread evenly: reproducible jitter
 _BINS = 30
 
 
@@ -45,80 +46,77 @@ def distribution(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> "Axes":
-    """The distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted, never drawn.
+) -> Plot:
+    """Draw the distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted but not drawn.
 
     Parameters
     ----------
     rollouts
         ROLLOUTS, from `tw.measure`.
     metric
-        A column of numbers.
+        A numeric column.
     by
         Columns to group by; a null is a group of its own.
     kind
-        ``"ecdf"``: the share of rollouts whose value is at most x, which needs no choice of bins; ``"box"``: median, quartiles
-        and whiskers (to the last value within 1.5 times the distance of the quartiles), with the values as points;
+        ``"ecdf"``: the share of rollouts whose value is at most x, which needs no bins; ``"box"``: median, quartiles
+        and whiskers (to the last value within 1.5 times the interquartile range), with the values as points;
         ``"histogram"``: the share of rollouts in bins of equal width, the same for all groups.
     log
-        A logarithmic axis; by default where all values are above 0 and the greatest is a hundred times the least.
+        Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
-        Say under the figure what is drawn, and how many rollouts have no value.
-
-    Returns
-    -------
-    The Axes.
+        Whether to describe below the figure what is drawn, and how many rollouts have no value.
 
     Raises
     ------
     SchemaError, ArgumentError
-        Where the table is no ROLLOUTS, the metric is not there, is no number, or has no value in any rollout.
+        If the table is not ROLLOUTS, the metric is missing, is not a number, or has no value in any rollout.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rollouts = pl.DataFrame({"rollout_id": list("abcd"), "num_turns": [1, 3, 3, None]})
-    >>> ax = distribution(rollouts, metric="num_turns")
+    >>> (ax,) = distribution(rollouts, metric="num_turns").axes
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('turns', 'share of rollouts at or below')
-    >>> matplotlib.pyplot.close(ax.figure)
+    ('turns', 'share of rollouts at or below x')
     """
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
-    known = marks.filter(pl.col("x").is_not_null())
-    values = known["x"].to_list()
+    placed = marks.filter(pl.col("x").is_not_null())
+    values = placed["x"].to_list()
+    # Bins of a histogram have equal widths, so its axis stays linear by default.
     logarithmic = log if log is not None else kind != "histogram" and min(values) > 0 and wide_range(values)
     if logarithmic and min(values) <= 0:
         raise ArgumentError(f"distribution: log=True, but {metric!r} has values at or below 0; leave log out")
     groups = marks.unique("row", keep="first", maintain_order=True).sort("row")
     with lettering.fonts_for(marks["group"]):
-        own = ax is None
+        new_figure = ax is None
         theme.make_room(ax)
         if ax is None:
             height = 3.6 if kind == "ecdf" else 1.1 + (0.5 if kind == "box" else 0.6) * groups.height
             ax = theme.canvas(1, 1, (7.2, max(height, 2.2)))[1][0]
-        known, groups = theme.seen(known, ax), theme.seen(groups, ax)
+        placed, groups = theme.visible(placed, ax), theme.visible(groups, ax)
         ax.set_xscale("log" if logarithmic else "linear")
-        beside = 1.0 if kind == "ecdf" else 0.4  # what names of rows leave of a narrow figure
-        characters = max(int(beside * theme.size_in_points(ax)[0] / 5.4), 14)
+        share = 1.0 if kind == "ecdf" else 0.4  # share of the width that names of rows leave
+        characters = max(int(share * theme.size_in_points(ax)[0] / 5.4), 14)
+        # Rows need space for their names at the left, which leaves less for the label of the axis.
         quantity = lettering.wrapped(labels.quantity(metric), characters, lines=3)
         ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
-        said = _caption(marks, groups, kind) if caption else ""
-        taken = lettering.caption_height(said, theme.size_in_points(ax)[0]) if said else 0.0
-        below = paint(ax, known, groups, own=own, caption=taken) + 13.0 * quantity.count("\n")
+        # The height of the caption limits that of the key, so it is computed before the key is drawn.
+        description = _caption(marks, groups, kind) if caption else ""
+        caption_height = lettering.caption_height(description, theme.size_in_points(ax)[0]) if description else 0.0
+        below = paint(ax, placed, groups, new_figure=new_figure, caption=caption_height) + 13.0 * quantity.count("\n")
         if caption:
-            said += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        single = known.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
+            description += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+        # Integer data get integer ticks; bars of integers start at halves.
+        single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
-        ticking.fit(ax, whole=counted and not logarithmic)
-    return ax
+        ticking.fit(ax, integers=counted and not logarithmic)
+    return Plot([ax], alternatives.distribution(marks))
 
 
 def distribution_marks(
@@ -126,7 +124,7 @@ def distribution_marks(
 ) -> pl.DataFrame:
     """Return the marks of `distribution`: one row per group and step, point, part of a box, or bar.
 
-    A group without any known value has one row, whose `x` is null.
+    A group without any value has one row, whose `x` is null.
 
     Examples
     --------
@@ -139,28 +137,32 @@ def distribution_marks(
     by = names_of(by)
     check_by(frame, by, schema.SUMMARY, "distribution")
     if kind not in get_args(Kind):
-        raise ArgumentError(f"distribution: kind={kind!r} is none of {listing(get_args(Kind))}")
+        raise ArgumentError(f"distribution: kind={kind!r} is not one of {listing(get_args(Kind))}")
     if metric not in frame.columns:
         raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
-    what = schema.kind_of(frame.schema[metric])
-    if what != "number":
+    # Rates and times have figures of their own, which the message names.
+    value_kind = schema.kind_of(frame.schema[metric])
+    if value_kind != "number":
         instead = {
             "proportion": "`plots.forest` shows a rate",
-            "time": "`plots.success_curve` shows a time to an event",
+            "time": "`plots.curve` shows a time to an event",
         }
         raise ArgumentError(
-            f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers are spread out; "
-            + instead.get(str(what), "name a metric")
+            f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
+            + instead.get(str(value_kind), "name a metric")
         )
+    # Infinite values cannot be drawn and count as unknown.
     value = pl.col(metric).cast(pl.Float64)
     frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")
     parts = {str(key[0]): part["\0x"] for key, part in frame.group_by("\0group", maintain_order=True)}
+    # The greatest median first, groups without values last.
     ordered = sorted(parts, key=lambda name: -(parts[name].median() or 0.0) if parts[name].count() else float("inf"))  # type: ignore[operator]
     look = theme.looks(parts, colors)
     edges = _edges(frame["\0x"].drop_nulls()) if kind == "histogram" else []
+    # A group without values has one row, so that the key can name it.
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(ordered):
         values = parts[name].drop_nulls().sort()
@@ -172,16 +174,16 @@ def distribution_marks(
             "n_unknown": len(parts[name]) - len(values),
         }
         about |= {"color": look[name].color, "marker": look[name].marker}
-        found = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
-        rows += [about | mark for mark in found or [{"mark": None}]]
+        group_marks = _ecdf(values) if kind == "ecdf" else _box(values) if kind == "box" else _counts(values, edges)
+        rows += [about | mark for mark in group_marks or [{"mark": None}]]
     return pl.DataFrame(rows, schema=MARKS, orient="row")
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _ecdf(values: pl.Series) -> list[dict[str, Any]]:
-    found = values.rename("x").value_counts().sort("x")
-    reached = found["count"].cum_sum() / max(len(values), 1)
-    return [{"mark": "step", "x": x, "y": y} for x, y in zip(found["x"], reached, strict=True)]
+    counts = values.rename("x").value_counts().sort("x")
+    reached = counts["count"].cum_sum() / max(len(values), 1)
+    return [{"mark": "step", "x": x, "y": y} for x, y in zip(counts["x"], reached, strict=True)]
 
 
 def _box(values: pl.Series) -> list[dict[str, Any]]:
@@ -192,16 +194,16 @@ def _box(values: pl.Series) -> list[dict[str, Any]]:
     within = values.filter((values >= q1 - reach) & (values <= q3 + reach))
     ends = (min(float(within.min() or 0.0), q1), max(float(within.max() or 0.0), q3))  # type: ignore[arg-type]
     box = {"whisker_low": ends[0], "q1": q1, "median": median, "q3": q3, "whisker_high": ends[1]}
-    shown = values
+    drawn_values = values
     if len(values) > _MOST_POINTS:  # evenly spaced among the ordered values, both ends included
         places = [round(k * (len(values) - 1) / (_MOST_POINTS - 1)) for k in range(_MOST_POINTS)]
-        shown = values.gather(places)
-    points = [{"mark": "point", "x": x, "y": (k * _GOLDEN) % 1.0 - 0.5} for k, x in enumerate(shown, 1)]
+        drawn_values = values.gather(places)
+    points = [{"mark": "point", "x": x, "y": (k * _GOLDEN) % 1.0 - 0.5} for k, x in enumerate(drawn_values, 1)]
     return [*({"mark": name, "x": x} for name, x in box.items()), *points]
 
 
 def _edges(values: pl.Series) -> list[float]:
-    """The ends of the bins: a bin for each whole number where these are few, else as Freedman and Diaconis (1981) say."""
+    """Return the edges of the bins: one bin per integer if there are few, else by the rule of Freedman and Diaconis (1981)."""
     import numpy as np
 
     least, greatest = float(values.min()), float(values.max())  # type: ignore[arg-type]
@@ -212,9 +214,9 @@ def _edges(values: pl.Series) -> list[float]:
         return [least - room, greatest + room]
     quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
     width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
-    wanted = (greatest - least) / width if width > 0 else _BINS
-    many = int(min(max(np.ceil(wanted), 1), _BINS))
-    return [least * (1 - place / many) + greatest * (place / many) for place in range(many + 1)]
+    wanted_bins = (greatest - least) / width if width > 0 else _BINS
+    bins = int(min(max(np.ceil(wanted_bins), 1), _BINS))
+    return [least * (1 - place / bins) + greatest * (place / bins) for place in range(bins + 1)]
 
 
 def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
@@ -222,28 +224,36 @@ def _counts(values: pl.Series, edges: list[float]) -> list[dict[str, Any]]:
 
     counted, _ = np.histogram(values.to_numpy(), bins=edges)
     ends = zip(counted.tolist(), edges[:-1], edges[1:], strict=True)
-    return [{"mark": "bar", "x": left, "until": right, "y": many / len(values)} for many, left, right in ends if many]
+    return [
+        {"mark": "bar", "x": start, "until": right, "y": number / len(values)}
+        for number, start, right in ends
+        if number
+    ]
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _caption(marks: pl.DataFrame, groups: pl.DataFrame, kind: Kind) -> str:
     n, unknown = int(groups["n"].sum()), int(groups["n_unknown"].sum())
-    known = f"n = {labels.counted(n, 'rollout')} with a known value"
-    said = [f"{known}; {labels.count(unknown)} without, not drawn." if unknown else f"{known}: all of them."]
+    with_value = f"n = {labels.counted(n, 'rollout')}"
+    sentences = [
+        f"{with_value}; {labels.count(unknown)} without a value are not drawn."
+        if unknown
+        else f"{with_value}, all with a value."
+    ]
     if kind == "box":
-        said.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
+        sentences.append("Box: quartiles and median; whiskers: last value within 1.5 times the box.")
         if (groups["n"] > _MOST_POINTS).any():
-            said.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
+            sentences.append(f"Points: {_MOST_POINTS} of each larger group, evenly spaced by rank.")
     if kind == "histogram":
-        said.append(f"Bars: share of the group's known values, on one scale; the tallest is {_tallest(marks)}.")
-    return " ".join(said)
+        sentences.append(f"Bars: share of the group's rollouts, on one scale; the tallest is {_tallest(marks)}.")
+    return " ".join(sentences)
 
 
 def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
-    """Return the notes that do not fit in the key."""
+    """Return notes for the caption if the key has no space for them."""
     key = ax.get_legend()
     if key is None and groups.height > 1 and not ax.figure.legends:
-        return f" The names of {groups.height} groups need a higher figure."
+        return f" The names of {groups.height} groups need a taller figure."
     if key is None or all(
         strokes.named(row) in {text.get_text() for text in key.get_texts()} for row in groups.to_dicts()
     ):
@@ -252,10 +262,10 @@ def _of_key(ax: "Axes", groups: pl.DataFrame) -> str:
 
 
 def _of_rows(ax: "Axes", groups: pl.DataFrame) -> str:
-    """Return the notes that do not fit in the rows."""
+    """Return notes for the caption if the rows have no space for them."""
     named = [label.get_text() for label in ax.get_yticklabels()]
     if not any(named):
-        return f" The names of {labels.counted(groups.height, 'group')} need a higher figure."
+        return f" The names of {labels.counted(groups.height, 'group')} need a taller figure."
     return "" if any("\n" in name for name in named) else f" Each group: n = {labels.span(groups['n'])}."
 
 

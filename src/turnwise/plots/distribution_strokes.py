@@ -1,4 +1,4 @@
-"""Marks of a distribution -> strokes on an Axes: steps, boxes with their points, bars."""
+"""Drawing of a distribution: steps, boxes with points, bars."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 _LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
-_FEW = 4  # groups whose names have room among the curves
-_LINE = 9.5  # points from one line of small type to the next, at least
-_LEAST = 80.0  # points that curves are high, before the key is as long as it likes
+_FEW = 4  # at most so many groups have the key inside the Axes
+_LINE = 9.5  # height in points of a line of small type
+_LEAST = 80.0  # height in points that curves keep before the key gets more
 
 
 def named(group: Mapping[str, Any], most: int = 44) -> str:
-    """The group, and how many of its rollouts have a value."""
+    """Return the name of the group with its numbers of rollouts."""
     return f"{labels.shorten(group['group'], most)} ({_sizes(group)})"
 
 
@@ -29,24 +29,25 @@ def _sizes(group: Mapping[str, Any]) -> str:
     return f"n = {labels.count(group['n'])}{unknown}"
 
 
-def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
-    """A step function for each group with its marker at the median, and their names; the points all that takes below the Axes.
+def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
+    """Draw a step function for each group, with its marker at the median and a key.
 
-    The key leaves room for the curves and for a caption of so many points.
+    The key leaves space for the curves and for a caption of that height. Returns the height in points used below the Axes.
     """
     theme.dress(ax)
-    least, greatest = float(known["x"].min()), float(known["x"].max())  # type: ignore[arg-type]
+    least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
     logarithmic = ax.get_xscale() == "log"
     room = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
     ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - room, greatest + room)
     order = sorted(groups["group"])
     for group in groups.iter_rows(named=True):
-        part = known.filter(row=group["row"])
-        there = not part.is_empty()
+        part = placed.filter(row=group["row"])
+        has_values = not part.is_empty()
+        # The marker of a step function is where it reaches one half.
         half = [place for place, reached in enumerate(part["y"], 1) if reached >= 0.5][:1]
         ax.plot(
-            [ends[0], *part["x"], ends[1]] if there else [],
-            [0.0, *part["y"], 1.0] if there else [],
+            [ends[0], *part["x"], ends[1]] if has_values else [],
+            [0.0, *part["y"], 1.0] if has_values else [],
             drawstyle="steps-post",
             color=group["color"],
             linewidth=1.8,
@@ -54,38 +55,40 @@ def steps(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, c
             marker=group["marker"],
             markersize=theme.MARKER_SIZES[group["marker"]],
             markeredgecolor=ax.get_facecolor(),
-            markevery=half if there else None,
+            markevery=half if has_values else None,
             label=named(group),
         )
     ax.set_xlim(*ends)
     ax.set_ylim(-0.02, 1.02)
     ticking.percent(ax, "y")
-    ax.set_ylabel("share of rollouts at or below", fontsize=theme.NORMAL)
-    return _key(ax, groups["group"].to_list(), own=own, caption=caption)
+    ax.set_ylabel("share of rollouts at or below x", fontsize=theme.NORMAL)
+    return _key(ax, groups["group"].to_list(), new_figure=new_figure, caption=caption)
 
 
-def _key(ax: "Axes", names: list[str], *, own: bool, caption: float) -> float:
-    """Names among the curves where they have room, else outside."""
+def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> float:
+    """Draw the key inside the Axes if there is space, else outside."""
     entries = ax.get_lines()
     theme.settle(ax.get_figure(root=True))
+    # The key needs free space inside the Axes, which a long name does not leave.
     longest = max(lettering.text_width(str(entry.get_label())) for entry in entries) + 32
     if len(entries) <= _FEW and longest < 0.42 * theme.size_in_points(ax)[0]:
         lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
         return theme.AXIS
     up = theme.size_in_points(ax)[1] - caption
-    return legends.key(ax, entries, own=own, room=max(up - _LEAST, 0.4 * up), short=names)
+    return legends.key(ax, entries, new_figure=new_figure, room=max(up - _LEAST, 0.4 * up), short=names)
 
 
-def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
-    """A box with whiskers for each group, its points below it; the points that takes below the Axes."""
+def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
+    """Draw a box with whiskers for each group, with its points below; return the height used below the Axes."""
     from matplotlib.patches import Rectangle
 
     theme.dress(ax, grid="x")
     for group in groups.iter_rows(named=True):
-        part, row, color = known.filter(row=group["row"]), group["row"], group["color"]
+        part, row, color = placed.filter(row=group["row"]), group["row"], group["color"]
         if part.is_empty():
             continue
         points = part.filter(mark="point")
+        # The box is in the upper part of the row, the points in the lower part.
         box = dict(part.filter(pl.col("mark") != "point").select("mark", "x").rows())
         ax.plot(
             points["x"].to_list(),
@@ -113,7 +116,7 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, c
         )
         ax.plot([box["median"]] * 2, [row - 0.28, row], color=color, linewidth=3, solid_capstyle="butt", zorder=4)
     _name_rows(ax, groups, caption)
-    ends = known["x"].to_list()
+    ends = placed["x"].to_list()
     if ax.get_xscale() == "log":
         ax.set_xlim(min(ends) / 1.25, max(ends) * 1.25)
     else:
@@ -122,18 +125,19 @@ def boxes(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, c
     return theme.AXIS
 
 
-def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, caption: float) -> float:
-    """A row of bars for each group, all on one scale; the points that takes below the Axes."""
+def bars(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:
+    """Draw a row of bars for each group, all on one scale; return the height used below the Axes."""
     theme.dress(ax, grid="x")
-    highest = float(known["y"].max())  # type: ignore[arg-type]
+    highest = float(placed["y"].max())  # type: ignore[arg-type]
     for group in groups.iter_rows(named=True):
-        part = known.filter(row=group["row"])
-        left, right, many = (part[name].to_list() for name in ("x", "until", "y"))
+        part = placed.filter(row=group["row"])
+        starts, ends, heights = (part[name].to_list() for name in ("x", "until", "y"))
         base = group["row"] + 0.42
+        # The y axis points down, so bars have negative heights.
         ax.bar(
-            left,
-            [-0.8 * one / highest for one in many],
-            width=[end - start for start, end in zip(left, right, strict=True)],
+            starts,
+            [-0.8 * height / highest for height in heights],
+            width=[end - start for start, end in zip(starts, ends, strict=True)],
             bottom=base,
             align="edge",
             color=group["color"],
@@ -143,19 +147,22 @@ def bars(ax: "Axes", known: pl.DataFrame, groups: pl.DataFrame, *, own: bool, ca
         )
         ax.axhline(base, color=theme.shade(ax, theme.GRAY), linewidth=0.8, zorder=3)
     _name_rows(ax, groups, caption)
-    ax.set_xlim(*ticking.number_ends([*known["x"], *known["until"]]))
+    ax.set_xlim(*ticking.number_ends([*placed["x"], *placed["until"]]))
     ax.set_ylim(groups.height - 0.5, -0.5)
     return theme.AXIS
 
 
 def _name_rows(ax: "Axes", groups: pl.DataFrame, caption: float) -> None:
-    """The name of each row and its rollouts in as many lines as it is high; without a line's room, no names."""
+    """Write the name and numbers of each row in as many lines as fit its height; none if not even one fits."""
     wide = max(int(ax.get_figure(root=True).get_figwidth() * 0.3 * 72 / 5), 10)  # type: ignore[union-attr]
+    # Names get the lines that fit; one of them is for the numbers of rollouts.
     lines = int((theme.size_in_points(ax)[1] - caption) / groups.height / _LINE)
     names = lettering.wrapped_all(groups["group"].to_list(), wide, lines=min(max(lines - 1, 1), 2))
-    told = [f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)]
-    shown = told if lines > 1 else names if lines else [""] * groups.height
-    ax.set_yticks(groups["row"].to_list(), labels=shown, fontsize=theme.SMALL)
+    names_with_sizes = [
+        f"{name}\n{_sizes(group)}" for name, group in zip(names, groups.iter_rows(named=True), strict=True)
+    ]
+    tick_labels = names_with_sizes if lines > 1 else names if lines else [""] * groups.height
+    ax.set_yticks(groups["row"].to_list(), labels=tick_labels, fontsize=theme.SMALL)
     lettering.literal(ax.get_yticklabels())
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

@@ -1,7 +1,14 @@
-"""A drawn figure -> SVG text, or a file; the same bytes in every run."""
+"""The figure that a plot function returns: shown in a notebook, opened in a window, saved, or turned into SVG text.
 
+Equal frames give equal bytes in every run: no dates, and ids that depend on the content alone.
+"""
+
+import base64
 import html
+import importlib
 import io
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,143 +18,179 @@ from turnwise.plots import lettering, theme
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _DPI = 150
+_SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
 _FORMATS = (".svg", ".pdf", ".png")
 
 
-def figure_svg(drawn: Any, *, alt: str | None = None, inline: bool = False) -> str:
-    """The figure as SVG text, without date and with settled ids, so that equal figures give equal bytes.
+class Plot:
+    """A drawn figure with its Axes and its alternative text.
 
-    Letters are drawn as shapes, so that every viewer shows the same; where no installed font has a letter (Chinese,
-    emoji) they stay text instead, which a browser shows in a font of its own.
+    In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
+    window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
+    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`.
 
-    Parameters
+    Attributes
     ----------
-    drawn
-        What a plot function gave: Axes, an array of them, or their Figure.
+    figure
+        The matplotlib Figure.
+    axes
+        Its panels, row by row; the Axes that were passed as `ax`, if there were any.
     alt
-        What the figure shows, for those who cannot see it: `labels.alt_text(frame)`.
-    inline
-        Only the `<svg>` element, to stand in an HTML page, with `alt` as its label.
+        One sentence that describes the figure to readers who cannot see it.
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure(figsize=(2, 1))
-    >>> svg = figure_svg(figure, alt="nothing")
-    >>> svg.startswith("<?xml"), "<dc:description>nothing" in svg, svg == figure_svg(figure, alt="nothing")
-    (True, True, True)
-    >>> figure_svg(figure, alt="nothing", inline=True)[:40]
-    '<svg role="img" aria-label="nothing" xml'
+    >>> import polars as pl
+    >>> from turnwise import plots
+    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
+    >>> plot = plots.forest(pl.DataFrame(row | {"estimate": 0.4, "low": 0.22, "high": 0.61}))
+    >>> plot
+    <Plot: Attack success, 40 % [22, 61].>
+    >>> len(plot.axes), plot.axes[0].get_xlabel()
+    (1, 'attack success')
     """
-    svg = _bytes(figure_of(drawn), ".svg", alt).decode()
-    if not inline:
-        return svg
-    named = f' aria-label="{html.escape(alt, quote=True)}"' if alt else ""
-    return svg[svg.index("<svg ") :].replace("<svg ", f'<svg role="img"{named} ', 1)
+
+    def __init__(self, axes: Sequence["Axes"], alt: str) -> None:
+        self.axes: tuple[Axes, ...] = tuple(axes)
+        self.figure: Figure = self.axes[0].get_figure(root=True)  # type: ignore[assignment]
+        self.alt = alt
+
+    def __repr__(self) -> str:
+        return f"<Plot: {self.alt}>"
+
+    def save(self, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
+        """Write the figure to an SVG, PDF or PNG file, and return the path.
+
+        The file is written completely or not at all. PDF files have TrueType fonts. A figure without a layout engine is written
+        larger if something lies outside its canvas. Characters that no installed font has (Chinese, emoji) are drawn as
+        boxes in PDF and PNG, with a warning on stderr; in SVG they stay text.
+
+        Parameters
+        ----------
+        path
+            The file; its suffix selects the format.
+        alt
+            The description to store in the file; by default `alt` of the plot.
+        overwrite
+            Whether to replace an existing file.
+        close
+            Whether to close a figure that pyplot has open, as that of `ax` usually is.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is not that of a known format.
+        WriteError
+            If the file exists or cannot be written.
+        """
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in _FORMATS:
+            raise ArgumentError(f"save: {target.name!r} must end in one of {', '.join(_FORMATS)}")
+        # Render first: an error leaves no file behind.
+        content = self._content(suffix, self.alt if alt is None else alt)
+        with whole(target, overwrite=overwrite) as draft:
+            draft.write_bytes(content)
+        if suffix != ".svg" and lettering.lacks_letters(self.figure):
+            labels.say(
+                f"{target.name}: no installed font has all of its letters, and boxes replace the missing ones; "
+                "install a font that has them, such as Noto Sans CJK, or save as .svg: browsers have fonts of their own"
+            )
+        if close and self._is_open():
+            from matplotlib import pyplot as plt
+
+            plt.close(self.figure)
+        return target
+
+    def svg(self, *, alt: str | None = None, inline: bool = False) -> str:
+        """Return the figure as SVG text.
+
+        Letters are drawn as shapes, so that every viewer shows the same; characters that no installed font has (Chinese,
+        emoji) stay text, which a browser shows in a font of its own.
+
+        Parameters
+        ----------
+        alt
+            The description to store in it; by default `alt` of the plot.
+        inline
+            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label.
+        """
+        description = self.alt if alt is None else alt
+        text = self._content(".svg", description).decode()
+        if not inline:
+            return text
+        label = f' aria-label="{html.escape(description, quote=True)}"' if description else ""
+        return text[text.index("<svg ") :].replace("<svg ", f'<svg role="img"{label} ', 1)
+
+    def show(self) -> None:
+        """Show the figure: in the output of a notebook's cell, else in a window, which waits until it is closed.
+
+        Where no window can be opened, a line on stderr says so.
+        """
+        if "ipykernel" in sys.modules:
+            # Not a dependency: it is there because this process is the kernel of a notebook.
+            importlib.import_module("IPython.display").display(self)
+            return
+        from matplotlib import pyplot as plt
+        from matplotlib._pylab_helpers import Gcf
+        from matplotlib.backends.registry import BackendFilter, backend_registry
+
+        backend = plt.get_backend()
+        if backend.lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):  # type: ignore[no-untyped-call]
+            labels.say(f'no window can be opened here (matplotlib\'s backend is {backend}); use `.save("figure.svg")`')
+            return
+        if not self._is_open():
+            # pyplot opens windows for its own figures only: make it the manager of this one.
+            number = max(plt.get_fignums(), default=0) + 1
+            manager = plt.new_figure_manager(number, FigureClass=lambda **_: self.figure)  # type: ignore[no-untyped-call]
+            Gcf.set_active(manager)
+        plt.show()
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+        """Return the picture that a notebook shows, with its size on the page and its alternative text."""
+        if self._is_open():  # the notebook shows the open figures of pyplot itself: not twice
+            return {}, {}
+        width, height = (round(inches * _SCREEN_DPI) for inches in self.figure.get_size_inches())
+        picture = base64.b64encode(self._content(".png", self.alt)).decode()
+        return {"image/png": picture}, {"image/png": {"width": width, "height": height, "alt": self.alt}}
+
+    def _is_open(self) -> bool:
+        """Return whether the figure is in pyplot's list of open figures."""
+        pyplot = sys.modules.get("matplotlib._pylab_helpers")
+        managers = pyplot.Gcf.get_all_fig_managers() if pyplot is not None else []
+        return any(manager.canvas.figure is self.figure for manager in managers)
+
+    def _content(self, suffix: str, alt: str) -> bytes:
+        from matplotlib import rc_context
+
+        metadata: dict[str, dict[str, str | None]] = {
+            ".svg": {"Date": None, "Description": alt},
+            ".pdf": {"CreationDate": None, "Subject": alt},
+            ".png": {"Software": None, "Description": alt},
+        }
+        present = {name: value for name, value in metadata[suffix].items() if value != ""}
+        content = io.BytesIO()
+        # Shapes look the same everywhere; characters without a font have no shapes and stay text.
+        svg_fonts = "none" if suffix == ".svg" and lettering.lacks_letters(self.figure) else "path"
+        # Type 42 is TrueType: publishers reject matplotlib's default, Type 3.
+        settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": svg_fonts, "pdf.fonttype": 42}
+        with rc_context(settings), theme.quiet():
+            self.figure.savefig(
+                content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=_outside_canvas(self.figure)
+            )
+        return content.getvalue()
 
 
-def save(drawn: Any, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
-    """Write the figure to an SVG, PDF or PNG file, whole or not at all, and let pyplot forget it.
-
-    A figure without a layout engine is written larger where something stands off its canvas. Letters that no installed font
-    has (Chinese, emoji) are boxes in PDF and PNG, which a line on stderr says; in SVG they stay text.
-
-    Parameters
-    ----------
-    drawn
-        What a plot function gave: Axes, an array of them, or their Figure.
-    path
-        Where; its suffix says which format.
-    alt
-        What the figure shows, kept in the file's description.
-    overwrite
-        Replace a file that stands there.
-    close
-        Drop the figure from pyplot's list of open figures.
-
-    Raises
-    ------
-    ArgumentError
-        Where the suffix names no known format.
-    WriteError
-        Where the file cannot be written, or stands there already.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from matplotlib.figure import Figure
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(Figure(), Path(folder) / "nothing.pdf").stat().st_size > 500
-    True
-    """
-    target = Path(path)
-    if target.suffix.lower() not in _FORMATS:
-        raise ArgumentError(f"save: {target.name!r} is none of {', '.join(_FORMATS)}; end the name in one of them")
-    figure = figure_of(drawn)
-    content = _bytes(figure, target.suffix.lower(), alt)
-    with whole(target, overwrite=overwrite) as draft:
-        draft.write_bytes(content)
-    if target.suffix.lower() != ".svg" and lettering.lacks_letters(figure):
-        labels.say(
-            f"{target.name}: no installed font has all of its letters, and boxes stand for the others; "
-            "install one that has them, such as Noto Sans CJK, or save an .svg, for which browsers have fonts of their own"
-        )
-    if close:
-        forget(figure)
-    return target
-
-
-def forget(drawn: Any) -> None:
-    """Drop the figure from pyplot's list, so that many figures do not pile up."""
-    from matplotlib import pyplot as plt
-
-    plt.close(figure_of(drawn))
-
-
-def figure_of(drawn: Any) -> "Figure":
-    """The Figure of what a plot function gave.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure()
-    >>> figure_of(figure.add_subplot()) is figure
-    True
-    """
-    from matplotlib.artist import Artist
-    from matplotlib.figure import FigureBase
-
-    first = drawn if isinstance(drawn, Artist) else next(iter(getattr(drawn, "flat", ())), None)
-    figure: Any = first.get_figure(root=True) if isinstance(first, Artist) else None
-    if not isinstance(figure, FigureBase):
-        raise ArgumentError(f"a {type(drawn).__name__} is no figure; pass the Axes that a plot function gave")
-    return figure  # type: ignore[return-value]
-
-
-def _bytes(figure: "Figure", suffix: str, alt: str | None) -> bytes:
-    from matplotlib import rc_context
-
-    metadata: dict[str, dict[str, str | None]] = {
-        ".svg": {"Date": None, "Description": alt} if alt else {"Date": None},
-        ".pdf": {"CreationDate": None, "Subject": alt} if alt else {"CreationDate": None},
-        ".png": {"Software": None, "Description": alt} if alt else {"Software": None},
-    }
-    content = io.BytesIO()
-    letters = "none" if suffix == ".svg" and lettering.lacks_letters(figure) else "path"
-    with rc_context({"svg.hashsalt": "turnwise", "svg.fonttype": letters}), theme.quiet():
-        figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=metadata[suffix], bbox_inches=_beyond(figure))
-    return content.getvalue()
-
-
-def _beyond(figure: "Figure") -> Any:
-    """The canvas and all that stands off it, where no layout engine keeps it on; None where nothing does."""
+def _outside_canvas(figure: "Figure") -> Any:
+    """Return the canvas together with all that lies outside it; None if a layout engine keeps everything inside."""
     from matplotlib.transforms import Bbox
 
     if figure.get_layout_engine() is not None or not figure.axes:
         return None
     canvas = figure.bbox_inches
-    whole = Bbox.union([canvas, figure.get_tightbbox().padded(0.05)])
-    return None if whole == canvas else whole
+    everything = Bbox.union([canvas, figure.get_tightbbox().padded(0.05)])
+    return None if everything == canvas else everything

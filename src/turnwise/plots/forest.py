@@ -1,4 +1,4 @@
-"""Groups of rollouts, one below another: each a point with its interval."""
+"""Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
     "statistic": pl.String,
-    "rate": pl.Boolean,  # shown in per cent, from 0
+    "rate": pl.Boolean,  # shown as a percentage, from 0
     "count": pl.String,  # "8/144", or n
     "clusters": pl.String,
-    "unit": pl.String,  # what the clusters are: "goals"
+    "unit": pl.String,  # plural name of the clusters: "goals"
 }
 
 
@@ -34,12 +35,12 @@ def forest(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
-    """A forest plot of a SUMMARY: one row per group, a point with its interval, and the numbers beside it.
+) -> Plot:
+    """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
 
-    Rates stand on an axis in per cent that starts at 0. With two levels in the frame the narrower interval is a thick
-    trunk on a thin twig. A hollow point has no interval; an arrow marks an interval without that end; a hatched box
-    stands where the estimate is withheld (half-judged rollouts) and spans what it could be.
+    Rates are percentages on an axis that starts at 0. With two levels in the frame the narrower interval is the thicker line.
+    A hollow point has no interval; an arrow marks an interval that is open on that side. A hatched box replaces the
+    estimate if it depends on partially judged rollouts, and spans its possible values.
 
     Parameters
     ----------
@@ -48,49 +49,45 @@ def forest(
     metric, statistic, level
         Which rows to draw; by default all, one panel for each metric and statistic.
     by
-        The columns that name a row; by default every column that SUMMARY does not know.
+        The columns that name a row; by default every column that is not one of SUMMARY.
     sort
-        Greatest estimate on top, numbers such as steps of training in their own order; otherwise the order of the frame.
+        Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and why one is missing.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        Whether to describe below the figure how the intervals were made, and why an interval is missing.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a group stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a group occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"target": ["a", "b"], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
     >>> summary = pl.DataFrame(rows | {"estimate": [0.0, 0.4], "low": [0.0, 0.22], "high": [0.16, 0.61]})
-    >>> ax = forest(summary)
+    >>> (ax,) = forest(summary).axes
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['b', 'a']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
+    # A single panel has space for all columns of numbers, several panels only for counts.
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         metric, statistic, rate = part.select("metric", "statistic", "rate").row(0)
-        beside = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
+        columns = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
         if single:
-            beside = [("text", interval_rows.heading(marks)), *beside, ("clusters", marks["unit"][0])]
+            columns = [("text", interval_rows.heading(marks)), *columns, ("clusters", marks["unit"][0])]
         scale = "rate" if rate else "number"
-        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, beside))
-    said = _caption(summary, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=said)
+        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, columns))
+    keys = ["metric", "statistic", "level"]
+    rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
+    description = labels.caption(rows) if caption else None
+    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=description, alt=labels.alt_text(rows))
 
 
 def forest_marks(
@@ -116,13 +113,15 @@ def forest_marks(
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "forest")
     columns = _by(frame, by)
+    # A group that occurs twice would put two points on one row.
     twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"forest: group {labels.group_name(row, columns)!r} stands twice for {row['metric']}; "
-            "name the columns that tell its rows apart with by="
+            f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
+            "name the columns that distinguish its rows with by="
         )
+    # The row, color and marker of a group are the same in all panels.
     names = labels.group_names(frame, columns)
     places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic").rows()))}
@@ -137,10 +136,10 @@ def forest_marks(
             "group": name,
             "unit": unit,
             "line": "twig" if row["level"] == widest else "trunk",
-            "color": one.color,
-            "marker": one.marker,
+            "color": look_of_row.color,
+            "marker": look_of_row.marker,
         }
-        for name, one, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        for name, look_of_row, row in zip(names, look, frame.iter_rows(named=True), strict=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
         "panel", "row", "level", descending=[False, False, True]
@@ -158,15 +157,16 @@ def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
     return columns
 
 
-def _places(frame: pl.DataFrame, names: list[str], own: list[str], *, sort: bool) -> dict[str, int]:
-    """The row of each group, the same in every panel: by the first panel's estimates, else the middle of the interval.
+def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, sort: bool) -> dict[str, int]:
+    """Return the row of each group, the same in every panel: by the estimates of the first panel, or middles of intervals.
 
-    Groups that have an order of their own keep it.
+    Groups with an inherent order, such as numbers, keep it.
     """
-    if sort and own:
-        return interval_rows.places(own, {}, sort=False)
+    if sort and given_order:
+        return interval_rows.places(given_order, {}, sort=False)
     first = frame.row(0, named=True)
     values: dict[str, float] = {}
+    # The widest level comes first, so that setdefault takes its values.
     rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
     for name, row in rows:
         value = _value(row)
@@ -178,13 +178,14 @@ def _places(frame: pl.DataFrame, names: list[str], own: list[str], *, sort: bool
 def _value(row: Mapping[str, Any]) -> float | None:
     if row["estimate"] is not None:
         return float(row["estimate"])
-    known = [end for end in (row["low"], row["high"]) if end is not None]
-    return sum(end / len(known) for end in known) if known else None
+    ends = [end for end in (row["low"], row["high"]) if end is not None]
+    return sum(end / len(ends) for end in ends) if ends else None
 
 
 def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
     estimate, low, high = row["estimate"], row["low"], row["high"]
     shape = interval_rows.shape_of(estimate, low, high)
+    # A box spans the possible estimates if partially judged rollouts leave it open; without bounds, the interval.
     box = [row["bound_low"], row["bound_high"]]
     if shape != "range" or None in box:
         box = [low, high] if shape == "range" and None not in {low, high} else [None, None]
@@ -205,10 +206,3 @@ def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
         "note": interval_rows.note_of(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
-
-
-def _caption(summary: object, marks: pl.DataFrame) -> str:
-    """Describe the intervals."""
-    frame = labels.finished(summary, schema.SUMMARY, "forest")
-    drawn = marks.select("metric", "statistic", "level").unique()
-    return labels.caption(frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True))

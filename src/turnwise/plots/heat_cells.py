@@ -1,4 +1,4 @@
-"""The cells of a heat map: where they lie, their colors and words, and the key to the colors."""
+"""Cells of a heat map: layout, colors, texts, and the color key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,32 +14,32 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FAINTEST = 0.3  # strength of the color where the interval is as wide as can be
-_COLORMAP, _PART = "magma_r", (0.02, 0.82)  # its hues differ, so that a pale color is not taken for a low one
-_GAP = 0.18  # between cells and margins, in cells
-_HIGH, _LEAST = 16.0, 38.0  # points of a row and a column, at least
-_KEY, _KEY_HIGH = (24.0, 84.0), 122.0  # points of the key to the colors, and with its words
-KEY_WIDE = 1.15  # inches of the key with its words
-_NAME, _LINE = 40, 18  # characters of a name, and in one line of it
+FAINTEST = 0.3  # strength of the color if the interval spans the whole scale
+_COLORMAP, _PART = "magma_r", (0.02, 0.82)  # hues change along it, so that a pale color is not mistaken for a low one
+_GAP = 0.18  # between cells and pooled cells, in cells
+_HIGH, _LEAST = 16.0, 38.0  # least height of a row and least width of a column, in points
+_KEY, _KEY_HIGH = (24.0, 84.0), 122.0  # size of the color key in points; its height with its texts
+KEY_WIDE = 1.15  # width of the key with its texts, in inches
+_NAME, _LINE = 40, 18  # characters of a name, and of one line
 _HATCH = 0.4
-_FEW = 6  # columns that may be as wide as their names
+_FEW = 6  # up to so many columns are as wide as their names
 
 
 def ends(estimates: pl.Series) -> tuple[float, float]:
-    """From the least to the greatest estimate, 0 included where all are above it."""
-    known = estimates.drop_nulls().to_list()
-    least, greatest = min([0.0, *known]), max(known, default=1.0)
+    """Return the least and the greatest estimate; 0 is included if all are above it."""
+    values = estimates.drop_nulls().to_list()
+    least, greatest = min([0.0, *values]), max(values, default=1.0)
     return least, greatest if greatest > least else least + 1.0
 
 
 def scale(marks: pl.DataFrame) -> tuple[float, float]:
-    """The values of the least and the greatest color: of rates always 0 and 1."""
+    """Return the values of the first and the last color; of rates always 0 and 1."""
     return (0.0, 1.0) if marks["rate"][0] else ends(marks["estimate"])
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Layout of a panel's cells, in cells, and the size of a cell, in points."""
+    """Layout of the cells of a panel in units of cells, and the size of a cell in points."""
 
     lefts: list[float]
     tops: list[float]
@@ -58,19 +58,21 @@ class Plan:
 
     @property
     def pooled(self) -> int | None:
-        """The row that is pooled over all others."""
+        """Return the number of the pooled row, if there is one."""
         return len(self.rows) - 1 if len(self.rows) > 1 and self.rows[-1] == schema.POOLED else None
 
 
 def plan(marks: pl.DataFrame) -> Plan:
-    """The cells of one panel, each wide enough for its words."""
+    """Plan the cells of one panel, wide enough for their texts."""
     rows, columns = (
         marks.unique(axis, keep="first", maintain_order=True).sort(axis)[f"{axis}_name"].to_list()
         for axis in ("row", "column")
     )
+    # Few columns are as wide as their names, in several lines; with many, names are slanted.
     few = len(columns) <= _FEW
     down = labels.shorten_all(rows, _NAME)
     across = [lettering.wrapped(name, _LINE) for name in columns] if few else labels.shorten_all(columns, _NAME - 8)
+    # Pooled cells have more text and are wider; they do not determine the width of the others.
     last = len(columns) - 1 if columns[-1] == schema.POOLED else len(columns)
     single = marks.filter(pl.col("column") < last) if last else marks
     words = {line for mark in single.iter_rows(named=True) for line in _words(mark, "\n").split("\n")}
@@ -81,28 +83,29 @@ def plan(marks: pl.DataFrame) -> Plan:
     high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
     lefts, widths = _places(columns, broad / wide)
     tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
+    # Slant the names if one is wider than its column.
     slanted = not few and any(lettering.text_width(name) > wide - 4 for name in across)
     return Plan(lefts, tops, widths, heights, wide, high, down, across, slanted)
 
 
 def _places(names: Sequence[str], factor: float) -> tuple[list[float], list[float]]:
-    """Start and size of each row or column: the pooled one stands off, and is larger by the factor."""
+    """Return start and size of each row or column; the pooled one is set apart and larger by the factor."""
     pooled = names[-1] == schema.POOLED and len(names) > 1
     starts = [place + (_GAP if pooled and place == len(names) - 1 else 0.0) for place in range(len(names))]
     return starts, [factor if pooled and place == len(names) - 1 else 1.0 for place in range(len(names))]
 
 
 def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
-    """Inches of one panel with its names."""
+    """Return width and height of one panel with its names, in inches."""
     across, down = plan.ends
-    beside = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
+    names_width = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
     longest = max(lettering.text_width(name) for name in plan.columns) if plan.slanted else 0.0
     above = (longest * 0.65 + 14 if plan.slanted else 28) + (28 if title else 0)
-    return (across * plan.wide + beside + 16) / 72, (down * plan.high + above + 8) / 72
+    return (across * plan.wide + names_width + 16) / 72, (down * plan.high + above + 8) / 72
 
 
 def _words(mark: Mapping[str, Any], between: str) -> str:
-    """Return the text of a cell: of a margin the estimate too."""
+    """Return the text of a cell; a pooled cell has the estimate too."""
     twice = mark["margin"] and "/" in mark["text"]
     return f"{mark['value']}{between}{mark['text']}" if twice else mark["text"]
 
@@ -117,7 +120,7 @@ def draw(
     names: bool = True,
     words: bool = True,
 ) -> None:
-    """Paint the cells of one panel, with `words` in them where there is room."""
+    """Draw the cells of one panel, with their texts if `words` is set."""
     from matplotlib.patches import Rectangle
 
     ax.set_xlim(0, plan.ends[0])
@@ -127,6 +130,7 @@ def draw(
     for mark in part.iter_rows(named=True):
         x, y = plan.lefts[mark["column"]], plan.tops[mark["row"]]
         wide, high = plan.widths[mark["column"]], plan.heights[mark["row"]]
+        # Cells without an estimate are hatched, with a border in the background color.
         fill = theme.shade(ax, 0.0)
         if mark["estimate"] is None:
             ax.add_patch(Rectangle((x, y), wide, high, facecolor=fill, edgecolor=lines, hatch="////", linewidth=0))
@@ -141,7 +145,7 @@ def draw(
 
 
 def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
-    """Return whether the words fit into the cells of Axes that somebody else made."""
+    """Return whether the texts fit into the cells of Axes of a given size."""
     width, height = theme.size_in_points(ax)
     width -= max(lettering.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)
     single = [mark for mark in part.iter_rows(named=True) if plan.columns[mark["column"]] != schema.POOLED]
@@ -150,18 +154,20 @@ def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
 
 
 def fitted(ax: "Axes", plan: Plan) -> tuple[Plan, bool]:
-    """The plan in Axes that somebody else made, its names shorter or slanted where there is little room; and whether a key fits."""
+    """Fit the plan to Axes of a given size, with shorter or slanted names if necessary; return it, and whether a key fits."""
     theme.settle(ax.figure)
     across = theme.size_in_points(ax)[0]
     rows = plan.rows
-    beside = max(lettering.text_width(name) for name in rows) + 12
-    key = across >= plan.ends[0] * plan.wide * 0.8 + beside + KEY_WIDE * 72
-    if not key and beside > 0.35 * across:
+    names_width = max(lettering.text_width(name) for name in rows) + 12
+    # The color key is left out if cells would be narrower than 80 % of their preferred width.
+    key = across >= plan.ends[0] * plan.wide * 0.8 + names_width + KEY_WIDE * 72
+    if not key and names_width > 0.35 * across:
         rows = labels.shorten_all(rows, max(int(0.35 * across / 5.2), 8))
-        beside = max(lettering.text_width(name) for name in rows) + 12
-    free = across - beside - (KEY_WIDE * 72 if key else 0.0)
+        names_width = max(lettering.text_width(name) for name in rows) + 12
+    free = across - names_width - (KEY_WIDE * 72 if key else 0.0)
     halves = [max(lettering.text_width(line) for line in name.split("\n")) / 2 for name in plan.columns]
-    crowded = any(one + other + 5 > free / plan.ends[0] for one, other in pairwise(halves))
+    # Names of neighboring columns that would touch are slanted.
+    crowded = any(half + next_half + 5 > free / plan.ends[0] for half, next_half in pairwise(halves))
     names = [name.replace("\n", " ") for name in plan.columns] if crowded else plan.columns
     return replace(plan, rows=rows, columns=names, slanted=plan.slanted or crowded), key
 
@@ -186,25 +192,25 @@ def _write(ax: "Axes", mark: Mapping[str, Any], place: tuple[float, float], fill
 
 
 def _names(ax: "Axes", part: pl.DataFrame, plan: Plan, *, names: bool) -> None:
-    """Names of rows to the left, of columns above, the pooled ones in bold."""
+    """Write the names of rows to the left and of columns above, pooled ones in bold."""
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, labelsize=theme.SMALL, top=False, bottom=False, labeltop=True, labelbottom=False)
-    ax.set_xticks([left + wide / 2 for left, wide in zip(plan.lefts, plan.widths, strict=True)])
+    ax.set_xticks([start + wide / 2 for start, wide in zip(plan.lefts, plan.widths, strict=True)])
     ax.set_yticks([top + high / 2 for top, high in zip(plan.tops, plan.heights, strict=True)])
     slant: dict[str, Any] = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if plan.slanted else {}
     ax.set_xticklabels(plan.columns, **slant)
     ax.set_yticklabels(plan.rows if names else [""] * len(plan.rows))
-    for one in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        one.set_parse_math(False)
-        if one.get_text() == schema.POOLED:
-            one.set_fontweight("bold")
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)
+        if label.get_text() == schema.POOLED:
+            label.set_fontweight("bold")
     heading = part["title"][0]
     if heading is not None:
         ax.set_title(heading, loc="left", fontsize=theme.NORMAL, fontweight="bold", pad=8, parse_math=False)
 
 
 def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]) -> str:
-    """The color of a value, so much of it over the ground."""
+    """Return the color of a value, blended with the background according to its strength."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex, to_rgb
 
@@ -217,13 +223,15 @@ def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]
 
 
 def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> None:
-    """Draw the key of the colors: the estimate goes up, the width of the interval to the right."""
+    """Draw the color key: estimates upwards, widths of intervals to the right."""
     from matplotlib.colors import to_rgb
     from matplotlib.transforms import Affine2D, ScaledTranslation
 
+    # The key has a fixed size in points, to the right of the upper right corner.
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(1, 1, ax.transAxes)  # type: ignore[arg-type]
     key = ax.inset_axes((20, -_KEY[1], *_KEY), transform=points)
     least, greatest = scale
+    # Columns of the key: the strengths of colors from narrow to wide intervals.
     shades = [1.0 - (1.0 - FAINTEST) * width for width in (0.0, 0.25, 0.5, 0.75, 1.0)]
     values = [least + (greatest - least) * place / 40 for place in range(41)]
     key.imshow(
@@ -240,5 +248,7 @@ def _key(ax: "Axes", scale: tuple[float, float], *, rate: bool, what: str) -> No
     else:
         ticking.thousands(key, "y")
     key.set_xticks([])
-    key.set_xlabel("interval\nwide →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED))
+    key.set_xlabel(
+        "wider\ninterval →", fontsize=theme.SMALL, loc="left", labelpad=8, color=theme.shade(ax, theme.MUTED)
+    )
     key.set_title(lettering.wrapped(what, 16, lines=3), fontsize=theme.SMALL, loc="left", pad=9, parse_math=False)

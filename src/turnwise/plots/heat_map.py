@@ -1,4 +1,4 @@
-"""Two kinds of groups crossed: a cell for each pair, its color the estimate, its paleness the width of the interval."""
+"""Heat map of two crossed columns: the color of a cell is its estimate, its paleness the width of the interval."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import heat_cells, lettering, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ MARKS = {
     "estimate": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
-    "strength": pl.Float64,  # of the color: 1 for an interval without width, least for one as wide as the scale
-    "text": pl.String,  # "8/20", or the estimate where it is no plain share
-    "value": pl.String,  # the estimate in words
+    "strength": pl.Float64,  # of the color: 1 if the interval has no width, least if it is as wide as the scale
+    "text": pl.String,  # "8/20", or the estimate if it is not k/n
+    "value": pl.String,  # the estimate as text
     "reason": pl.String,
 }
 _IN_CELLS = "In the cells: successes / rollouts. "
@@ -51,56 +52,52 @@ def heat_map(
     sort: bool = True,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> Any:
-    """A heat map of a SUMMARY by two columns: successes of n in each cell, colored by the estimate, paler where less is known.
+) -> Plot:
+    """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, paler if less certain.
 
-    Colors of rates run from 0 to 100 % in every figure, so that two figures compare. A cell without rollouts is hatched,
-    never 0. The pooled margins are those that `tw.summarize(..., margins=True)` estimates.
+    Colors of rates run from 0 to 100 % in every figure, so that figures can be compared. A cell without rollouts is hatched,
+    never 0. The pooled row and column are those of `tw.summarize(..., margins=True)`.
 
     Parameters
     ----------
     summary
         SUMMARY by two columns or more, from `tw.summarize`.
     rows, columns
-        Which columns to cross; by default the two there are, the one with more values down the side. Further grouping columns
+        Which columns to cross; by default the two grouping columns, the one with more values as rows. More grouping columns
         give a panel for each of their values.
     metric, statistic, level
         Which rows to draw; by default all metrics, one panel for each, at the greatest level.
     sort
-        Greatest rate on top and to the left: by the pooled margin, else by the mean of the cells. Otherwise as in the frame.
+        Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
+        order of the frame.
     ax
-        Where to draw; by default a new figure, as large as its cells need. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure, as large as its cells need. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure how the intervals were made, and what the marks mean.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        Whether to describe below the figure how the intervals were made, and what the marks mean.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, there are no two columns to cross, a cell stands twice, or several panels do not fit into
+        If nothing is left to draw, the frame has no two columns to cross, a cell occurs twice, or several panels do not fit into
         one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> cells = {"category": ["x", "y", "x"], "attack": ["PAIR", "PAIR", "GCG"], "n": [20, 20, 10]}
     >>> rows = {"metric": "attack_success", "statistic": "mean", "level": 0.95}
     >>> summary = pl.DataFrame(
     ...     cells | rows | {"estimate": [0.4, 0.1, 0.0], "low": [0.2, 0.0, 0.0], "high": [0.6, 0.3, 0.3]}
     ... )
-    >>> ax = heat_map(summary, rows="category", columns="attack")
+    >>> (ax,) = heat_map(summary, rows="category", columns="attack").axes
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['PAIR', 'GCG']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
-    said = _caption(summary, marks) if caption else ""
+    shown = _drawn_rows(summary, marks)
+    alt = labels.alt_text(shown)
+    description = _caption(shown, marks) if caption else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)
@@ -109,39 +106,41 @@ def heat_map(
                 raise ArgumentError(
                     f"heat_map: one ax cannot hold {len(panels)} panels ({what}); choose metric= or filter the frame"
                 )
+            # In Axes of the user the cells must fit: texts are left out if they do not.
             plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
             scale = heat_cells.scale(panels[0])
             words = heat_cells.room(ax, plan, panels[0], key=key)
             heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
-            if said:
-                said = said if words else said.replace(_IN_CELLS, "")
+            if description:
+                description = description if words else description.replace(_IN_CELLS, "")
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
-                colors = "" if key else f" Colors: from pale yellow, {ends[0]}, to dark violet, {ends[1]}."
-                lettering.caption_below(ax, f"{said}{colors}", below=14)
-            return ax
-        axes, figure = _figure(panels, marks, said)
-        for spare in axes[len(panels) :]:
-            spare.set_visible(False)
-        if said:
-            lettering.caption_under(figure, said)
-    return theme.array_of(axes[: len(panels)])
+                colors = "" if key else f" Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
+                lettering.caption_below(ax, f"{description}{colors}", below=14)
+            return Plot([ax], alt)
+        axes, figure = _figure(panels, marks, description)
+        for unused in axes[len(panels) :]:
+            unused.set_visible(False)
+        if description:
+            lettering.caption_under(figure, description)
+    return Plot(axes[: len(panels)], alt)
 
 
-def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, said: str) -> tuple[list["Axes"], "Figure"]:
-    """A new figure, as large as its cells need, with every panel drawn."""
+def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -> tuple[list["Axes"], "Figure"]:
+    """Draw every panel into a new figure that is as large as its cells need."""
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
     plans = [heat_cells.plan(part) for part in panels]
     titled = marks["title"].null_count() == 0
+    # Sizes with and without names of rows: only the first panel of a row has them.
     sizes = [heat_cells.size(plan, title=titled, names=names) for plan in plans for names in (True, False)]
     (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
     several = marks.select("metric", "statistic").n_unique() > 1
     width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)
-    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(said) / (width * 15)))
+    figure, axes = theme.canvas(down, across, (width, high * down + 0.3 + 0.16 * len(description) / (width * 15)))
     for place, (ax, part, plan) in enumerate(zip(axes, panels, plans, strict=False)):
-        alike = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
+        quantity_marks = marks.filter(metric=part["metric"][0], statistic=part["statistic"][0])
         key = several or place == min(across, len(panels)) - 1
-        heat_cells.draw(ax, part, plan, heat_cells.scale(alike), key=key, names=place % across == 0)
+        heat_cells.draw(ax, part, plan, heat_cells.scale(quantity_marks), key=key, names=place % across == 0)
     return axes, figure
 
 
@@ -155,7 +154,7 @@ def heat_marks(
     level: float | None = None,
     sort: bool = True,
 ) -> pl.DataFrame:
-    """Return the marks of `heat_map`: one row per panel and cell, cells without rollouts included.
+    """Return the marks of `heat_map`: one row per panel and cell, including cells without rollouts.
 
     Examples
     --------
@@ -171,26 +170,30 @@ def heat_marks(
     frame = labels.finished(summary, schema.SUMMARY, "heat_map")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "heat_map")
+    # Columns other than the two crossed ones, metrics and statistics make panels.
     down, across = _crossed(frame, rows, columns)
-    rest = [name for name in labels.grouping(frame) if name not in {down, across}]
-    panel = ["metric", "statistic", *rest]
+    panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]
+    panel = ["metric", "statistic", *panel_columns]
+    # Only the widest interval of each panel is drawn.
     widest = pl.col("level").max().over(panel)
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
-    _check_once(frame, [*rest, down, across])
+    _check_once(frame, [*panel_columns, down, across])
     frame = frame.with_columns(
         pl.Series("\0row", labels.group_names(frame, [down])),
         pl.Series("\0column", labels.group_names(frame, [across])),
     )
-    tops, lefts = (
-        _order(frame, one, other, sort=sort) for one, other in (("\0row", "\0column"), ("\0column", "\0row"))
+    # All panels have the same rows and columns in the same order.
+    row_names, column_names = (
+        _order(frame, axis, other_axis, sort=sort)
+        for axis, other_axis in (("\0row", "\0column"), ("\0column", "\0row"))
     )
     marks: list[dict[str, Any]] = []
     several = frame.select("metric", "statistic").n_unique() > 1
     for place, part in enumerate(frame.partition_by(panel, maintain_order=True)):
         first = part.row(0, named=True)
-        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
         titles = [labels.quantity(first["metric"], first["statistic"])] if several else []
-        titles += [labels.group_name(first, rest)] if rest else []
+        titles += [labels.group_name(first, panel_columns)] if panel_columns else []
         about = {
             "panel": place,
             "title": " · ".join(titles) if titles else None,
@@ -198,35 +201,37 @@ def heat_marks(
             "statistic": first["statistic"],
             "rate": labels.is_rate(first["metric"], frame),
         }
-        there = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
-        least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(alike["estimate"])
+        # Cells without a row in the frame are drawn too, as hatched.
+        row_of_cell = {(row["\0row"], row["\0column"]): row for row in part.iter_rows(named=True)}
+        least, greatest = (0.0, 1.0) if about["rate"] else heat_cells.ends(quantity_rows["estimate"])
         marks += [
             about
-            | {"row": top, "column": left}
-            | _mark(there.get((name, other)), name, other, rate=about["rate"], scale=greatest - least)
-            for top, name in enumerate(tops)
-            for left, other in enumerate(lefts)
+            | {"row": row_place, "column": column_place}
+            | _mark(row_of_cell.get((name, other_axis)), name, other_axis, rate=about["rate"], scale=greatest - least)
+            for row_place, name in enumerate(row_names)
+            for column_place, other_axis in enumerate(column_names)
         ]
     return pl.DataFrame(marks, schema=MARKS, orient="row")
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tuple[str, str]:
-    """The column down the side and the one across."""
-    there = labels.grouping(frame)
+    """Return the column of the rows and the column of the columns."""
+    available = labels.grouping(frame)
     for name in (rows, columns):
-        if name is not None and name not in there:
-            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(there)}")
-    free = sorted((name for name in there if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
-    taken = (rows is not None) + (columns is not None)
+        if name is not None and name not in available:
+            raise ArgumentError(f"heat_map: there is no column {name!r} to cross; there is {listing(available)}")
+    # Unnamed: the column with more values becomes the rows, as a page has more space downwards.
+    free = sorted((name for name in available if name not in {rows, columns}), key=lambda name: -frame[name].n_unique())
+    chosen = (rows is not None) + (columns is not None)
     if rows is not None and rows == columns:
         raise ArgumentError(f"heat_map: rows and columns are both {rows!r}; name two columns")
-    if taken < 2 and len(free) != 2 - taken:
+    if chosen < 2 and len(free) != 2 - chosen:
         raise ArgumentError(
-            f"heat_map: a heat map crosses two columns, and there is {listing(there)}; "
+            f"heat_map: a heat map crosses two columns; there is {listing(available)}; "
             + (
                 "name them with rows= and columns="
-                if len(there) > 1
+                if len(available) > 1
                 else 'summarize by two: `by=["category", "attack"]`'
             )
         )
@@ -239,31 +244,34 @@ def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
-            f"heat_map: cell {labels.group_name(row, by)!r} stands twice for {row['metric']}; filter the frame to one row each"
+            f"heat_map: cell {labels.group_name(row, by)!r} occurs twice for {row['metric']}; filter the frame to one row each"
         )
 
 
-def _order(frame: pl.DataFrame, name: str, other: str, *, sort: bool) -> list[str]:
-    """The groups in order, the pooled one last: by the first panel's pooled estimate, else by the mean of the cells."""
+def _order(frame: pl.DataFrame, name: str, crossing_name: str, *, sort: bool) -> list[str]:
+    """Sort the groups by pooled estimate of the first panel, or mean of the cells; the pooled group is last."""
     groups = frame[name].unique(maintain_order=True).to_list()
     if sort:
         first = frame.row(0, named=True)
-        alike = frame.filter(metric=first["metric"], statistic=first["statistic"])
-        known = alike.group_by(name).agg(
-            pooled=pl.col("estimate").filter(pl.col(other) == schema.POOLED).mean(), cells=pl.col("estimate").mean()
+        quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
+        estimates = quantity_rows.group_by(name).agg(
+            pooled=pl.col("estimate").filter(pl.col(crossing_name) == schema.POOLED).mean(),
+            cells=pl.col("estimate").mean(),
         )
-        value = {row[name]: (row["pooled"], row["cells"]) for row in known.iter_rows(named=True)}
+        value = {row[name]: (row["pooled"], row["cells"]) for row in estimates.iter_rows(named=True)}
 
         def rank(group: str) -> float:
-            found = next((one for one in value.get(group, ()) if one is not None), None)
-            return float("inf") if found is None else -found
+            best = next((estimate for estimate in value.get(group, ()) if estimate is not None), None)
+            return float("inf") if best is None else -best
 
         groups.sort(key=rank)
     return sorted(groups, key=lambda group: group == schema.POOLED)
 
 
-def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, scale: float) -> dict[str, Any]:
-    mark = {"row_name": name, "column_name": other, "margin": schema.POOLED in {name, other}}
+def _mark(
+    row: Mapping[str, Any] | None, row_name: str, column_name: str, *, rate: bool, scale: float
+) -> dict[str, Any]:
+    mark = {"row_name": row_name, "column_name": column_name, "margin": schema.POOLED in {row_name, column_name}}
     if row is None:
         return mark | {"shape": "missing", "text": "", "value": ""}
     estimate, low, high = row["estimate"], row["low"], row["high"]
@@ -274,6 +282,7 @@ def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, s
     share = labels.share_text(row, rate=rate)
     number = labels.number(estimate, low, high, rate=rate)
     text = share if "/" in share else labels.interval_text(row, rate=rate) if shape == "range" else number
+    # Width of the interval as a share of the scale; it makes the color paler.
     width = min(max((high - low) / scale, 0.0), 1.0) if ends else 1.0
     return mark | {
         "shape": shape,
@@ -288,43 +297,46 @@ def _mark(row: Mapping[str, Any] | None, name: str, other: str, *, rate: bool, s
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _caption(summary: object, marks: pl.DataFrame) -> str:
+def _drawn_rows(summary: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the SUMMARY that are drawn."""
+    rows = labels.finished(summary, schema.SUMMARY, "heat_map").join(marks, on=["metric", "statistic"], how="semi")
+    return rows.filter(pl.col("level").eq_missing(pl.col("level").max()))
+
+
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals and the marks."""
-    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
-    drawn = frame.join(marks.select("metric", "statistic").unique(), on=["metric", "statistic"], how="semi")
-    drawn = drawn.filter((pl.col("level") == pl.col("level").max()) | pl.col("level").max().is_null())
-    said = [labels.caption(labels.unpooled(drawn, labels.grouping(drawn)))]
+    sentences = [labels.caption(labels.unpooled(rows, labels.grouping(rows)))]
     shapes = set(marks["shape"])
     paler = "Paler: a wider interval."
     if "/" in "".join(marks["text"]):
         paler = f"{_IN_CELLS}{paler}"
-    said.append(paler)
+    sentences.append(paler)
     if marks["margin"].any():
-        said.append(f"{schema.POOLED}: pooled over all of them.")
+        sentences.append(f"{schema.POOLED}: pooled.")
     if "point" in shapes:
-        said.append("Italic: no interval.")
+        sentences.append("Italic: no interval.")
     if "range" in shapes:
-        said.append("Hatched with a range: the estimate is withheld.")
+        sentences.append("Hatched with a range: no estimate, only its interval.")
     if "missing" in shapes:
-        said.append("Hatched: no rollouts.")
+        sentences.append("Hatched: no rollouts.")
     if "empty" in shapes:
-        said.append(f"Hatched, {labels.NOTHING}: no known outcome.")
+        sentences.append(f"Hatched, {labels.NOTHING}: no known result.")
     reasons = marks.filter(pl.col("shape") != "empty")["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    said += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
-    return " ".join(said)
+    sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
+    return " ".join(sentences)
 
 
 def _merged(reasons: list[str]) -> list[str]:
-    """The reasons, those that differ in their numbers alone as one, with the range of each number over the cells."""
-    alike: dict[str, list[list[str]]] = {}
+    """Merge reasons that differ only in their numbers into one, with the range of each number over the cells."""
+    by_wording: dict[str, list[list[str]]] = {}
     for reason in reasons:
-        alike.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))
+        by_wording.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))
     merged = []
-    for words, rows in alike.items():
+    for words, rows in by_wording.items():
         ranges = []
         for column in zip(*rows, strict=True):
             ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
             ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
-        told = "".join(part + number for part, number in zip(words.split("\0"), [*ranges, ""], strict=True))
-        merged.append(f"by cell, {told}" if len(rows) > 1 else told)
+        sentence = "".join(part + number for part, number in zip(words.split("\0"), [*ranges, ""], strict=True))
+        merged.append(f"by cell, {sentence}" if len(rows) > 1 else sentence)
     return merged

@@ -1,4 +1,4 @@
-"""Rows of intervals, one below another, with their names to the left and their numbers to the right."""
+"""Rows of intervals with names to the left and numbers to the right, as forest plots have them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import lettering, row_names, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -18,22 +19,22 @@ MARKS = {
     "row": pl.Int32,  # from 0 at the top
     "group": pl.String,
     "level": pl.Float64,
-    "line": pl.String,  # "twig", the widest interval, or "trunk", a narrower one
+    "line": pl.String,  # "twig": the widest interval, thin; "trunk": a narrower one, thick
     "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
     "estimate": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
-    "box_low": pl.Float64,  # of a range: where the estimate itself must lie
+    "box_low": pl.Float64,  # of a range: limits of the estimate itself
     "box_high": pl.Float64,
-    "text": pl.String,  # estimate and interval in words
+    "text": pl.String,  # estimate and interval as text
     "note": pl.String,  # "no interval" or "no estimate"
-    "reason": pl.String,  # of that, or of another method than asked for
+    "reason": pl.String,  # why there is none, or why another method was used
     "color": pl.String,
     "marker": pl.String,
 }
-_BESIDE = 32  # characters of an axis beside others
+_BESIDE = 32  # characters in a line of an axis label, in a figure of several panels
 _HALF = 0.34  # half the height of a hatched box, in rows
-_MOST_REASONS, _REASON = 4, 160  # footnotes, and characters in one
+_MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ class Panel:
     """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
 
     quantity: str
-    scale: str  # "rate" in per cent from 0, "points" of per cent around 0, or "number"
+    scale: str  # "rate": percentages from 0; "points": percentage points around 0; or "number"
     columns: Sequence[tuple[str, str]]
-    guide: float | None = None  # where a line says that there is nothing
+    guide: float | None = None  # position of a line that marks no difference
 
 
 def draw(
@@ -53,14 +54,16 @@ def draw(
     verb: str,
     ax: "Axes | None",
     caption: str | None,
+    alt: str,
     choose: str = "metric= and statistic=",
-) -> Any:
-    """The marks, drawn: a panel for each, in `ax` where there is one. Footnotes follow the caption."""
+) -> Plot:
+    """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not None else {}
-    said = " ".join([caption or "", *_notes(marks, reasons)])
+    description = " ".join([caption or "", *_notes(marks, reasons)])
     with lettering.fonts_for(marks["group"]):
         if ax is not None:
+            # Axes of the user: texts are fitted to their width.
             theme.make_room(ax)
             if len(panels) > 1:
                 what = listing(panel.quantity for panel in panels)
@@ -69,22 +72,23 @@ def draw(
             above = _draw(ax, parts[0], panels[0], marks, reasons)
             ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3), loc="left" if above else "center")
             if caption is not None:
-                lettering.caption_below(ax, said, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+                lettering.caption_below(ax, description, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
             row_names.keep_apart(ax, marks)
-            return ax
+            return Plot([ax], alt)
         figure, axes = _figure(marks, len(panels))
-        for place, (one, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
-            _draw(one, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, own=True)
-            if len(panels) > 1:  # or it runs into its neighbor's
-                one.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
-        for spare in axes[len(panels) :]:
-            spare.set_visible(False)
+        for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
+            _draw(panel_ax, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, new_figure=True)
+            if len(panels) > 1:  # or the label would run into that of the next panel
+                panel_ax.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
+        for unused in axes[len(panels) :]:
+            unused.set_visible(False)
         if caption is not None:
-            lettering.caption_under(figure, said)
-        if any(panel.scale != "rate" for panel in panels):  # five ticks in per cent have room
+            lettering.caption_under(figure, description)
+        # Ticks of numbers may touch, depending on the data.
+        if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
             ticking.keep_apart(axes[: len(panels)])
-    return theme.array_of(axes[: len(panels)])
+    return Plot(axes[: len(panels)], alt)
 
 
 def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
@@ -100,12 +104,12 @@ def shape_of(estimate: float | None, low: float | None, high: float | None) -> s
 
 
 def note_of(shape: str) -> str | None:
-    """Return the note beside a row without a line."""
+    """Return the note beside a row without an interval."""
     return {"point": "no interval", "empty": "no estimate"}.get(shape)
 
 
 def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
-    """The row of each group, from 0 at the top: the greatest value first, those without one last, or as they come."""
+    """Return the row of each group, from 0 at the top: by descending value, groups without a value last; or unsorted."""
     ordered = list(dict.fromkeys(groups))
     if sort:
         ordered.sort(key=lambda name: -values.get(name, float("-inf")))
@@ -113,7 +117,7 @@ def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) ->
 
 
 def heading(marks: pl.DataFrame, what: str = "estimate") -> str:
-    """The heading of the estimates: what they are, and the level of their intervals."""
+    """Return the heading of the column of estimates, with the level of the intervals."""
     levels = marks["level"].drop_nulls()
     return f"{what} [{labels.level_text(float(levels.max()))}]" if len(levels) else what  # type: ignore[arg-type]
 
@@ -127,6 +131,7 @@ def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     columns = _columns(panels)
     rows = -(-panels // columns)
     across = {name: lettering.letters(name) for name in marks["group"].unique()}
+    # Rows with names of two lines are higher.
     lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
     longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
@@ -142,14 +147,14 @@ def _draw(
     reasons: Mapping[str, str],
     *,
     names: bool = True,
-    own: bool = False,
+    new_figure: bool = False,
 ) -> bool:
-    """One panel, and whether its names stand above their lines."""
-    part = theme.seen(part, ax)
+    """Draw one panel, and return whether its names are above their lines."""
+    part = theme.visible(part, ax)
     theme.dress(ax, grid="x")
     across = theme.size_in_points(ax)[0]
-    left, right = _ends(part, panel)
-    ax.set_xlim(left, right)
+    x_min, x_max = _ends(part, panel)
+    ax.set_xlim(x_min, x_max)
     if panel.scale == "rate":
         ticking.percent(ax, "x")
     elif panel.scale == "points":
@@ -159,34 +164,36 @@ def _draw(
     if panel.guide is not None:
         ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
     for row in part.iter_rows(named=True):
-        _paint(ax, row, (left, right), reasons)
+        _paint(ax, row, (x_min, x_max), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    above = row_names.put(ax, marks, names=names, across=across, own=own)
+    above = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
     _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
     return above
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
-    """The ends of the axis, with room for the arrow of an interval that has no end."""
+    """Return the ends of the axis, with space for the arrows of open intervals."""
+    # Rates start at 0, unless a guide marks another reference.
     values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
     if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
         return 0.0, ticking.rate_end(values)
-    left, right = ticking.number_ends([*values, panel.guide])
+    x_min, x_max = ticking.number_ends([*values, panel.guide])
     open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
-    room = 0.15 * (right - left)
+    room = 0.15 * (x_max - x_min)
     return (
-        left - room if open_ended["low"].null_count() else left,
-        right + room if open_ended["high"].null_count() else right,
+        x_min - room if open_ended["low"].null_count() else x_min,
+        x_max + room if open_ended["high"].null_count() else x_max,
     )
 
 
 def _reasons(marks: pl.DataFrame) -> dict[str, str]:
-    """The footnote of each reason, as many as there is room for."""
-    told = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    return {reason: labels.superscript(place) for place, reason in enumerate(told[:_MOST_REASONS], 1)}
+    """Return the footnote mark of each reason, for the first few reasons."""
+    reasons = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
 
 
 def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
     color, y, thick = row["color"], row["row"], row["line"] == "trunk"
     low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
     if row["shape"] == "range":
@@ -246,10 +253,11 @@ def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
 
 
 def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    """That there is no interval, beside the hollow point, on the side with more room."""
-    left, right = ends
-    at = left if row["estimate"] is None else row["estimate"]
-    to_the_right = at / 2 - left / 2 <= right / 2 - at / 2
+    """Write beside a hollow point that there is no interval, on the side with more space."""
+    x_min, x_max = ends
+    at = x_min if row["estimate"] is None else row["estimate"]
+    # Halves avoid overflow of the sum for very large numbers.
+    to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
     ax.annotate(
         f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
         (at, row["row"]),
@@ -274,9 +282,14 @@ def _numbers(
     across: float,
     share: float,
 ) -> None:
-    """Columns of numbers to the right of the Axes, each as wide as its widest entry; in a narrow figure those on a share of it."""
+    """Write columns of numbers to the right of the Axes; in a narrow figure only those that fit into a share of its width."""
+    # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
-    edge, up = 12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0  # off the last label of ticks above
+    # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
+    edge, up = (
+        12.0,
+        18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0,
+    )  # above the tick labels on top, if there are any
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue
@@ -300,14 +313,14 @@ def _numbers(
             **place,
         )
         for row in rows.iter_rows(named=True):
-            beside = ("axes fraction", "data")
-            ax.annotate(row[name], (1, row["row"]), xycoords=beside, xytext=(edge, 0), va="center", **place)
+            coordinates = ("axes fraction", "data")
+            ax.annotate(row[name], (1, row["row"]), xycoords=coordinates, xytext=(edge, 0), va="center", **place)
             if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
                 raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
                 ax.annotate(
                     reasons[row["reason"]],
                     (1, row["row"]),
-                    xycoords=beside,
+                    xycoords=coordinates,
                     xytext=(edge + 1, 0),
                     va="center",
                     **raised,
@@ -317,20 +330,20 @@ def _numbers(
 
 def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
     """Explain each unusual mark, and missing intervals."""
-    said: list[str] = []
+    sentences: list[str] = []
     shapes = set(marks["shape"])
     if marks["level"].n_unique() > 1:
-        said.append("The thinnest line is the widest interval.")
+        sentences.append("Thin line: the widest interval.")
     if "point" in shapes:
-        said.append("Hollow: no interval.")
+        sentences.append("Hollow: no interval.")
     open_ended = pl.col("low").is_null() | pl.col("high").is_null()
     if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", open_ended).height:
-        said.append("Arrow: the interval has no end on that side.")
+        sentences.append("Arrow: the interval has no end on that side.")
     if "range" in shapes:
-        said.append("Dashed: an interval without an estimate.")
+        sentences.append("Dashed: interval without an estimate.")
     if marks["box_low"].null_count() < marks.height:
-        said.append("Hatched: the estimate is withheld, it lies within the box.")
-    said += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+        sentences.append("Hatched: no estimate; it is somewhere in the box.")
+    sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        said.append("Further reasons: column `reason`.")
-    return said
+        sentences.append("More reasons in column `reason` of the table.")
+    return sentences

@@ -1,4 +1,4 @@
-"""Legends around the Axes: keys to colors, marked lines, separated names."""
+"""Legends around the Axes: color keys, labeled lines, names without overlap."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NARROW = 300.0  # points across Axes beside which there is no room for a key
-_LETTERS = 8  # of the shortest name
+_NARROW = 300.0  # Axes of this width or less, in points, have no key beside them
+_LETTERS = 8  # characters of the shortest name
 
 
 def key_above(figure: "Figure", entries: Sequence[Any]) -> int:
@@ -44,7 +44,7 @@ def key_outside(ax: "Axes", entries: Sequence[Any]) -> None:
 
 
 def key_height(ax: "Axes", entries: Sequence[Any]) -> float:
-    """Points that the key takes above the Axes."""
+    """Return the height in points of the key above the Axes."""
     return 0.0 if wide(ax) else 13.0 * ceil(len(entries) / _columns(entries, theme.size_in_points(ax)[0]))
 
 
@@ -54,12 +54,12 @@ def _columns(entries: Sequence[Any], across: float) -> int:
 
 
 def wide(ax: "Axes") -> bool:
-    """Return whether there is room for a key beside the Axes."""
+    """Return whether a key fits beside the Axes."""
     return theme.size_in_points(ax)[0] >= _NARROW
 
 
 def marked(ax: "Axes", at: float, words: str, *, top: bool = True) -> None:
-    """A dotted line across the x axis, and what it means beside it: on the right, or on the left where it stands far right."""
+    """Draw a dotted vertical line and its label to the right, or to the left if the line is far right."""
     muted = theme.shade(ax, theme.MUTED)
     ax.axvline(at, color=muted, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
     far = ax.transAxes.inverted().transform(ax.transData.transform((at, 0)))[0] > 0.7
@@ -80,37 +80,39 @@ def key(
     ax: "Axes",
     entries: Sequence[Any],
     *,
-    own: bool,
+    new_figure: bool,
     below: float = theme.AXIS,
     room: float = float("inf"),
     short: Sequence[str] = (),
 ) -> float:
-    """Draw the key of colors and lines above a figure made here, else below the Axes; return the points used below.
+    """Draw the color key above a new figure or below Axes of the user; return the height used below in points.
 
-    Where the entries need more points than there is room, they are called by their `short` names, shortened further as far as
-    that takes; where these need more as well, there is no key.
+    If the key is higher than `room`, entries get their `short` names, shortened as far as necessary; if even those do
+    not fit, there is no key.
     """
-    if own:
+    if new_figure:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]
         ax.figure.set_figheight(ax.figure.get_figheight() + 0.2 * rows)  # type: ignore[union-attr]
         return below
+    # The key starts at the left edge of the figure, below the names of the y axis.
     figure = ax.get_figure(root=True)
     theme.settle(figure)
     across = theme.size_in_points(ax)[0]
-    left = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
-    most = max(int((across + left - 32) / lettering.LETTER), 8)
-    told = [labels.shorten(str(entry.get_label()), most) for entry in entries]
-    columns = _beside(told, across + left)
+    left_margin = max(ax.get_window_extent().x0 * 72 / (figure.dpi if figure is not None else 100.0) - 4, 0.0)
+    most = max(int((across + left_margin - 32) / lettering.LETTER), 8)
+    names = [labels.shorten(str(entry.get_label()), most) for entry in entries]
+    columns = _columns_of(names, across + left_margin)
+    # Shorten names until the key fits.
     for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
-        if _rows_height(told, columns) <= room:
+        if _rows_height(names, columns) <= room:
             break
-        told = labels.shorten_all(short, letters)
-        columns = _beside(told, across + left)
-    if _rows_height(told, columns) > room:
+        names = labels.shorten_all(short, letters)
+        columns = _columns_of(names, across + left_margin)
+    if _rows_height(names, columns) > room:
         return below
     legend = ax.legend(
         entries,
-        told,
+        names,
         fontsize=theme.SMALL,
         frameon=False,
         loc="upper left",
@@ -119,15 +121,15 @@ def key(
         columnspacing=0.9,
         borderaxespad=0,
         borderpad=0,
-        bbox_to_anchor=(-left / across, -below),
+        bbox_to_anchor=(-left_margin / across, -below),
         bbox_transform=theme.points_below(ax),
     )
     lettering.literal(legend.get_texts())
-    return below + _rows_height(told, columns)
+    return below + _rows_height(names, columns)
 
 
-def _beside(names: Sequence[str], across: float) -> int:
-    """Return the number of names that fit side by side."""
+def _columns_of(names: Sequence[str], across: float) -> int:
+    """Return how many names fit side by side."""
     return max(int(across / (max(map(lettering.text_width, names)) + 32)), 1)
 
 
@@ -136,10 +138,10 @@ def _rows_height(names: Sequence[str], columns: int) -> float:
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Centers as near as can be to the wanted ones, with room for each height, inside low..high where they fit.
+    """Return centers as close as possible to the wanted ones without overlap, within low..high if they fit.
 
-    The first of equals comes out on top. The least-squares solution: distances in order, pooled where they would overlap
-    (isotonic regression).
+    Of equal centers the first is on top. This is the least-squares solution, by pooling adjacent violators (isotonic
+    regression).
 
     Examples
     --------
@@ -152,13 +154,15 @@ def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: 
     offsets = [0.0]
     for before, after in pairwise(order):
         offsets.append(offsets[-1] + (heights[before] + heights[after]) / 2)
-    pools: list[tuple[float, int]] = []  # mean of what was wanted, less the offset; how many
+    pools: list[tuple[float, int]] = []  # mean of wanted centers minus offsets; number of centers
+    # Each pool is a block of touching names; its center is the mean of what its names want.
     for place, offset in zip(order, offsets, strict=True):
         pools.append((wanted[place] - offset, 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (first, many), (second, more) = pools[-2:]
-            pools[-2:] = [((first * many + second * more) / (many + more), many + more)]
-    free = [mean for mean, many in pools for _ in range(many)]
+            (first, size), (second, next_size) = pools[-2:]
+            pools[-2:] = [((first * size + second * next_size) / (size + next_size), size + next_size)]
+    free = [mean for mean, size in pools for _ in range(size)]
+    # Move the blocks inside the limits, or center them if they do not fit.
     bottom = low + heights[order[0]] / 2
     top = high - heights[order[-1]] / 2 - offsets[-1]
     free = [max(min(value, top), bottom) if top >= bottom else (top + bottom) / 2 for value in free]

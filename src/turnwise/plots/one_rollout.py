@@ -1,4 +1,4 @@
-"""One rollout out of TURNS or STEPS, and how each of its turns ended, in a word, a color and a marker."""
+"""Selection of one rollout from TURNS or STEPS, and the state of its turns as a word, a color and a marker."""
 
 import difflib
 from collections.abc import Mapping
@@ -22,40 +22,43 @@ STATES = {
     "pruned": Look("#CC79A7", "v"),
     "not judged": Look("#999999", "."),
 }
-ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts that are said below a figure
+ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
 
 
 def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFrame, bool]:
-    """The rows of one rollout, and whether they are STEPS.
+    """Return the rows of one rollout, and whether they are STEPS.
 
     Raises
     ------
     ArgumentError
-        Where it is neither TURNS nor STEPS, there is no such rollout, or several and none is named.
+        If the frame is neither TURNS nor STEPS, has no such rollout, or has several and no id is given.
     """
     table = labels.as_frame(frame, verb)
     steps = "step" in table.columns
     if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
         raise ArgumentError(
-            f"{verb}: this is neither TURNS nor STEPS; make them with `tw.read(paths)` or `tw.steps(paths)`"
+            f"{verb}: this is neither TURNS nor STEPS; create one with `tw.read(paths)` or `tw.steps(paths)`"
         )
-    there = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
+    rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
     if rollout_id is None:
-        if len(there) != 1:
-            first = f", such as rollout_id={there[0]!r}" if there else ""
-            raise ArgumentError(f"{verb}: there are {labels.counted(len(there), 'rollout')}; name one of them{first}")
-        rollout_id = there[0]
+        if len(rollout_ids) != 1:
+            first = f", such as rollout_id={rollout_ids[0]!r}" if rollout_ids else ""
+            raise ArgumentError(
+                f"{verb}: there are {labels.counted(len(rollout_ids), 'rollout')}; name one of them{first}"
+            )
+        rollout_id = rollout_ids[0]
     rows = table.filter(pl.col("rollout_id") == rollout_id)
     if rows.is_empty():
-        near = difflib.get_close_matches(str(rollout_id), list(map(str, there)), n=3, cutoff=0)
+        # Any id is close enough for a hint, as ids are often long.
+        near = difflib.get_close_matches(str(rollout_id), list(map(str, rollout_ids)), n=3, cutoff=0)
         hint = f"; the nearest are {', '.join(map(labels.plain, near))}" if near else ""
         raise ArgumentError(f"{verb}: there is no rollout {rollout_id!r}{hint}")
     return rows.sort("step" if steps else "turn", nulls_last=True, maintain_order=True), steps
 
 
 def state(turn: Mapping[str, Any]) -> str:
-    """Return the state of a turn, in one word: the worst that is known of it.
+    """Return the state of a turn in one word, the worst that applies.
 
     Examples
     --------
@@ -75,19 +78,19 @@ def state(turn: Mapping[str, Any]) -> str:
 
 def facts(rows: pl.DataFrame) -> str:
     """Describe the rollout in one line: target, attack, goal, outcome, ending."""
-    known = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
+    values = {name: rows[name][0] for name in ABOUT if name in rows.columns and rows[name][0] is not None}
     return "; ".join(
-        f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in known.items()
+        f"{labels.label(name)}: {labels.shorten(labels.plain(value), _MOST_LETTERS)}" for name, value in values.items()
     )
 
 
 def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The tools that the answer called, and with what."""
+    """Return name and arguments of each tool call in the answer."""
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
 def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
-    """The rollout's id above the Axes, broken to their width."""
+    """Write the id of the rollout above the Axes, wrapped to their width."""
     theme.settle(ax.get_figure(root=True))
     characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
     words = lettering.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
@@ -95,7 +98,7 @@ def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
 
 
 def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
-    """Draw the key of colors and markers below the Axes; return the points used there."""
+    """Draw the key of colors and markers below the Axes; return the height used there in points."""
     from matplotlib.lines import Line2D
 
     order = list(STATES)
@@ -107,11 +110,11 @@ def key(ax: "Axes", states: pl.DataFrame, *, below: float) -> float:
         Line2D([], [], marker=row["marker"].replace(".", "s"), color=row["color"], label=row["state"], **style)
         for row in rows
     ]
-    return legends.key(ax, entries, own=False, below=below)
+    return legends.key(ax, entries, new_figure=False, below=below)
 
 
 def snippet(text: object, most: int = 72) -> str:
-    r"""The beginning of a text on one line.
+    r"""Return the beginning of a text on one line.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Theme of every figure: colors and markers by name, sizes, the Axes and their scales.
+"""Theme of every figure: colors and markers by name, sizes, new Axes.
 
-Nothing here changes rcParams: what a user has set (a dark style, another font) is kept.
+Nothing here changes rcParams: settings of the user (a dark style, another font) are kept.
 """
 
 import warnings
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito (2008), told apart by color-blind readers; its yellow is too faint on white
+# Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 MARKER_SIZES = {
@@ -27,31 +27,31 @@ MARKER_SIZES = {
     "P": 7.5,
     "X": 7.0,
     "*": 10.0,
-}  # of equal weight to the eye
+}  # sizes that look equal
 ONE_COLOR = PALETTE[0]
-MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # how far from the ground towards the color of letters
-SMALL, NORMAL = 9.0, 10.0  # points; nothing is smaller
+MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
+SMALL, NORMAL = 9.0, 10.0  # font sizes in points; nothing is smaller
 MAX_COLORS = len(PALETTE)
-AXIS = 40.0  # points that tick labels and an axis's name take below the Axes
+AXIS = 40.0  # height in points of tick labels and axis label below the Axes
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Look of one name in every figure: a color, and a marker that survives gray print."""
+    """Color of a name in every figure, and a marker that stays distinct in gray print."""
 
     color: str
     marker: str
 
 
 def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, Look]:
-    """A look for each name, by its place among the sorted names: the same names look the same in every figure.
+    """Return a look for each name by its position among the sorted names, so that equal sets of names look the same.
 
     Parameters
     ----------
     names
-        The names to tell apart, in any order.
+        The names to distinguish, in any order.
     colors
-        Colors that are already settled, by name; the other names share what is left of the palette.
+        Colors that are already chosen, by name; the other names share the rest of the palette.
 
     Examples
     --------
@@ -68,12 +68,32 @@ def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict
     return {name: Look(chosen[name], MARKERS[place % len(MARKERS)]) for place, name in enumerate(ordered)}
 
 
+def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a color-blind safe color for each name, to pass as `colors=` to figures that show different groups.
+
+    A figure colors its own groups by their order, so a group may change color between figures that lack some of the others.
+
+    Parameters
+    ----------
+    names
+        The names of all groups, in any order.
+    colors
+        Colors that are already chosen, by name; the other names share the rest of the palette.
+
+    Examples
+    --------
+    >>> palette(["guarded", "base"])
+    {'base': '#0072B2', 'guarded': '#D55E00'}
+    """
+    return {name: look.color for name, look in looks(names, colors).items()}
+
+
 def row_looks(
     names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
 ) -> list[Look]:
-    """The look of each row: by its group where they are few, else by the first of its grouping columns, else all alike.
+    """Return the look of each row: by group if there are few groups, else by the first grouping column, else one for all.
 
-    `others` have no row but a look of their own, so that it remains theirs in other figures.
+    `others` are names without a row, such as a baseline, which keep their colors for other figures.
 
     Examples
     --------
@@ -82,21 +102,22 @@ def row_looks(
     >>> {look.marker for look in row_looks([str(place) for place in range(9)], [str(place) for place in range(9)])}
     {'o'}
     """
-    for told in (names, first):
-        known = {*told, *others}
-        if len(known) <= MAX_COLORS or (colors and known & set(colors)):
-            look = looks(known, colors)
-            return [look[name] for name in told]
+    # Colors are useful only if each name has a different one.
+    for row_names in (names, first):
+        all_names = {*row_names, *others}
+        if len(all_names) <= MAX_COLORS or (colors and all_names & set(colors)):
+            look = looks(all_names, colors)
+            return [look[name] for name in row_names]
     return [Look(ONE_COLOR, MARKERS[0])] * len(names)
 
 
 def shade(ax: "Axes", strength: float) -> str:
-    """A gray between the ground of the Axes and the color of its letters, in whatever style the user has set."""
+    """Return a gray between the background of the Axes and its text color, in the style of the user."""
     return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)
 
 
 def blend(letters: Any, ground: Any, strength: float) -> str:
-    """A color between the ground and the letters on it: all letters at strength 1.
+    """Blend the text color with the background; strength 1 is the text color.
 
     Examples
     --------
@@ -111,7 +132,7 @@ def blend(letters: Any, ground: Any, strength: float) -> str:
 
 
 def ink(color: str, ground: Any = "white") -> str:
-    """The color, darker or lighter until text in it can be read on the ground (contrast 4.5).
+    """Return the color, made darker or lighter until text in it is readable on the background (contrast 4.5).
 
     Examples
     --------
@@ -122,7 +143,8 @@ def ink(color: str, ground: Any = "white") -> str:
 
     red, green, blue = to_rgb(color)
     under = _luminance(*to_rgb(ground))
-    end = 0.0 if under > 0.18 else 1.0  # towards black or white, whichever is farther from the ground
+    # Mix 5 % more black or white in each step.
+    end = 0.0 if under > 0.18 else 1.0  # towards black on a light background, white on a dark one
     for _ in range(100):
         over = _luminance(red, green, blue)
         if (max(over, under) + 0.05) / (min(over, under) + 0.05) >= 4.5:
@@ -154,18 +176,16 @@ def _luminance(red: float, green: float, blue: float) -> float:
 def canvas(
     rows: int, columns: int, size: tuple[float, float], *, heights: Sequence[float] | None = None, share_y: bool = False
 ) -> tuple["Figure", list["Axes"]]:
-    """A new figure with room for everything, and its Axes in reading order; pyplot holds it, so that a notebook shows it."""
-    from matplotlib import pyplot as plt
+    """Return a new figure with a constrained layout, and its Axes row by row.
 
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=size,
-        layout="constrained",
-        squeeze=False,
-        height_ratios=heights,
-        sharey="row" if share_y else False,
-    )
+    It is made without pyplot, which would keep it open and have a notebook show it a second time.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, sharey="row" if share_y else False)
     engine = figure.get_layout_engine()
     if columns > 1 and engine is not None:
         engine.set(wspace=0.06)  # type: ignore[call-arg]
@@ -173,31 +193,20 @@ def canvas(
 
 
 def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
-    """New Axes as wide as `ax` and on its x axis, so many points below it and so many points high, whatever the figure's size."""
+    """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
     return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
 
 
 def points_below(ax: "Axes") -> Any:
-    """The transform across the Axes as a share of its width, and up in points from its lower edge."""
+    """Return the transform with x as a share of the width of the Axes, and y in points from their lower edge."""
     from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
 
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
     return blended_transform_factory(ax.transAxes, points)
 
 
-def array_of(axes: Sequence["Axes"]) -> Any:
-    """The Axes itself where there is one, else a NumPy array of them."""
-    import numpy as np
-
-    if len(axes) == 1:
-        return axes[0]
-    several = np.empty(len(axes), dtype=object)
-    several[:] = list(axes)
-    return several
-
-
 def size_in_points(ax: "Axes") -> tuple[float, float]:
-    """Width and height of the Axes as it now stands."""
+    """Return the current width and height of the Axes in points."""
     figure = ax.get_figure(root=True)
     box = ax.get_window_extent()
     dpi = figure.dpi if figure is not None else 100.0
@@ -205,7 +214,7 @@ def size_in_points(ax: "Axes") -> tuple[float, float]:
 
 
 def dress(ax: "Axes", *, grid: str = "y") -> None:
-    """Two spines, light guides behind the data, small type."""
+    """Style the Axes: two spines, a light grid behind the data, small tick labels."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, axis="x" if grid == "x" else "y", color=shade(ax, GUIDE), linewidth=0.7)
     ax.set_axisbelow(True)
@@ -213,7 +222,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
 
 
 def make_room(ax: "Axes | None") -> None:
-    """Let names and numbers beside a user's Axes have room, where the figure's layout was left as it is by default."""
+    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that everything beside it fits."""
     from matplotlib.gridspec import SubplotParams
 
     figure = None if ax is None else ax.get_figure(root=True)
@@ -224,29 +233,29 @@ def make_room(ax: "Axes | None") -> None:
 
 
 def settle(figure: Any) -> None:
-    """Let the layout engine, if there is one, give the Axes their final places, so that they can be measured."""
+    """Run the layout engine, if there is one, so that the Axes have their final size and can be measured."""
     if figure.get_layout_engine() is not None:
         with quiet():
             figure.draw_without_rendering()
 
 
 def against(color: str, ax: "Axes") -> str:
-    """The color, or that of letters where it cannot be told from the ground: black in a dark style."""
+    """Return the color, or the text color if it is hardly visible on the background, as black in a dark style."""
     from matplotlib.colors import to_hex
 
-    told = contrast(color, ax.get_facecolor()) >= 1.5
-    return color if told else to_hex(ax.xaxis.label.get_color())
+    is_visible = contrast(color, ax.get_facecolor()) >= 1.5
+    return color if is_visible else to_hex(ax.xaxis.label.get_color())
 
 
-def seen(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
-    """The marks in colors that can be told from the ground of the Axes."""
+def visible(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """Replace colors of the marks that are hardly visible on the background of the Axes."""
     colors = marks["color"].drop_nulls().unique().to_list()
     return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings about letters that no installed font has: they are drawn as boxes, and `save` says so once."""
+    """Suppress warnings about characters that no installed font has: `Plot.save` reports them once."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
         yield

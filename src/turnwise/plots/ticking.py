@@ -1,4 +1,4 @@
-"""Ticks of an axis: in per cent, dollars or thousands, as many as have room, ending at round numbers."""
+"""Ticks of an axis: percentages, dollars or thousands, as many as fit, and axes that end at round numbers."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -11,11 +11,11 @@ from turnwise.schema import labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # where an axis of rates may stop
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # possible ends of an axis of rates
 
 
 def percent(ax: "Axes", axis: str) -> None:
-    """Tick labels in per cent on that axis."""
+    """Format the ticks of the axis as percentages."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -24,7 +24,7 @@ def percent(ax: "Axes", axis: str) -> None:
 
 
 def points(ax: "Axes", axis: str) -> None:
-    """Tick labels of differences of rates: points of per cent, with their sign."""
+    """Format the ticks of the axis as percentage points with a sign, for differences of rates."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -37,9 +37,10 @@ def _signed(value: float) -> str:
 
 
 def thousands(ax: "Axes", axis: str) -> None:
-    """Separated thousands in the tick labels of that axis, where the numbers are that large.
+    """Format large numbers on the axis with thousands separators.
 
-    Yet larger and very small ones are written out: a factor at the end of the axis would stand upon labels and numbers there.
+    Very large and very small numbers are written out, as matplotlib's common factor at the end of the axis would overlap with
+    labels.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -52,7 +53,7 @@ def thousands(ax: "Axes", axis: str) -> None:
 
 
 def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
-    """Tick labels of a budget on that axis: dollars with their sign, everything else with separated thousands or in millions."""
+    """Format the ticks of a budget: dollars with a sign, other units with thousands separators or in millions."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     chosen = ax.xaxis if axis == "x" else ax.yaxis
@@ -69,7 +70,7 @@ def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
 
 
 def money(value: float) -> str:
-    """Dollars in as few digits as tell them.
+    """Format dollars with as few digits as necessary.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def money(value: float) -> str:
 
 
 def compact(value: float) -> str:
-    """A number of things, in millions and more where it is that large.
+    """Format a count, in millions, billions or trillions if it is large.
 
     Examples
     --------
@@ -97,13 +98,13 @@ def compact(value: float) -> str:
 
 
 def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
-    """Ticks of the x axis that are so many points apart, and their places; `across` is the width of the Axes in points.
+    """Set ticks of the x axis that are at least `room` points apart, and return their positions.
 
-    Labels take `wide` times their width.
+    `across` is the width of the Axes in points; labels need `wide` times their width.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    left, right = ax.get_xlim()
+    x_min, x_max = ax.get_xlim()
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator())
         widest = max(
@@ -117,11 +118,11 @@ def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) 
         )
         most = max(int(across / max(room, wide * widest + 10)), 1)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
-    return [float(tick) for tick in ax.get_xticks() if left <= tick <= right]
+    return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
 
-def fit(ax: "Axes", *, whole: bool = False) -> None:
-    """Ticks of the x axis and the name of the y axis, in what room there is once the figure is laid out."""
+def fit(ax: "Axes", *, integers: bool = False) -> None:
+    """Fit the ticks of the x axis and the label of the y axis to the size of the Axes after layout."""
     theme.settle(ax.get_figure(root=True))
     across, up = theme.size_in_points(ax)
     if ax.get_xscale() != "log":
@@ -129,14 +130,14 @@ def fit(ax: "Axes", *, whole: bool = False) -> None:
     fitting_ticks(ax, across, 22.0)
     if ax.get_xscale() == "log":
         amounts(ax, "x")
-    elif whole:
+    elif integers:
         ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
     keep_neighbors_apart(ax)
 
 
 def keep_apart(axes: Sequence["Axes"]) -> None:
-    """Fewer ticks on each x axis whose labels would touch, once the figure is laid out."""
+    """Reduce the ticks of each x axis whose labels would touch, after layout."""
     theme.settle(axes[0].get_figure(root=True))
     for ax in axes:
         boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
@@ -145,25 +146,32 @@ def keep_apart(axes: Sequence["Axes"]) -> None:
 
 
 def keep_neighbors_apart(ax: "Axes") -> None:
-    """Separate the labels of the neighboring Axes again, which may be narrower now; a table below needs its ticks."""
+    """Reduce ticks of neighboring Axes, which may be narrower now; Axes with a table below keep theirs."""
     from matplotlib.ticker import MaxNLocator
 
     figure = ax.get_figure(root=True)
-    beside = [one for one in (figure.axes if figure is not None else ()) if one is not ax and not one.child_axes]
-    ours = [one for one in beside if type(one.xaxis.get_major_locator()) is MaxNLocator]  # a user's is AutoLocator
-    if ours:
-        keep_apart(ours)
+    neighbors = [
+        neighbor
+        for neighbor in (figure.axes if figure is not None else ())
+        if neighbor is not ax and not neighbor.child_axes
+    ]
+    adjustable = [
+        neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator
+    ]  # set by this module; Axes of the user have an AutoLocator
+    if adjustable:
+        keep_apart(adjustable)
 
 
 def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
-    """Ticks of the x axis at some of the positions, at least so many points apart: all, or round ones, or every m-th."""
+    """Set ticks of the x axis at positions at least `room` points apart: at all, at round ones, or at every m-th."""
     from matplotlib.ticker import MaxNLocator
 
-    left, right = ax.get_xlim()
+    x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
+    # Labels may be wider than the room requested.
     widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
     place = {
-        at: across * (log10(at / left) / log10(right / left) if log else (at - left) / (right - left))
+        at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
         for at in positions
     }
     room = max(room, widest + 10)
@@ -172,9 +180,10 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
         return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
 
     most = max(int(across / room), 1)
-    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(left, right)
-    known = [at for at in positions if any(abs(at - tick) <= 1e-9 * (right - left) for tick in round_ones)]
-    ways = [list(positions), *([known] if len(known) > 2 else [])]
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(x_min, x_max)
+    # Prefer all positions, then those at round numbers, then every second, third, ...
+    round_positions = [at for at in positions if any(abs(at - tick) <= 1e-9 * (x_max - x_min) for tick in round_ones)]
+    ways = [list(positions), *([round_positions] if len(round_positions) > 2 else [])]
     ways += [list(positions[::step]) for step in range(2, len(positions))]
     ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
     ax.set_xticks(ticks)
@@ -183,15 +192,16 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
 
 
 def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None = None) -> list[float]:
-    """Ticks of a logarithmic x axis that counts: 1, 2, 5, 10, ... where they are so many points apart, else fewer.
+    """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `room` points apart.
 
-    The `last` point that was observed has one in any case.
+    The `last` observed point always has a tick.
     """
-    left, right = ax.get_xlim()
-    decade = across / log10(right / left)  # points
+    x_min, x_max = ax.get_xlim()
+    decade = across / log10(x_max / x_min)  # points
+    # Per decade 1-2-5, 1-3, or only powers of ten.
     every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
     powers = range(0, 16, max(ceil(room / decade), 1))
-    ticks = [float(factor * 10**power) for power in powers for factor in every if left <= factor * 10**power <= right]
+    ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
     if last is not None and last > 0:
         ticks = sorted([*(tick for tick in ticks if abs(log10(tick / last)) * decade >= room), last])
     ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
@@ -200,7 +210,7 @@ def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None
 
 
 def _closest(factors: Sequence[int]) -> float:
-    """The least distance of two ticks in decades."""
+    """Return the least distance of two ticks in decades."""
     return min(log10(after / before) for before, after in pairwise([*factors, 10]))
 
 
@@ -212,23 +222,23 @@ def rate_end(values: Iterable[float | None]) -> float:
     >>> rate_end([0.03, 0.07]), rate_end([0.97]), rate_end([None])
     (0.1, 1.0, 1.0)
     """
-    known = [value for value in values if value is not None and isfinite(value)]
-    greatest = max(known, default=1.0)
+    finite = [value for value in values if value is not None and isfinite(value)]
+    greatest = max(finite, default=1.0)
     return next((end for end in _ENDS if greatest <= 0.97 * end), 1.0)
 
 
 def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
-    """Both ends of an axis of numbers, a little beyond the data.
+    """Return both ends of an axis of numbers, a little beyond the data.
 
     Examples
     --------
     >>> number_ends([1.0, 3.0]), number_ends([2.0]), number_ends([])
     ((0.88, 3.12), (1.0, 3.0), (0.0, 1.0))
     """
-    known = [value for value in values if value is not None and isfinite(value)]
-    if not known:
+    finite = [value for value in values if value is not None and isfinite(value)]
+    if not finite:
         return 0.0, 1.0
-    least, greatest = min(known), max(known)
+    least, greatest = min(finite), max(finite)
     room = 0.06 * (greatest / 2 - least / 2) * 2
     if room <= abs(greatest) * 1e-9:
         room = abs(greatest) / 2 or 1.0
@@ -236,12 +246,12 @@ def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
 
 
 def round_off(value: float) -> float:
-    """The value without the last digits of its arithmetic."""
+    """Round off rounding errors of the last digits."""
     return float(f"{value:.12g}")
 
 
 def tick_step(last: float, most: int) -> int:
-    """The step between whole-number ticks from 0 to `last` that gives at most so many of them.
+    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One rollout from its first turn to its last: how each ended, what it scored, which tools it called, and when."""
+"""Timeline of one rollout: the state, score, tool calls and duration of its turns, or its steps."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import lettering, one_rollout, theme, ticking
+from turnwise.plots import alternatives, lettering, one_rollout, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MARKS = {
     "mark": pl.String,  # turn, score, tool, tokens, step (with an end), event (without)
     "at": pl.Float64,
     "until": pl.Float64,
-    "value": pl.Float64,  # of a score or a number of tokens
+    "value": pl.Float64,  # a score or a number of tokens
     "turn": pl.Int32,
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
     "text": pl.String,
@@ -38,60 +39,54 @@ def timeline(
     most: int = 10,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> "Axes":
-    """The timeline of one rollout, from its TURNS or its STEPS.
+) -> Plot:
+    """Draw the timeline of one rollout, from its TURNS or its STEPS.
 
-    Of TURNS: a block for each turn, in the color of how it ended; below it the scores, the tools it called, each in a lane, and
-    the tokens it took. Of STEPS: a bar from the start to the end of each call of a model or tool, and where turns begin.
+    From TURNS: a block for each turn in the color of its state; below, its score, response tokens and tool calls, one lane
+    per tool. From STEPS: a bar from the start to the end of each call of a model or tool, and lines where turns begin.
 
     Parameters
     ----------
     frame
         TURNS, from `tw.read`, or STEPS, from `tw.steps`.
     rollout_id
-        Which rollout; not needed where there is one.
+        The id of the rollout; not needed if the frame has only one.
     axis
-        ``"seconds"``, where the log has them for all; else ``"turn"`` or, of STEPS, ``"step"``. By default seconds where there
-        are some.
+        ``"seconds"``, if known for every turn or step; otherwise ``"turn"``, or ``"step"`` for STEPS. By default seconds if
+        known.
     most
-        How many tools, or kinds of step, have a lane of their own; the others share one. Fewer, where `ax` is low.
+        How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure what the rollout is, and what the marks mean.
-
-    Returns
-    -------
-    The Axes.
+        Whether to describe below the figure what the rollout is, and what the marks mean.
 
     Raises
     ------
     ArgumentError
-        Where there is no such rollout, none is named of several, or seconds are asked for and not known.
+        If there is no such rollout, there are several and no id is given, or seconds are requested but unknown.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> turns = pl.DataFrame({"rollout_id": "a", "turn": [1, 2], "succeeded": [False, True], "score": [0.1, 0.9]})
-    >>> ax = timeline(turns)
+    >>> (ax,) = timeline(turns).axes
     >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlabel()
     (['turns', 'score'], 'turn')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     theme.make_room(ax)
-    if ax is not None:  # names of lanes need room, as do a key and a caption
+    if ax is not None:  # names of lanes, a key and a caption need space
         most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
+    # One lane per score, tool and kind of step, from top to bottom.
     marks = timeline_marks(frame, rollout_id=rollout_id, axis=axis, most=most)
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     lanes = marks.unique("lane", keep="first", maintain_order=True).sort("lane")
     with lettering.fonts_for([*marks["lane_name"], *marks["text"].drop_nulls()]):
-        own = ax is None
+        new_figure = ax is None
         if ax is None:
             ax = theme.canvas(1, 1, (7.2, max(1.4 + 0.36 * lanes.height, 2.0)))[1][0]
-        marks = theme.seen(marks, ax)
+        marks = theme.visible(marks, ax)
         theme.dress(ax, grid="x")
         _limits(ax, marks, lanes, measured)
         for part in marks.partition_by("lane", maintain_order=True):
@@ -107,10 +102,10 @@ def timeline(
         if states.height > 1 or not steps:
             below = one_rollout.key(ax, states, below=below)
         if caption:
-            said = _caption(rows, marks)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-        ticking.fit(ax, whole=measured != "seconds")
-    return ax
+            description = _caption(rows, marks)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+        ticking.fit(ax, integers=measured != "seconds")
+    return Plot([ax], alternatives.timeline(marks))
 
 
 def timeline_marks(
@@ -134,16 +129,16 @@ def timeline_marks(
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _axis(rows: pl.DataFrame, axis: Axis | None, *, steps: bool) -> str:
-    """Return the quantity across: as given, else seconds where all are known."""
+    """Return the quantity of the x axis: as given, else seconds if known for all."""
     counted = "step" if steps else "turn"
     if axis is not None and axis not in {"seconds", counted}:
-        raise ArgumentError(f"timeline: axis={axis!r} is none of {listing(['seconds', counted])}")
+        raise ArgumentError(f"timeline: axis={axis!r} is not one of {listing(['seconds', counted])}")
     time = "start" if steps else "seconds"
-    known = time in rows.columns and rows[time].count() == rows.height and (rows[time] >= 0).all()
-    known = known and float(rows["start" if steps else "seconds"].max() or 0.0) > 0  # type: ignore[arg-type]
-    if axis == "seconds" and not known:
+    has_time = time in rows.columns and rows[time].count() == rows.height and (rows[time] >= 0).all()
+    has_time = has_time and float(rows["start" if steps else "seconds"].max() or 0.0) > 0  # type: ignore[arg-type]
+    if axis == "seconds" and not has_time:
         raise ArgumentError(f"timeline: axis='seconds', but `{time}` is not known for every {counted}; leave axis out")
-    return "seconds" if known and axis != counted else counted
+    return "seconds" if has_time and axis != counted else counted
 
 
 def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, Any]]:
@@ -151,53 +146,59 @@ def _of_turns(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, An
     scores, tools, tokens = [], [], []
     end = 0.0
     used = [name for turn in rows.iter_rows(named=True) for name, _ in one_rollout.calls(turn)]
-    kept = _own_lanes(used, most)
+    # The first tools have their own lanes, the others share the last one.
+    own_lanes = _own_lanes(used, most)
     for place, turn in enumerate(rows.iter_rows(named=True), 1):
         start = end if measured == "seconds" else place - 0.5
         end = start + (turn["seconds"] if measured == "seconds" else 1.0)
         state = one_rollout.state(turn)
         look = one_rollout.STATES[state]
         about = {"at": start, "until": end, "turn": turn["turn"], "state": state, "color": look.color}
-        said = turn.get("response") or turn.get("prompt") or ""
+        text = turn.get("response") or turn.get("prompt") or ""
         marks.append(
-            about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(said)}
+            about | {"lane_name": "turns", "mark": "turn", "marker": look.marker, "text": one_rollout.snippet(text)}
         )
+        # Scores and calls are points in the middle of their turn.
         middle = about | {"at": (start + end) / 2, "until": None, "color": theme.ONE_COLOR, "marker": "o"}
         score = turn.get("score") if turn.get("score") is not None else turn.get("reward")
         if score is not None:
             name = "score" if turn.get("score") is not None else "reward"
             scores.append(middle | {"lane_name": name, "mark": "score", "value": score, "text": f"{score:g}"})
         for name, arguments in one_rollout.calls(turn):
-            lane = one_rollout.snippet(name, 40) if name in kept else _OTHERS
+            lane = one_rollout.snippet(name, 40) if name in own_lanes else _OTHERS
             what = one_rollout.snippet(f"{name} {arguments}")
             tools.append(middle | {"lane_name": lane, "mark": "tool", "marker": "D", "color": "#009E73", "text": what})
         if turn.get("response_tokens") is not None:
             counted = turn["response_tokens"]
             bar = about | {"color": theme.PALETTE[4], "value": counted, "text": labels.count(counted)}
-            tokens.append(bar | {"lane_name": "tokens answered", "mark": "tokens"})
+            tokens.append(bar | {"lane_name": "response tokens", "mark": "tokens"})
     tools.sort(key=lambda mark: mark["lane_name"] == _OTHERS)
     return [*marks, *scores, *tokens, *tools]
 
 
 def _of_steps(rows: pl.DataFrame, measured: str, most: int) -> list[dict[str, Any]]:
     lanes = [_lane(step) for step in rows.iter_rows(named=True)]
-    kept = _own_lanes(lanes, most)
+    own_lanes = _own_lanes(lanes, most)
     look = theme.looks(labels.plain(step.get("kind") or "step") for step in rows.iter_rows(named=True))
     marks = []
     for place, (lane, step) in enumerate(zip(lanes, rows.iter_rows(named=True), strict=True), 1):
         start, end = (step["start"], step.get("end")) if measured == "seconds" else (place - 0.5, place + 0.5)
         kind = labels.plain(step.get("kind") or "step")
-        said = step.get("output") or step.get("input") or ""
+        text = step.get("output") or step.get("input") or ""
         marks.append(
-            {"lane_name": lane if lane in kept else _OTHERS, "mark": "event" if end is None else "step", "at": start}
-            | {"until": end, "turn": step.get("turn"), "state": kind, "text": one_rollout.snippet(said)}
+            {
+                "lane_name": lane if lane in own_lanes else _OTHERS,
+                "mark": "event" if end is None else "step",
+                "at": start,
+            }
+            | {"until": end, "turn": step.get("turn"), "state": kind, "text": one_rollout.snippet(text)}
             | {"value": step.get("tokens"), "color": look[kind].color, "marker": look[kind].marker}
         )
     return marks
 
 
 def _own_lanes(names: Sequence[str], most: int) -> set[str]:
-    """The names that have a lane of their own, the first ones."""
+    """Return the names that have their own lane: the first ones."""
     different = list(dict.fromkeys(names))
     return set(different if len(different) <= most else different[: max(most - 1, 0)])
 
@@ -226,6 +227,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
         _scores(ax, part)
         return
     most = max([1.0, *part["value"].drop_nulls()])
+    # Very short blocks keep a visible width; only wide ones have borders and markers.
     thin = ax.get_xlim()[1] - ax.get_xlim()[0]
     for mark in part.iter_rows(named=True):
         if mark["until"] is None:
@@ -252,7 +254,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> None:
 
 
 def _scores(ax: "Axes", part: pl.DataFrame) -> None:
-    """The scores as a line within their lane, from 0 (or the least) at its foot to 1 (or the greatest) at its top."""
+    """Draw the scores as a line within their lane, from 0 (or the least) at its bottom to 1 (or the greatest) at its top."""
     lane = part["lane"][0]
     least, greatest = min([0.0, *part["value"]]), max([1.0, *part["value"]])
     up = [lane + _UP - 2 * _UP * (value - least) / (greatest - least) for value in part["value"]]
@@ -275,12 +277,12 @@ def _scores(ax: "Axes", part: pl.DataFrame) -> None:
 
 
 def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
-    """A guide where each turn begins, numbered above the Axes as far as there is room."""
+    """Draw a line where each turn begins, with its number above the Axes if there is space."""
     begun = marks.drop_nulls("turn").group_by("turn", maintain_order=True).agg(pl.col("at").min()).sort("turn")
-    (left, right), last = ax.get_xlim(), float("-inf")
+    (x_min, x_max), last = ax.get_xlim(), float("-inf")
     for turn, at in begun.iter_rows():
         ax.axvline(at, color=theme.shade(ax, theme.GRAY), linewidth=0.7, zorder=1)
-        if at - last > 0.04 * (right - left):
+        if at - last > 0.04 * (x_max - x_min):
             words = "turn 1" if last == float("-inf") and turn == 1 else f"{turn}"
             ax.annotate(
                 words,
@@ -296,10 +298,10 @@ def _turns(ax: "Axes", marks: pl.DataFrame) -> None:
 
 
 def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
-    said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
-    won = marks.filter(mark="turn", state="success")
-    if won.height:
-        said.append(f"First success in turn {won['turn'][0]}.")
+    sentences = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    successes = marks.filter(mark="turn", state="success")
+    if successes.height:
+        sentences.append(f"First success in turn {successes['turn'][0]}.")
     if _OTHERS in marks["lane_name"].to_list():
-        said.append("Others: tools or steps without a lane of their own.")
-    return " ".join(said) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."
+        sentences.append("Others: all other tools or steps.")
+    return " ".join(sentences) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."

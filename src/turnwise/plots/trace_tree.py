@@ -1,4 +1,4 @@
-"""Tree of one rollout: steps within steps, or the branches of an attack that searched a tree."""
+"""Tree of one rollout: nested steps, or the branches of a tree search."""
 
 import io
 import shutil
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from turnwise.plots import lettering, one_rollout, theme
+from turnwise.plots import alternatives, lettering, one_rollout, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -19,17 +20,17 @@ MARKS = {
     "node": pl.String,
     "parent": pl.String,  # null at a root
     "parent_row": pl.Int32,
-    "name": pl.String,  # which model or tool, which turn
-    "text": pl.String,  # the beginning of what was said
+    "name": pl.String,  # name of the model or tool, or number and state of the turn
+    "text": pl.String,  # beginning of the text
     "note": pl.String,  # seconds, tokens
     "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
     "color": pl.String,
     "marker": pl.String,
 }
-_MOST = 60  # rows of a figure
-_MOST_LINES = 1_000  # of a text
-_INDENT = 14.0  # points that a child stands to the right of its parent
-_WIDTH = 100  # characters across, where no terminal says otherwise
+_MOST = 60  # most rows of a figure
+_MOST_LINES = 1_000  # most lines of a text
+_INDENT = 14.0  # indentation of a child in points
+_WIDTH = 100  # width in characters without a terminal
 
 
 def trace_tree(
@@ -39,11 +40,11 @@ def trace_tree(
     most: int = _MOST,
     ax: "Axes | None" = None,
     caption: bool = True,
-) -> "Axes":
-    """The tree of one rollout, a row for each node, indented below what caused it.
+) -> Plot:
+    """Draw the tree of one rollout: one row per node, indented below its parent.
 
-    Of STEPS: which call happened within which. Of a tree of TURNS (`node_id`, `parent_id`): which answer was tried on from which,
-    pruned branches included. Of other TURNS: each turn with the tools it called.
+    From STEPS: nested calls. From TURNS of a tree search (`node_id`, `parent_id`): its branches, including pruned ones. From
+    other TURNS: each turn with its tool calls.
 
     Parameters
     ----------
@@ -52,69 +53,63 @@ def trace_tree(
     rollout_id
         Which rollout; not needed where there is one.
     most
-        How many rows to draw; what is left is counted below.
+        How many rows to draw; the caption counts the rest.
     ax
-        Where to draw; by default a new figure, as high as it needs to be. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure, as high as it needs to be. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     caption
-        Say under the figure what the rollout is, and what is left out.
-
-    Returns
-    -------
-    The Axes.
+        Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 
     Raises
     ------
     ArgumentError
-        Where there is no such rollout, or none is named of several.
+        If there is no such rollout, or there are several and no id is given.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> steps = pl.DataFrame({"rollout_id": "a", "step": [1, 2], "parent": [None, 1], "kind": ["model", "tool"]})
-    >>> ax = trace_tree(steps)
+    >>> (ax,) = trace_tree(steps).axes
     >>> [text.get_text() for text in ax.texts]
     ['model', 'tool']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     marks = trace_marks(frame, rollout_id=rollout_id)
     rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
     theme.make_room(ax)
-    if ax is not None:  # a caption and a key stand below it
+    if ax is not None:  # leave space for a caption and a key below
         most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
-    shown = marks.head(max(most, 1))
-    with lettering.fonts_for([*shown["name"], *shown["text"].drop_nulls()]):
-        own = ax is None
+    visible_marks = marks.head(max(most, 1))
+    with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
+        new_figure = ax is None
         if ax is None:
-            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * shown.height))[1][0]
-        shown = theme.seen(shown, ax)
-        ax.set(xlim=(0, 1), ylim=(shown.height - 0.4, -0.6))
+            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * visible_marks.height))[1][0]
+        visible_marks = theme.visible(visible_marks, ax)
+        ax.set(xlim=(0, 1), ylim=(visible_marks.height - 0.4, -0.6))
         ax.set_axis_off()
         one_rollout.title(ax, rows, pad=6)
         across = theme.size_in_points(ax)[0]
-        indent = min(_INDENT, 0.4 * across / max([1, *shown["depth"]]))
-        for mark in shown.iter_rows(named=True):
+        # Deep trees have a smaller indentation.
+        indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))
+        for mark in visible_marks.iter_rows(named=True):
             _paint(ax, mark, indent / across, across)
-        states = shown.unique("state", maintain_order=True)
+        states = visible_marks.unique("state", maintain_order=True)
         below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
         if caption:
-            said = _caption(rows, marks, shown)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
-    return ax
+            description = _caption(rows, marks, visible_marks)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+    return Plot([ax], alternatives.trace_tree(marks))
 
 
 def trace_text(
     frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
 ) -> str:
-    r"""Return the tree as text for a terminal, with every control character shown instead of obeyed.
+    r"""Return the tree as text for a terminal, with control characters escaped.
 
     Parameters
     ----------
     frame, rollout_id, most
         As in `trace_tree`.
     width
-        Characters across; by default those of the terminal.
+        Width in characters; by default that of the terminal.
 
     Examples
     --------
@@ -137,11 +132,12 @@ def trace_text(
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns
     root = Tree(Text(labels.plain(rows["rollout_id"][0])))
-    made: dict[int, Tree] = {}
+    # Marks have parents before children, so the parent branch exists.
+    branches: dict[int, Tree] = {}
     for mark in marks.head(most).iter_rows(named=True):
         words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
-        branch = root if mark["parent_row"] is None else made[mark["parent_row"]]
-        made[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
+        branch = root if mark["parent_row"] is None else branches[mark["parent_row"]]
+        branches[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
     if marks.height > most:
         root.add(Text(f"… {labels.count(marks.height - most)} more"))
     sink = io.StringIO()
@@ -164,15 +160,17 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
     """
     rows, steps = one_rollout.chosen(frame, rollout_id, "trace_tree")
     nodes = list(_steps(rows) if steps else _turns(rows))
-    there = {node["node"]: node for node in nodes}
+    node_of_id = {node["node"]: node for node in nodes}
     children: dict[str | None, list[dict[str, Any]]] = {}
+    # Nodes without a known parent are roots.
     for node in nodes:
-        lost = node["parent"] not in there or node["parent"] == node["node"]
+        lost = node["parent"] not in node_of_id or node["parent"] == node["node"]
         children.setdefault(None if lost else node["parent"], []).append(node)
     marks: list[dict[str, Any]] = []
     placed: dict[str, int] = {}
 
     def grow(first: list[dict[str, Any]]) -> None:
+        # A stack instead of recursion: trees of logs may be deeper than the recursion limit.
         waiting: list[tuple[dict[str, Any], int, int | None]] = [(node, 0, None) for node in reversed(first)]
         while waiting:
             node, depth, parent_row = waiting.pop()
@@ -184,7 +182,7 @@ def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame
             waiting += [(child, depth + 1, placed[node["node"]]) for child in reversed(below)]
 
     grow(children.get(None, []))
-    for node in nodes:  # a circle of parents hangs on no root
+    for node in nodes:  # a cycle of parents is not reachable from a root
         if node["node"] not in placed:
             grow([node])
     return pl.DataFrame(marks, schema=MARKS, orient="row")
@@ -198,12 +196,12 @@ def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         start, end = step.get("start"), step.get("end")
         notes = [_seconds(end - start)] if start is not None and end is not None else []
         notes += [labels.counted(step["tokens"], "token")] if step.get("tokens") is not None else []
-        said = step.get("output") or step.get("input")
+        text = step.get("output") or step.get("input")
         yield {
             "node": str(step["step"]),
             "parent": None if step.get("parent") is None else str(step["parent"]),
             "name": one_rollout.snippet(step.get("name") or kind, 40),
-            "text": None if said is None else one_rollout.snippet(said, 160),
+            "text": None if text is None else one_rollout.snippet(text, 160),
             "note": ", ".join(notes),
             "state": kind,
             "color": look[kind].color,
@@ -217,18 +215,18 @@ def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         state = one_rollout.state(turn)
         look = one_rollout.STATES[state]
         node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
-        said = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
+        text = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
         notes = [_seconds(turn["seconds"])] if turn.get("seconds") is not None else []
         tokens = turn.get("response_tokens")
         notes += [labels.counted(tokens, "token")] if tokens is not None else []
         notes += [f"score {turn['score']:g}"] if turn.get("score") is not None else []
-        number = "nothing asked" if turn["turn"] is None else f"turn {turn['turn']}"
+        number = "no prompt" if turn["turn"] is None else f"turn {turn['turn']}"
         about = {"state": state, "color": look.color, "marker": look.marker.replace(".", "o")}
         yield about | {
             "node": node,
             "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
             "name": f"{number}, {state}",
-            "text": one_rollout.snippet(said, 160) if said else None,
+            "text": one_rollout.snippet(text, 160) if text else None,
             "note": ", ".join(notes),
         }
         for call, (name, arguments) in enumerate(one_rollout.calls(turn) if not tree else (), 1):
@@ -253,8 +251,8 @@ def _seconds(seconds: float) -> str:
 
 
 def _words(mark: Mapping[str, Any]) -> str:
-    said = f": {mark['text']}" if mark["text"] else ""
-    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{said}"
+    text = f": {mark['text']}" if mark["text"] else ""
+    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{text}"
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,6 +276,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
     )
     room = across * (1 - x) - 24
     words = _words(mark)
+    # Shorten by the ratio of widths, at least by one character, until the text fits.
     while len(words) > 4 and lettering.text_width(words) > room:
         words = (
             f"{words[: max(min(len(words) - 2, int(len(words) * room / lettering.text_width(words))), 3)].rstrip()}…"
@@ -294,10 +293,10 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
     )
 
 
-def _caption(rows: pl.DataFrame, marks: pl.DataFrame, shown: pl.DataFrame) -> str:
-    said = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
-    if shown.height < marks.height:
-        left = marks.height - shown.height
-        whole = labels.counted(marks.height, "row")
-        said.append(f"{labels.count(left)} of {whole} {'is' if left == 1 else 'are'} not shown.")
-    return " ".join(said) or f"{labels.counted(marks.height, 'row')}."
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame, visible_marks: pl.DataFrame) -> str:
+    sentences = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    if visible_marks.height < marks.height:
+        hidden = marks.height - visible_marks.height
+        rows_text = labels.counted(marks.height, "row")
+        sentences.append(f"{labels.count(hidden)} of {rows_text} {'is' if hidden == 1 else 'are'} not shown.")
+    return " ".join(sentences) or f"{labels.counted(marks.height, 'row')}."

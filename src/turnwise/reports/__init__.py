@@ -1,4 +1,8 @@
-"""TURNS -> a folder that can be handed on: one page, the frames behind it, and its figures."""
+"""Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
+
+`frames.py` computes everything by the public verbs; `results.py`, `accounts.py` and `methods.py` make sections of it;
+`figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+"""
 
 import json
 import platform
@@ -35,17 +39,18 @@ def report(
     overwrite: bool = False,
     progress: bool = False,
 ) -> Path:
-    """The path of `report.html`, written with everything behind it.
+    """Write a report and return the path of its `report.html`.
 
-    The folder holds ``report.html`` (one file that needs no network), ``turns.parquet``, ``rollouts.parquet``,
+    The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
-    (versions, inputs with sizes and hashes, seed, counts); where there is anything to compare, also ``contrast.parquet``,
-    ``profile.parquet``, ``training.parquet``, ``category_attack.parquet`` and ``costs.parquet``. It appears whole or not at all.
+    (versions, inputs with sizes and hashes, seed, counts); if they have rows, also ``contrast.parquet``,
+    ``profile.parquet``, ``training.parquet``, ``category_attack.parquet`` and ``costs.parquet``. It is written completely or
+    not at all.
 
     Parameters
     ----------
     turns
-        TURNS, or a frame that `turns` can make TURNS of.
+        TURNS, or a frame that `tw.turns` can convert.
     out
         The folder; it must be new or empty unless `overwrite`.
     by
@@ -55,20 +60,20 @@ def report(
     title
         Heading of the page.
     problems
-        PROBLEMS of the reading, to be listed on the page.
+        PROBLEMS found while reading, to be listed on the page.
     inputs
         The files or folders that were read, for ``run.json``.
     overwrite
-        Whether files of the same names may be replaced. Nothing else in the folder is touched.
+        Whether files of the same names may be replaced. Other files in the folder are kept.
     progress
         Whether to show a progress bar on stderr.
 
     Raises
     ------
     WriteError
-        Where the folder is not empty or cannot be written.
+        If the folder is not empty or cannot be written.
     SchemaError, ArgumentError
-        Where the table is no TURNS, or an option names what is not there.
+        If the table is not TURNS, or an option names a missing column.
 
     Examples
     --------
@@ -82,28 +87,30 @@ def report(
 
     out = path_of(out)
     steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
+    # Everything is written to a draft folder, which replaces `out` only when it is complete.
     with whole_folder(out, overwrite=overwrite) as draft, steps:
-        found = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)
+        data = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)
         steps.update()
-        lost = schema.empty(schema.PROBLEMS) if problems is None else problems
-        drawn = figures(found, draft / "figures")
+        problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
+        images = figures(data, draft / "figures")
         steps.update()
-        for name, frame in found.files:
+        for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".csv", ".json"):
-            write(found.summary, draft / f"summary{suffix}")
+            write(data.summary, draft / f"summary{suffix}")
         steps.update()
         heading = title or "What the rollouts show"
-        html = page(found, drawn, transcripts(found), lost, title=heading, level=level)
+        html = page(data, images, transcripts(data), problem_rows, title=heading, level=level)
         (draft / "report.html").write_text(html, encoding="utf-8")
-        run = _run(found, lost, inputs, by=by, cluster=cluster, level=level, seed=seed)
+        run = _run(data, problem_rows, inputs, by=by, cluster=cluster, level=level, seed=seed)
         (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
     return out / "report.html"
 
 
-def _run(found: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
-    """Describe the run: inputs, versions and options, enough to make the same folder again."""
+def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
+    """Describe the run: inputs, versions and options, enough to reproduce the folder."""
+    # Hash every input, so that a report can be traced to the exact files.
     files = sorted(
         {
             file
@@ -117,11 +124,11 @@ def _run(found: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in ("polars", "numpy", "scipy", "matplotlib")},
         "options": {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
-        "groups": list(found.by),
+        "groups": list(data.by),
         "inputs": [{"path": str(file), "bytes": file.stat().st_size, "blake2b": content_hash(file)} for file in files],
         "counts": {
-            "rollouts": found.rollout_count,
-            "turns": found.turn_count,
+            "rollouts": data.rollout_count,
+            "turns": data.turn_count,
             "problems": problems.height,
         },
     }

@@ -1,4 +1,4 @@
-"""Frames -> the sections that account: every rollout, every file, and what these logs allow."""
+"""Sections that account for every rollout and file, and for the analyses that the logs allow."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,23 +9,25 @@ from turnwise.reports.frames import UNITS, Frames
 from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
 from turnwise.schema import labels
 
-MOST_OPEN = 16  # rows of a table that is not folded away
+MOST_OPEN = 16  # a table of more rows is folded
 
 
-def accounts(found: Frames) -> Section:
-    """Every rollout of every group, by what became of it, and how far the unknown ones could move its rate."""
-    rows = found.summary.filter(pl.col("metric").is_in([*UNITS]))
+def accounts(data: Frames) -> Section:
+    """Count the rollouts of every group by result, and bound its rate over the unknown results."""
+    rows = data.summary.filter(pl.col("metric").is_in([*UNITS]))
+    # Columns without any rollout are left out, and named in the text.
     every = ("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable")
     names = [name for name in every if name == "n" or rows[name].sum()]
+    # Bounds are shown only if some results are unknown.
     unknown = bool(set(names) & {"n_error", "n_undetermined", "n_missing"})
     several = rows["metric"].n_unique() > 1
     columns = [
-        *group_columns(found), *([Head("metric", word=True)] if several else []), Head("rollouts"), Head("known"),
+        *group_columns(data), *([Head("metric", word=True)] if several else []), Head("rollouts"), Head("known"),
         *(Head(labels.label(name)) for name in names[1:]), *([Head("rate if unknown fail – succeed")] if unknown else []),
     ]  # fmt: skip
     cells = [
         [
-            *group_cells(found, row), *([labels.label(row["metric"])] if several else []),
+            *group_cells(data, row), *([labels.label(row["metric"])] if several else []),
             labels.count(sum(row[name] for name in every)), *(labels.count(row[name]) for name in names),
             *([bounds(row)] if unknown else []),
         ]
@@ -42,7 +44,7 @@ def accounts(found: Frames) -> Section:
 
 
 def bounds(row: Mapping[str, Any]) -> str:
-    """The rates if every unknown rollout were a failure, and a success.
+    """Return the rates if every unknown result were a failure, and if every one were a success.
 
     Examples
     --------
@@ -54,10 +56,10 @@ def bounds(row: Mapping[str, Any]) -> str:
     return f"{labels.number(row['bound_low'], rate=True)} – {labels.number(row['bound_high'], rate=True)}"
 
 
-def origins(found: Frames, problems: pl.DataFrame) -> Section:
-    """Describe the inputs that were read and those that were not."""
-    names = [name for name in found.origins.columns if name not in {"source", "run"}]
-    shown = [name for name in names if name in {"rollouts", "turns"} or found.origins[name].sum()]
+def origins(data: Frames, problems: pl.DataFrame) -> Section:
+    """List the runs that were read, and the records that could not be read."""
+    names = [name for name in data.origins.columns if name not in {"source", "run"}]
+    shown = [name for name in names if name in {"rollouts", "turns"} or data.origins[name].sum()]
     columns = [
         Head("source", word=True),
         Head("run", word=True),
@@ -65,7 +67,7 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
     ]
     cells = [
         [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
-        *(labels.count(row[name]) for name in shown)] for row in found.origins.rows(named=True)
+        *(labels.count(row[name]) for name in shown)] for row in data.origins.rows(named=True)
     ]  # fmt: skip
     kind: Literal["table", "folded"] = "table" if len(cells) <= MOST_OPEN else "folded"
     parts = [Part(kind, text=labels.counted(len(cells), "run"), table=Grid(columns, cells))]
@@ -87,9 +89,9 @@ def origins(found: Frames, problems: pl.DataFrame) -> Section:
     return Section("read", "What was read", parts)
 
 
-def diagnosis(found: Frames) -> Section:
-    """Describe the analyses that these logs allow and those that they do not."""
-    valid, blocked = (found.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
+def diagnosis(data: Frames) -> Section:
+    """List the analyses that these logs allow, and why others are not available."""
+    valid, blocked = (data.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
     parts = []
     if valid.height:
         columns = [Head("analysis", word=True), Head("call", word=True), Head("keep in mind", word=True)]
@@ -100,6 +102,7 @@ def diagnosis(found: Frames) -> Section:
         text = f"{many} available, with the call for each"
         parts.append(Part("folded", text=text, table=calls))
     if blocked.height:
+        # Analyses with the same reason share a row.
         why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
         columns = [Head("why not", word=True), Head("analyses", word=True)]
         parts += [

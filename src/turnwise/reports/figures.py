@@ -1,4 +1,4 @@
-"""Finished frames -> the figures of a report, each for a light page and for a dark one, wide and for a phone."""
+"""Figures of a report, for light and dark pages, in full width and for phones."""
 
 import base64
 from collections import Counter
@@ -10,101 +10,104 @@ from typing import Any
 import polars as pl
 
 from turnwise import plots
-from turnwise.plots import theme
-from turnwise.plots.figures import figure_of
-from turnwise.reports.dark import STYLE, recolored
+from turnwise.plots import Plot, theme
 from turnwise.reports.frames import UNITS, Frames
-from turnwise.reports.parts import Drawn
+from turnwise.reports.parts import FigureImages
 from turnwise.schema import labels
 
+_LETTERS, _PAGE = "#e6edf3", "#0d1117"  # as in page.css for a dark page
+_DARK: Any = dict.fromkeys(
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _LETTERS
+) | (dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE))
 _PHONE, _LOWEST = 3.7, 2.7  # inches
-_ROW, _BELOW = 0.55, 1.9  # inches of a row on a phone, and of the axis and the caption below
-MOST_ROWS, MOST_CURVES = 40, 10  # of a figure that can still be read
-_BOTH_ENDS = "Of {} groups the figure shows {}, half of them the lowest and half the highest; the table has all."
+_ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
+MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
+_BOTH_ENDS = "The figure shows {1} of {0} groups, half of them the lowest and half the highest; the table has all."
 
 
-def figures(found: Frames, folder: Path) -> dict[str, Drawn]:
-    """Each figure of the report by name; the light ones are also written to the folder as SVG.
+def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
+    """Draw each figure of the report, by name; the light ones are also written to the folder as SVG.
 
-    A page holds them as pictures, not as its own elements: what a log has put into a label stays outside of the page, and the
-    style inside an SVG needs no exception from the page's policy.
+    The page embeds them as images and not as elements: text from a log inside a label cannot become part of the page, and
+    styles inside an SVG need no exception from the page's security policy.
     """
     from matplotlib import rc_context
 
     folder.mkdir()
-    drawn = {}
-    colors = _colors(found)
-    for name, whole, draw, most in _wanted(found):
-        by = tuple(labels.grouping(whole))
-        frame = whole if most is None else _ends(whole, by, most)
-        alt = labels.alt_text(frame)
+    images = {}
+    colors = _colors(data)
+    for name, full_frame, draw, most in _wanted(data):
+        # Figures of too many groups show those at both ends.
+        by = tuple(labels.grouping(full_frame))
+        frame = full_frame if most is None else _ends(full_frame, by, most)
+        # The colors of a heat map are those of its scale, not of groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
-        light, light_narrow = _drawn(draw, frame, alt, options)
+        light, light_narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
-        dark, dark_narrow = (None, None) if name == "heat_map" else map(recolored, (light, light_narrow))
-        if dark is None or dark_narrow is None:
-            with rc_context(STYLE):
-                dark, dark_narrow = _drawn(draw, frame, alt, options)
-        note = "" if frame is whole else _BOTH_ENDS.format(labels.count(whole.select(by).n_unique()), most)
-        drawn[name] = Drawn(_address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note)
-    return drawn
+        with rc_context(_DARK):
+            dark, dark_narrow, _ = _svgs(draw, frame, options)
+        note = "" if frame is full_frame else _BOTH_ENDS.format(labels.count(full_frame.select(by).n_unique()), most)
+        images[name] = FigureImages(
+            _address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note
+        )
+    return images
 
 
-def _wanted(found: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Any], int | None]]:
-    """The figures that have rows: name, frame, what draws it, and of how many groups at most."""
-    sides = [found.grid[name].n_unique() for name in ("category", "attack") if found.grid.height]
-    grid = found.grid if max(sides, default=0) <= MOST_ROWS else found.grid.clear()
+def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
+    """Return the figures that have rows: name, frame, plot function, and the most groups it shows."""
+    # A grid of too many rows or columns is left to the table.
+    sides = [data.grid[name].n_unique() for name in ("category", "attack") if data.grid.height]
+    grid = data.grid if max(sides, default=0) <= MOST_ROWS else data.grid.clear()
+    # Within one contrast the compared column is constant null, which would become part of the names.
     contrasts = [
-        (f"contrast_{metric}_{name}", found.contrasts.filter(metric=metric, of=name).drop(name, strict=False))
+        (f"contrast_{metric}_{name}", data.contrasts.filter(metric=metric, of=name).drop(name, strict=False))
         for metric in UNITS
-        for name in found.by
+        for name in data.by
     ]
-    wanted: list[tuple[str, pl.DataFrame, Callable[..., Any], int | None]] = [
-        *((metric, found.summary.filter(metric=metric), plots.forest, MOST_ROWS) for metric in UNITS),
+    wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
+        *((metric, data.summary.filter(metric=metric), plots.forest, MOST_ROWS) for metric in UNITS),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
-        ("success_curve", found.curve, plots.success_curve, MOST_CURVES),
+        ("curve", data.curve, plots.curve, MOST_CURVES),
         *(
-            (f"trend_{metric}", found.trained.filter(metric=metric), plots.trend, MOST_CURVES)
-            for metric in found.trained["metric"].unique(maintain_order=True)
+            (f"training_{metric}", data.trained.filter(metric=metric), plots.training, MOST_CURVES)
+            for metric in data.trained["metric"].unique(maintain_order=True)
         ),
-        *(
-            (f"profile_{metric}", found.profiles.filter(metric=metric), plots.goal_profile, MOST_CURVES)
-            for metric in UNITS
-        ),
-        *((name, rows, plots.contrast_forest, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
+        *((f"profile_{metric}", data.profiles.filter(metric=metric), plots.profile, MOST_CURVES) for metric in UNITS),
+        *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
     ]
-    return (one for one in wanted if one[1].height)
+    return (figure for figure in wanted if figure[1].height)
 
 
 def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
-    """The rows of at most so many groups: of more, those with the highest and the lowest last estimates."""
+    """Limit a frame to so many groups: those with the highest and the lowest last estimates."""
     if not by or frame.select(by).n_unique() <= most:
         return frame
     last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
-    known = last.drop_nulls("estimate")
-    kept = (
-        pl.concat([known.head(most // 2), known.tail(most - most // 2)]).unique()
-        if known.height > most
+    estimated = last.drop_nulls("estimate")
+    chosen = (
+        pl.concat([estimated.head(most // 2), estimated.tail(most - most // 2)]).unique()
+        if estimated.height > most
         else last.head(most)
     )
-    return frame.join(kept.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
+    return frame.join(chosen.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
 
 
-def _colors(found: Frames) -> dict[str, str]:
-    """The color of each group, and of each value of a grouping column, in all figures; of many, those that most of them show."""
+def _colors(data: Frames) -> dict[str, str]:
+    """Return the color of each group and each value of a grouping column; of many, those in most figures get one."""
     colors: dict[str, str] = {}
-    frames = [frame for frame in (found.summary, found.curve, found.trained, found.profiles) if frame.height]
-    for columns in dict.fromkeys([found.by, *((name,) for name in found.by)]):
+    frames = [frame for frame in (data.summary, data.curve, data.trained, data.profiles) if frame.height]
+    for columns in dict.fromkeys([data.by, *((name,) for name in data.by)]):
         named = [labels.group_names(frame, columns) for frame in frames if set(columns) <= set(frame.columns)]
-        arms = found.contrasts.filter(pl.col("of").is_in(columns))["group"].to_list() if len(columns) == 1 else []
-        shown = Counter(name for names in [*named, list(map(labels.plain, arms))] for name in set(names))
-        ranked = sorted(shown, key=lambda name: (-shown[name], name))[: theme.MAX_COLORS]
+        arms = data.contrasts.filter(pl.col("of").is_in(columns))["group"].to_list() if len(columns) == 1 else []
+        counts = Counter(name for names in [*named, list(map(labels.plain, arms))] for name in set(names))
+        # Colors go first to the groups that most figures show.
+        ranked = sorted(counts, key=lambda name: (-counts[name], name))[: theme.MAX_COLORS]
         colors |= {name: look.color for name, look in theme.looks(ranked).items()}
     return colors
 
 
 def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str] | None:
-    """The colors of the groups of one figure, else those of its first column; none where it shows more than there are."""
+    """Return the colors of the groups of one figure, or of its first column; None if it shows more than have a color."""
     compared = "group" in frame.columns
     for columns in (["group"] if compared else list(by), list(by[:1])):
         names = set(labels.group_names(frame, columns))
@@ -113,20 +116,17 @@ def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, st
     return None
 
 
-def _drawn(draw: Callable[..., Any], frame: pl.DataFrame, alt: str, options: Mapping[str, Any]) -> tuple[str, str]:
-    """The figure as it draws itself, and as wide as a phone: rows are higher there, as their names stand above them."""
-    from matplotlib import pyplot as plt
+def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the figure in its own size, as wide as a phone, and its alternative text.
 
+    On a phone rows are higher, as their names are above their lines.
+    """
     wide = draw(frame, **options)
-    high = figure_of(wide).get_figheight()
-    if draw in {plots.forest, plots.contrast_forest}:
-        high = _ROW * frame.height + _BELOW
-    narrow = plt.figure(figsize=(_PHONE, max(high, _LOWEST)), layout="constrained").add_subplot()
-    try:
-        return plots.figure_svg(wide, alt=alt), plots.figure_svg(draw(frame, ax=narrow, **options), alt=alt)
-    finally:
-        plots.forget(wide)
-        plots.forget(narrow)
+    height = wide.figure.get_figheight()
+    if draw in {plots.forest, plots.contrast}:
+        height = _ROW * frame.height + _BELOW
+    _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
+    return wide.svg(), draw(frame, ax=narrow, **options).svg(), wide.alt
 
 
 def _address(svg: str) -> str:

@@ -1,4 +1,4 @@
-"""TURNS -> the report's frames, by the public verbs: nothing on the page is computed elsewhere."""
+"""Frames of a report, computed by the public verbs: nothing on the page is computed elsewhere."""
 
 import math
 from collections.abc import Callable
@@ -22,30 +22,29 @@ from turnwise.schema.arguments import By, Cluster, names_of
 
 USUAL_GROUPS = ("source", "target", "attack")
 UNITS = {"attack_success": "goal", "task_success": "task"}
-"""The rates, and what is tried again."""
+"""The rates, and the unit of their repeated attempts."""
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
-"""What rollouts cost, and what its total is called."""
+"""Costs of rollouts, and the name of their totals."""
 MOST_RUNS = 30
 MOST_CELLS = 1000  # of category x attack
-MOST_ARMS = 200  # values of a column that are compared with one another
-ALL_PAIRS = 4  # with more, each is compared with one baseline
+MOST_ARMS = 200  # most values of a column that are compared with each other
+ALL_PAIRS = 4  # up to so many values are compared pair by pair; more, each with one baseline
 BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
-MOST_SCORES = 4  # that are followed over training
-FEWEST_ATTEMPTS = 1.5  # on average: a few goals tried twice make no profile
-POOLED = "all"  # what `summarize` calls a margin
+MOST_SCORES = 4  # most rewards that are shown over training
+FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
+POOLED = "all"  # name of pooled groups in `summarize`
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Everything a report is drawn from; a frame without rows is left out of it.
+    """All frames of a report; those without rows are left out of the page.
 
-    `summary` leaves out metrics that apply to no rollout of any group; it has no time to success, and `curve` is empty, where
-    `doctor` says that the logs do not tell when a success came; `grid` is the SUMMARY of category x attack, where both vary;
-    `contrasts` compares the values of each grouping column wherever they share goals or tasks; `profiles` is empty unless
-    some goal was tried twice; `trained` is TRAINING over the column `step`, where `doctor` finds steps, of rewards where there
-    is no verdict; `costs` has totals
-    for each group; `doctor` is DOCTOR; `origins` has a row for each run that was read. A rollout that is a tree stands in
-    `rollouts` with one row for each path.
+    `summary` lacks metrics that apply to no rollout; it has no time to success, and `curve` is empty, if `doctor` finds that the
+    logs do not record the turn of a success. `grid` is the SUMMARY of category x attack, if both vary. `contrasts` compares
+    the values of each grouping column that share goals or tasks. `profiles` is empty unless goals were tried repeatedly.
+    `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if there are no verdicts.
+    `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout that is a tree has
+    one row per path in `rollouts`.
     """
 
     by: tuple[str, ...]
@@ -64,28 +63,28 @@ class Frames:
 
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
-        """The verbs whose results the report shows."""
-        made = (
+        """Return the verbs whose results the report shows."""
+        results = (
             (summarize, self.summary),
             (curve, self.curve),
             (contrast, self.contrasts),
             (profile, self.profiles),
             (training, self.trained),
         )
-        return tuple(verb for verb, frame in made if frame.height)
+        return tuple(verb for verb, frame in results if frame.height)
 
     @property
     def files(self) -> tuple[tuple[str, pl.DataFrame], ...]:
-        """The frames that are written beside the page, by name."""
+        """Return the frames that are written to the folder, by name."""
         always = (("turns", self.turns), ("rollouts", self.rollouts), ("curve", self.curve), ("doctor", self.doctor))
-        made = (
+        optional = (
             ("contrast", self.contrasts),
             ("profile", self.profiles),
             ("training", self.trained),
             ("category_attack", self.grid),
             ("costs", self.costs),
         )
-        return (*always, *(pair for pair in made if pair[1].height))
+        return (*always, *(pair for pair in optional if pair[1].height))
 
     @property
     def tree(self) -> bool:
@@ -94,54 +93,57 @@ class Frames:
 
     @property
     def rollout_count(self) -> int:
-        """Rollouts that were read, a tree counted once."""
+        """Number of rollouts; a tree counts once."""
         return int(self.turns["rollout_id"].n_unique())
 
     @property
     def turn_count(self) -> int:
-        """Turns of all rollouts."""
+        """Number of turns of all rollouts."""
         return int(self.turns["turn"].count())
 
 
 def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float, seed: int) -> Frames:
-    """The report's frames for TURNS.
+    """Compute the frames of a report from TURNS.
 
     Parameters
     ----------
     turns
         TURNS.
     by
-        Columns to group by; None takes those of source, target and attack that vary, else the run.
+        Columns to group by; by default source, target and attack as far as they vary, else the run.
     cluster, level, seed
         As in `summarize`.
 
     Raises
     ------
     ArgumentError
-        Where a column to group by is not there.
+        If a column to group by is missing.
     """
     names = () if by is None else names_of(by)
     for name in names:
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
+    # Numeric columns of the user and training steps must survive the aggregation to rollouts.
     numeric = [
         name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
     ]
     allowed = doctor(turns)
     step = _step(turns, allowed)
-    trained, kept = schema.empty(schema.TRAINING), list(dict.fromkeys([*numeric, *([step] if step else [])]))
+    trained, kept_columns = schema.empty(schema.TRAINING), list(dict.fromkeys([*numeric, *([step] if step else [])]))
     if schema.is_tree(turns):
         rollouts = measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
     else:
-        rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=kept)
+        rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=kept_columns)
     groups = _usual_groups(rollouts, runs=step is None) if by is None else names
     if step is not None:
         trained = _trained(rollouts, list(UNITS), step, groups, cluster, level, seed)
-        if trained.is_empty():  # trainers dump rewards, which nobody has called a success
-            scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept)
+        if trained.is_empty():  # logs of trainers have rewards without a verdict
+            scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
             metrics = [name for name in scored.columns if name not in rollouts.columns]
             trained = _trained(scored, metrics, step, groups, cluster, level, seed)
+        # The step is a grouping column only if requested.
         rollouts = rollouts if step in groups else rollouts.drop(step)
+    # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     return Frames(
         by=groups,
@@ -154,7 +156,9 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
         profiles=_profiles(rollouts, groups, cluster, level),
         step=step,
         trained=trained,
-        costs=pl.DataFrame() if schema.is_tree(turns) else _costs(rollouts, groups),  # paths share what they spent
+        costs=pl.DataFrame()
+        if schema.is_tree(turns)
+        else _costs(rollouts, groups),  # paths of a tree share their costs
         doctor=allowed,
         origins=_origins(rollouts),
     )
@@ -166,13 +170,13 @@ def _usual_groups(rollouts: pl.DataFrame, *, runs: bool) -> tuple[str, ...]:
 
 
 def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:
-    """The column of steps of training, as the doctor's call names it; None where it finds none."""
+    """Return the column of training steps that the call of `doctor` names, or None."""
     calls = allowed.filter(pl.col("valid"), analysis="rates by step of training")["call"].to_list()
     return next((name for name in turns.columns if any(f"step={name!r})" in call for call in calls)), None)
 
 
 def _of_score(name: str) -> pl.Expr:
-    """Combine the scores of a rollout: rewards are summed, of others the last counts."""
+    """Combine the scores of a rollout: the sum of rewards, the last of other scores."""
     return total("reward") if name == "reward" else final(name)
 
 
@@ -185,99 +189,113 @@ def _trained(
     level: float,
     seed: int,
 ) -> pl.DataFrame:
-    """TRAINING of each rate or reward that is known."""
-    rest = tuple(name for name in by if name != step)
-    made = [
-        training(assessed(rollouts, metric), metric=metric, step=step, by=rest, cluster=cluster, level=level, seed=seed)
+    """Compute TRAINING of each rate or reward that has values at several steps."""
+    other_columns = tuple(name for name in by if name != step)
+    parts = [
+        training(
+            assessed(rollouts, metric),
+            metric=metric,
+            step=step,
+            by=other_columns,
+            cluster=cluster,
+            level=level,
+            seed=seed,
+        )
         for metric in metrics
         if assessed(rollouts, metric)[step].drop_nulls().n_unique() > 1
     ]
-    return pl.concat(made) if made else schema.empty(schema.TRAINING)
+    return pl.concat(parts) if parts else schema.empty(schema.TRAINING)
 
 
 def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
-    """The summary without groups that a metric does not apply to, and without what no log of any group counts or times."""
+    """Drop groups to which a metric does not apply, metrics without any value, and times if turns of success are unknown."""
+    # A group with no rollout in any count is one to which the metric does not apply.
     possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
     wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
     counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
-    told = (summary["metric"] != "time_to_success") | timed
-    return summary.filter(possible & told & (wanted | counted))
+    is_timed = (summary["metric"] != "time_to_success") | timed
+    return summary.filter(possible & is_timed & (wanted | counted))
 
 
 def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, *, timed: bool) -> pl.DataFrame:
-    found = curve(rollouts.drop_nulls("time_to_success"), by=by, cluster=cluster, level=level)
-    return found if timed else found.clear()
+    frame = curve(rollouts.drop_nulls("time_to_success"), by=by, cluster=cluster, level=level)
+    return frame if timed else frame.clear()
 
 
 def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFrame:
-    """SUMMARY of category x attack with its margins."""
+    """Summarize category x attack with pooled rows and columns."""
     cells = ("category", "attack")
-    told = rollouts.drop_nulls([*cells, "attack_success"])
-    told = told.filter(pl.col("attack") != schema.NO_ATTACK)
-    sides = [told[name].n_unique() for name in cells]
+    attacked_cells = rollouts.drop_nulls([*cells, "attack_success"])
+    attacked_cells = attacked_cells.filter(pl.col("attack") != schema.NO_ATTACK)
+    sides = [attacked_cells[name].n_unique() for name in cells]
     if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
         return schema.empty(schema.SUMMARY)
-    pooled = not any((told[name] == POOLED).any() for name in cells)
+    # A value named like the pooled row would collide with it.
+    pooled = not any((attacked_cells[name] == POOLED).any() for name in cells)
     attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
     return summarize(attacked, by=cells, metrics="attack_success", cluster=cluster, level=level, margins=pooled)
 
 
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """The rollouts of which the metric is known, for that of attacks only those that were attacked."""
-    told = rollouts.drop_nulls(metric)
+    """Return the rollouts with a value of the metric; for attack success only those that were attacked."""
+    rows = rollouts.drop_nulls(metric)
     if metric == "attack_success":
-        told = told.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))
-    return told
+        rows = rows.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))
+    return rows
 
 
 def _contrasts(
     rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, seed: int, step: str | None
 ) -> pl.DataFrame:
-    """CONTRAST of the values of each grouping column, within the others, where both arms tried the same goals or tasks.
+    """Contrast the values of each grouping column, within groups of the others, if both tried the same goals or tasks.
 
-    Steps of training have their changes in TRAINING.
+    Changes between training steps are in TRAINING.
     """
-    found = []
+    parts = []
     for metric, unit in UNITS.items():
-        told = assessed(rollouts, metric)
+        rows = assessed(rollouts, metric)
         for of in (name for name in by if name not in {unit, step}):
-            rest = tuple(name for name in by if name != of)
-            for arms in _families(told.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+            other_columns = tuple(name for name in by if name != of)
+            for arms in _families(rows.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+                # A well-known name of a baseline, or the first value if there are too many for all pairs.
                 named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
-                made = contrast(
-                    told.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=rest, metrics=metric,
+                frame = contrast(
+                    rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, level=level, seed=seed,
                     baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]),
                 )  # fmt: skip
-                made = made.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
-                found.append(made.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
-    return pl.concat(found) if found else schema.empty(schema.CONTRAST)
+                # Contrasts of different columns have one schema: the compared column is null.
+                frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
+                parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
+    return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
 
 
 def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
-    """Values of a column that share goals or tasks with one another, family by family."""
+    """Partition the values of a column into families that share goals or tasks, directly or through each other."""
     families: list[tuple[list[str], set[str]]] = []
     for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
+        # A value joins all families with which it shares a goal, and so merges them.
         near = [family for family in families if family[1].intersection(units)]
         families = [family for family in families if family not in near]
         families.append(
-            ([name for family in near for name in family[0]] + [arm], set(units).union(*(one[1] for one in near)))
+            ([name for family in near for name in family[0]] + [arm], set(units).union(*(family[1] for family in near)))
         )
     return [arms for arms, _ in families if 1 < len(arms) <= MOST_ARMS]
 
 
 def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
-    """PROFILE of each rate whose goals (or tasks) were tried several times."""
-    found = []
+    """Compute PROFILE of each rate whose goals (or tasks) were tried several times."""
+    parts = []
     for metric, unit in UNITS.items():
-        known = rollouts.drop_nulls(metric)
-        if not known.height or cluster is None:
+        rows = rollouts.drop_nulls(metric)
+        if not rows.height or cluster is None:
             continue
+        # Profiles are over goals or tasks, whatever the clusters of the other results are.
         within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
-        made = profile(known, metric=metric, by=by, cluster=within, level=level)
+        frame = profile(rows, metric=metric, by=by, cluster=within, level=level)
         several = pl.col("attempts").max() >= FEWEST_ATTEMPTS
-        found.append(made.filter(several.over(by) if by else several))
-    return pl.concat(found) if found else schema.empty(schema.PROFILE)
+        parts.append(frame.filter(several.over(by) if by else several))
+    return pl.concat(parts) if parts else schema.empty(schema.PROFILE)
 
 
 def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
@@ -285,6 +303,7 @@ def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
     if not counted:
         return pl.DataFrame()
+    # The count beside each sum shows whether the cost of every rollout is known.
     sums = [
         total
         for name in counted
@@ -293,8 +312,8 @@ def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
             pl.col(name).count().alias(f"n_{SPENT[name]}"),
         )
     ]
-    made = [pl.len().alias("rollouts"), pl.col("attack_success").sum().alias("succeeded"), *sums]
-    return rollouts.group_by(by, maintain_order=True).agg(made) if by else rollouts.select(made)
+    totals = [pl.len().alias("rollouts"), pl.col("attack_success").sum().alias("succeeded"), *sums]
+    return rollouts.group_by(by, maintain_order=True).agg(totals) if by else rollouts.select(totals)
 
 
 def _origins(rollouts: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Groups that a section does not show, with the reason."""
+"""Notes on groups that a section does not show, with the reason."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,58 +8,61 @@ from turnwise.reports.frames import ALL_PAIRS, MOST_ARMS, UNITS, Frames, assesse
 from turnwise.schema import labels
 
 
-def apart(found: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
-    """Return what the comparisons of a column leave out: one baseline for many groups, and groups without common goals.
+def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
+    """Explain which groups the comparisons of a column leave out: without common goals, or with one baseline for many.
 
     Parameters
     ----------
     found
         The report's frames.
     metric, of
-        What is compared, and the column whose values are.
+        The metric, and the column whose values are compared.
     rows
-        The comparisons that are shown, of CONTRAST; they may be none.
+        The comparisons that are shown, rows of CONTRAST; may be empty.
     """
-    unit, rest = UNITS[metric], [name for name in found.by if name != of]
-    if of in {unit, found.step}:
+    unit, other_columns = UNITS[metric], [name for name in data.by if name != of]
+    # The goal itself cannot be compared at common goals, and steps have their own section.
+    if of in {unit, data.step}:
         return
-    tried = assessed(found.rollouts, metric).drop_nulls(of)
+    tried = assessed(data.rollouts, metric).drop_nulls(of)
     arms = tried[of].n_unique()
     if arms < 2:
         return
     baselines = rows["baseline"].unique(maintain_order=True).to_list()
     if len(baselines) == 1 and arms > ALL_PAIRS:
         yield f"{labels.counted(arms, labels.label(of))}: compared with one baseline only, {labels.plain(baselines[0])}."
-    groups = tried.group_by(found.by, maintain_order=True).agg(rollouts=pl.len())
-    pairs = groups.select(pl.col(of).cast(pl.String), *rest).clear()
-    if rows.height:  # without any, there may be no columns to group by either
-        pairs = pl.concat([rows.select(pl.col(arm).alias(of), *rest) for arm in ("group", "baseline")])
-    met = pl.col(unit).is_not_null() & (pl.col(of).n_unique().over(*rest, unit) > 1)
-    sharing = tried.filter(met).select(found.by).unique()
-    left = groups.with_columns(pl.col(of).cast(pl.String)).join(pairs, on=found.by, how="anti", nulls_equal=True)
+    groups = tried.group_by(data.by, maintain_order=True).agg(rollouts=pl.len())
+    pairs = groups.select(pl.col(of).cast(pl.String), *other_columns).clear()
+    if rows.height:  # an empty frame may lack the grouping columns
+        pairs = pl.concat([rows.select(pl.col(arm).alias(of), *other_columns) for arm in ("group", "baseline")])
+    # Groups that share a goal or task with another value of the column, within the other groups.
+    met = pl.col(unit).is_not_null() & (pl.col(of).n_unique().over(*other_columns, unit) > 1)
+    sharing = tried.filter(met).select(data.by).unique()
+    missing = groups.with_columns(pl.col(of).cast(pl.String)).join(pairs, on=data.by, how="anti", nulls_equal=True)
     sharing = sharing.with_columns(pl.col(of).cast(pl.String))
-    alone = left.join(sharing, on=found.by, how="anti", nulls_equal=True)
-    others = left.join(sharing, on=found.by, how="semi", nulls_equal=True)
+    # Two reasons: no common goal with any group, or only with groups other than the baseline.
+    unshared = missing.join(sharing, on=data.by, how="anti", nulls_equal=True)
+    uncompared = missing.join(sharing, on=data.by, how="semi", nulls_equal=True)
     with_whom = f" with {labels.plain(baselines[0])}" if len(baselines) == 1 else " with their baseline"
-    many = f"more than {MOST_ARMS} are not compared here" if not baselines else f"no {unit} in common{with_whom}"
-    for part, why in ((alone, f"no {unit} in common"), (others, many)):
+    reason = f"more than {MOST_ARMS} are not compared here" if not baselines else f"no {unit} in common{with_whom}"
+    for part, why in ((unshared, f"no {unit} in common"), (uncompared, reason)):
         if part.height:
-            yield f"Not compared: {_named(part, found.by)} ({why})."
+            yield f"Not compared: {_named(part, data.by)} ({why})."
 
 
-def once(found: Frames, metric: str, rows: pl.DataFrame) -> str:
-    """The groups without a profile, since their goals were hardly tried again; nothing where all have one."""
-    if not found.by:
+def without_profile(data: Frames, metric: str, rows: pl.DataFrame) -> str:
+    """Name the groups without a profile because their goals were hardly tried again; empty if all have one."""
+    if not data.by:
         return ""
-    groups = assessed(found.rollouts, metric).group_by(found.by, maintain_order=True).agg(rollouts=pl.len())
-    left = groups.join(rows, on=found.by, how="anti", nulls_equal=True)
-    if not left.height:
+    groups = assessed(data.rollouts, metric).group_by(data.by, maintain_order=True).agg(rollouts=pl.len())
+    missing = groups.join(rows, on=data.by, how="anti", nulls_equal=True)
+    if not missing.height:
         return ""
-    return f"Not shown: {_named(left, found.by)} (hardly any {UNITS[metric]} was tried more than once)."
+    return f"Not shown: {_named(missing, data.by)} (hardly any {UNITS[metric]} was tried more than once)."
 
 
 def _named(groups: pl.DataFrame, by: Sequence[str]) -> str:
-    """The group with the most rollouts by its name, and how many others there are."""
+    """Return the name of the group with the most rollouts, and the number of other groups."""
     ordered = groups.sort("rollouts", descending=True, maintain_order=True).rows(named=True)
-    others = f" and {labels.counted(len(ordered) - 1, 'other')}" if len(ordered) > 1 else ""
-    return f"{labels.group_name(ordered[0], by)}{others}"
+    more = f" and {labels.counted(len(ordered) - 1, 'other')}" if len(ordered) > 1 else ""
+    return f"{labels.group_name(ordered[0], by)}{more}"

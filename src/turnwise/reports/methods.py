@@ -1,4 +1,4 @@
-"""Frames -> how it was done: the methods in words, what each number is an estimate of, and the papers."""
+"""Section on methods: a paragraph for a paper, the estimand of each number, and references."""
 
 import re
 
@@ -12,29 +12,30 @@ UNIT = (
     "The unit that varies independently is the goal (or the task, or both where they are crossed), not the turn and "
     "not the repeated attempt: intervals would otherwise be too narrow. A share of none or of all still has an interval."
 )
-_OWN = (  # what is of one group only, in a sentence that holds for all
+_GENERALIZED = (  # parts of an estimand that differ by group, and their general form
     (re.compile(r"; without a value: .*"), ""),
     (re.compile(r", .* minus .*, over the [\d,]+ (\w+) of both"), r", one group minus another, over the \1 of both"),
     (re.compile(r"exceeds [\d.]+"), "exceeds a threshold"),
-    (re.compile(r" up to [\d.]+,"), " up to the last turn watched,"),
+    (re.compile(r" up to [\d.]+,"), " up to the last observed turn,"),
 )
 _OF_UNIT = re.compile(r"; unit: (.+?)( \([\d,]+ unknown, each its own\))?$")
 _FRAMES = {"curve": "share by turn", "contrast": "comparison", "profile": "profile", "training": "rate by step"}
 _MAIN = {*(labels.label(metric) for metric in UNITS), *_FRAMES.values()}
 
 
-def methods(found: Frames, level: float) -> Section:
+def methods(data: Frames, level: float) -> Section:
     """One paragraph for a paper, the estimands with their intervals, and the references of the verbs used."""
-    rows = _estimands(found)
-    said = [f"{what[0].upper()}{what[1:]}: {told}." for what, told, _, _ in rows if what in _MAIN]
-    tested = sorted(set(found.contrasts["adjust"].drop_nulls()))
+    rows = _estimands(data)
+    sentences = [f"{what[0].upper()}{what[1:]}: {estimand}." for what, estimand, _, _ in rows if what in _MAIN]
+    tested = sorted(set(data.contrasts["adjust"].drop_nulls()))
+    # The paragraph has the main numbers; the table has all.
     words = [
-        f"Rollouts were analyzed with turnwise {__version__}.", *said,
+        f"Rollouts were analyzed with turnwise {__version__}.", *sentences,
         f"Intervals are at {labels.level_text(level)}. {UNIT}",
         *([f"P-values are adjusted for several comparisons ({', '.join(map(labels.plain, tested))})."] if tested else []),
     ]  # fmt: skip
     columns = [Head(name, word=True) for name in ("number", "an estimate of", "intervals", "tests")]
-    papers = references(*found.verbs)
+    papers = references(*data.verbs)
     parts = [Part("text", text=" ".join(words))]
     if rows:
         heading = "Estimands and interval methods"
@@ -45,32 +46,34 @@ def methods(found: Frames, level: float) -> Section:
     return Section("methods", "Methods", parts)
 
 
-def _estimands(found: Frames) -> list[tuple[str, str, str, str]]:
-    """Each kind of number: its name, its estimand, its intervals and its tests; what differs by the unit alone stands once."""
+def _estimands(data: Frames) -> list[tuple[str, str, str, str]]:
+    """Return name, estimand, intervals and tests of each kind of number; estimands that differ only by unit are merged."""
     frames = {
-        "": found.summary, "curve": found.curve, "contrast": found.contrasts, "profile": found.profiles,
-        "training": found.trained,
+        "": data.summary, "curve": data.curve, "contrast": data.contrasts, "profile": data.profiles,
+        "training": data.trained,
     }  # fmt: skip
-    made: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}
+    entries: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}
     for kind, frame in frames.items():
-        for metric, told, method in frame.select("metric", "estimand", "method").unique(maintain_order=True).rows():
-            for pattern, general in _OWN:
-                told = pattern.sub(general, told or "")  # noqa: PLW2901  # step by step
-            interval, _, rest = (method or "").partition("; ")
-            unit = _OF_UNIT.search(told)
-            key = (_FRAMES.get(kind) or labels.label(metric), _OF_UNIT.sub("", told))
-            units, intervals, tests = made.setdefault(key, ({}, set(), set()))
+        for metric, estimand, method in frame.select("metric", "estimand", "method").unique(maintain_order=True).rows():
+            # Generalize what differs by group, so that equal estimands of different groups are one row.
+            for pattern, general in _GENERALIZED:
+                estimand = pattern.sub(general, estimand or "")  # noqa: PLW2901  # step by step
+            # A method names its interval first, then details; the test of a contrast is last.
+            interval, _, details = (method or "").partition("; ")
+            unit = _OF_UNIT.search(estimand)
+            key = (_FRAMES.get(kind) or labels.label(metric), _OF_UNIT.sub("", estimand))
+            units, intervals, tests = entries.setdefault(key, ({}, set(), set()))
             if unit is not None:
                 units[unit[1]] = units.get(unit[1], False) or unit[2] is not None
             intervals.update({interval} - {""})
-            tests.update({rest.rpartition("; ")[2]} - {""} if kind == "contrast" else ())
+            tests.update({details.rpartition("; ")[2]} - {""} if kind == "contrast" else ())
     return [
-        (what, labels.plain(told + _units_told(units)), "; ".join(sorted(intervals)), "; ".join(sorted(tests)))
-        for (what, told), (units, intervals, tests) in made.items()
+        (what, labels.plain(estimand + _units_text(units)), "; ".join(sorted(intervals)), "; ".join(sorted(tests)))
+        for (what, estimand), (units, intervals, tests) in entries.items()
     ]
 
 
-def _units_told(units: dict[str, bool]) -> str:
-    """The units of all groups, and whether some of them are not known."""
+def _units_text(units: dict[str, bool]) -> str:
+    """Return the units of all groups, and whether some are unknown."""
     unknown = " (each unknown one is its own cluster)" if any(units.values()) else ""
     return f"; unit: {' or '.join(sorted(units))}{unknown}" if units else ""

@@ -1,4 +1,4 @@
-"""Parts of a section of the page, and how a row of a frame becomes cells."""
+"""Parts of a section of the page, and conversion of rows to cells."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from turnwise.schema import labels
 
 
 class Head(NamedTuple):
-    """The heading of a column, and whether it holds words rather than numbers."""
+    """Heading of a column, and whether the column has words rather than numbers."""
 
     name: str
     word: bool = False
 
 
 class Link(NamedTuple):
-    """A cell that leads to transcripts, or out of the page to a paper."""
+    """Cell with a link to transcripts, or to a paper."""
 
     text: str
     href: str
@@ -25,7 +25,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for the page: its columns, whether each holds words, and its rows."""
+    """Table of the page."""
 
     columns: list[Head]
     rows: list[list[Any]]
@@ -33,13 +33,13 @@ class Grid:
 
     @property
     def wordy(self) -> bool:
-        """Return whether it holds no numbers at all."""
+        """Return whether no column has numbers."""
         return all(column.word for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A figure for a light page and for a dark one, each also for a phone, what it shows in words, and what it leaves out."""
+class FigureImages:
+    """Images of one figure for light and dark pages, also for phones; its alternative text, and a note on omissions."""
 
     light: str
     dark: str
@@ -55,39 +55,39 @@ class Part:
 
     kind: Literal["text", "note", "figure", "table", "folded", "list", "copy", "viewer"]
     text: str = ""
-    drawn: Drawn | None = None
+    images: FigureImages | None = None
     table: Grid | None = None
     lines: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it."""
+    """Heading and content of a section."""
 
     id: str
     heading: str
     parts: list[Part]
 
 
-def group_columns(found: Frames) -> list[Head]:
-    """The headings of the grouping columns."""
-    return [Head(labels.label(name), word=True) for name in found.by] or [Head("group", word=True)]
+def group_columns(data: Frames) -> list[Head]:
+    """Return the headings of the grouping columns."""
+    return [Head(labels.label(name), word=True) for name in data.by] or [Head("group", word=True)]
 
 
-def group_cells(found: Frames, row: Mapping[str, Any]) -> list[str]:
-    """The group of a row, a cell for each grouping column."""
-    return [labels.value_name(row[name]) for name in found.by] or [labels.ALL]
+def group_cells(data: Frames, row: Mapping[str, Any]) -> list[str]:
+    """Return the group of a row, one cell per grouping column."""
+    return [labels.value_name(row[name]) for name in data.by] or [labels.ALL]
 
 
-def to_transcripts(text: str, found: Frames, row: Mapping[str, Any], **more: str) -> Link:
-    """A cell that leads to the transcripts of a row's group.
+def to_transcripts(text: str, data: Frames, row: Mapping[str, Any], **more: str) -> Link:
+    """Return a cell that links to the transcripts of the group of a row.
 
     Examples
     --------
     >>> to_transcripts("9 / 10", type("", (), {"by": ("target",)})(), {"target": "a&b"}, attack_success="yes")
     Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
     """
-    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in found.by} | more
+    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in data.by} | more
     return Link(
         text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
     )

@@ -1,4 +1,4 @@
-r"""Docstrings -> the papers behind a verb, as text and as BibTeX: what a report cites is what its verbs say they do."""
+r"""References of a report, read from the docstrings of its verbs, as text and as BibTeX."""
 
 import inspect
 import re
@@ -13,7 +13,7 @@ _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
 class Reference(NamedTuple):
-    """One paper: who, when, what, where."""
+    """Bibliographic data of a paper."""
 
     authors: str
     year: str
@@ -24,14 +24,14 @@ class Reference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The paper in one line."""
-        said = [
+        """Return the reference in one line."""
+        parts = [
             self.title,
             self.where,
             f"doi:{self.doi}" if self.doi else "",
             f"arXiv:{self.arxiv}" if self.arxiv else "",
         ]
-        return f"{self.authors} ({self.year}), {'. '.join(part for part in said if part)}"
+        return f"{self.authors} ({self.year}), {'. '.join(part for part in parts if part)}"
 
     @property
     def address(self) -> str:
@@ -42,12 +42,12 @@ class Reference(NamedTuple):
 
     @property
     def key(self) -> str:
-        """First author and year, as BibTeX keys are."""
+        """Return first author and year, the BibTeX key."""
         return re.sub(r"\W", "", re.split(r"[ ,]", self.authors)[0].lower()) + self.year
 
 
 def references(*verbs: Callable[..., Any]) -> list[Reference]:
-    """The papers named under References in the docstrings of these verbs, each once, by author and year.
+    """Return the papers under References in the docstrings of these verbs, each once, by author and year.
 
     Examples
     --------
@@ -55,17 +55,18 @@ def references(*verbs: Callable[..., Any]) -> list[Reference]:
     >>> [(paper.key, paper.doi or paper.arxiv) for paper in references(profile)]
     [('agarwal2021', '2108.13264'), ('massart1990', '10.1214/aop/1176990746'), ...]
     """
-    found: dict[str, Reference] = {}
+    papers: dict[str, Reference] = {}
     for verb in verbs:
         for paper in _papers(_section(inspect.getdoc(verb) or "")):
-            known = found.get(paper.key)
-            if known is None or len(paper.text) > len(known.text):
-                found[paper.key] = paper
-    return sorted(found.values(), key=lambda paper: (paper.authors, paper.year))
+            other = papers.get(paper.key)
+            # The most complete reference of a paper wins.
+            if other is None or len(paper.text) > len(other.text):
+                papers[paper.key] = paper
+    return sorted(papers.values(), key=lambda paper: (paper.authors, paper.year))
 
 
 def bibtex(papers: Sequence[Reference]) -> str:
-    """The papers as BibTeX entries.
+    """Format the papers as BibTeX entries.
 
     Examples
     --------
@@ -97,21 +98,23 @@ def _entry(paper: Reference) -> str:
 
 
 def _section(docstring: str) -> str:
-    """The text under References, on one line."""
-    found = re.search(r"^References\n-+\n(.*?)(?=\n\n[A-Z]|\Z)", docstring, re.DOTALL | re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    """Return the text under References, on one line."""
+    match = re.search(r"^References\n-+\n(.*?)(?=\n\n[A-Z]|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 def _papers(text: str) -> list[Reference]:
+    # A reference extends from its authors to the authors of the next one.
     starts = list(_START.finditer(text))
     ends = [*(start.start() for start in starts[1:]), len(text)][: len(starts)]
     return [_paper(start[1], start[2], text[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
 
 
-def _paper(authors: str, year: str, rest: str) -> Reference:
-    doi, arxiv = _DOI.search(rest), _ARXIV.search(rest)
-    said = _ARXIV.sub("", _DOI.sub("", rest)).strip(" .,;")
-    title, _, where = said.partition(". ")
+def _paper(authors: str, year: str, details: str) -> Reference:
+    # Identifiers first: they contain periods, at which title and journal are separated.
+    doi, arxiv = _DOI.search(details), _ARXIV.search(details)
+    remainder = _ARXIV.sub("", _DOI.sub("", details)).strip(" .,;")
+    title, _, where = remainder.partition(". ")
     return Reference(
         authors, year, title.strip(" .,;"), where.strip(" .,;"), doi[1] if doi else "", arxiv[1] if arxiv else ""
     )

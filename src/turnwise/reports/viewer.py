@@ -1,4 +1,4 @@
-"""TURNS -> transcripts in compressed chunks, and a small index by which the page's viewer finds them."""
+"""Transcripts of the page: compressed chunks, and a small index for the viewer."""
 
 import base64
 import zlib
@@ -11,13 +11,13 @@ import polars.selectors as cs
 from turnwise.reports.frames import UNITS, Frames
 from turnwise.schema import labels
 
-CHUNK = 1 << 18  # characters of text, about, that are unpacked to open one transcript
-MOST_TEXT = 60_000_000  # characters in one page,
-MOST_BYTES = 22_000_000  # and bytes once they are compressed: a browser has to load it whole
-GIANT = 8  # a rollout of more than this part of a page that cannot hold all is left out
-TITLE = 300  # characters of a goal or task in the index
-MOST_WORDS = 400  # values of a column that can be chosen from a list
-SAFE_INTEGER = 1 << 53  # beyond it JavaScript rounds
+CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
+MOST_TEXT = 60_000_000  # most characters of a page,
+MOST_BYTES = 22_000_000  # and most compressed bytes: a browser has to load the whole page
+GIANT = 8  # if not all fit, rollouts larger than this fraction (1/8) of a page are left out
+TITLE = 300  # most characters of a goal or task in the index
+MOST_WORDS = 400  # most values of a column in a selection list
+SAFE_INTEGER = 1 << 53  # JavaScript rounds larger integers
 _FILTERS = ("attack_success", "task_success", "ending", "source", "run", "target", "attack", "category")
 _TITLES = ("goal", "task")
 _ANSWERS = {True: "yes", False: "no"}
@@ -26,7 +26,7 @@ UNKNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """Transcripts for the viewer: base64 text, in which no content of a log can be markup."""
+    """Transcripts for the viewer, as base64 text, in which content of a log cannot be markup."""
 
     index: str
     chunks: list[str]
@@ -34,64 +34,73 @@ class Transcripts:
     rollouts: int
 
 
-def transcripts(found: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
-    """The transcripts of a report, as many as a page can hold: of each group and result the first ones.
+def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
+    """Pack the transcripts of a report; if not all fit into a page, the first ones of each group and result.
 
     A chunk is JSON as deflate-raw in base64: ``facts`` with a list for each column that is constant within rollouts, and ``turns``
     with a list for each other column; columns without values are left out. The index holds the number of rollouts of each
-    chunk, the number of rows of each rollout, its id, the row of its first success, and columns to choose by, as words and codes.
-    Where the chunks come to more than `most_bytes`, fewer transcripts are taken.
+    chunk, the number of rows of each rollout, its id, the row of its first success, and columns to filter by, as words and codes.
+    If the chunks are larger than `most_bytes`, fewer transcripts are packed.
     """
-    turns = found.turns if found.tree else found.turns.sort("turn", nulls_last=True, maintain_order=True)
-    facts = [name for name in found.rollouts.columns if name in turns.columns]
-    told = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
+    turns = data.turns if data.tree else data.turns.sort("turn", nulls_last=True, maintain_order=True)
+    facts = [name for name in data.rollouts.columns if name in turns.columns]
+    turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
+    # Approximate size: all text, and 40 characters for the other columns.
     size = pl.sum_horizontal(pl.lit(40), cs.string().str.len_chars().fill_null(0).cast(pl.Int64))
-    each = turns.group_by("rollout_id", maintain_order=True).agg(
+    rollouts = turns.group_by("rollout_id", maintain_order=True).agg(
         size=size.sum(),
         rows=pl.len(),
-        **({"tree": pl.col("node_id").is_not_null().any()} if found.tree else {}),
+        **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
         first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
         **{name: pl.col(name).first() for name in facts if name != "rollout_id"},
     )
-    each = each.join(_results(found), on="rollout_id", how="left", maintain_order="left")
-    kept = _fitting(each, found.by, most)
-    if not kept.height:
-        return Transcripts(_packed({}), [], 0, each.height)
-    kept = kept.with_columns(chunk=(pl.col("size").cum_sum() - pl.col("size")) // CHUNK)
-    rows = turns.join(kept.select("rollout_id", "chunk"), on="rollout_id", how="inner", maintain_order="right_left")
-    rows = rows.with_columns(_exact(rows, told))
+    rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")
+    selected = _fitting(rollouts, data.by, most)
+    if not selected.height:
+        return Transcripts(_packed({}), [], 0, rollouts.height)
+    # Rollouts are put into chunks in order, until a chunk has about CHUNK characters.
+    selected = selected.with_columns(chunk=(pl.col("size").cum_sum() - pl.col("size")) // CHUNK)
+    rows = turns.join(selected.select("rollout_id", "chunk"), on="rollout_id", how="inner", maintain_order="right_left")
+    rows = rows.with_columns(_exact(rows, turn_columns))
+    # Facts (constant within rollouts) and turns of each chunk.
     parts = zip(
-        kept.with_columns(_exact(kept, facts)).partition_by("chunk", maintain_order=True),
+        selected.with_columns(_exact(selected, facts)).partition_by("chunk", maintain_order=True),
         rows.partition_by("chunk", maintain_order=True),
         strict=True,
     )
     inside = [name for name in facts if name != "rollout_id"]
-    each_turn = ["turn", *(name for name in told if name not in facts)]
-    chunks = [_packed({"facts": _columns(one, inside), "turns": _columns(many, each_turn)}) for one, many in parts]
-    taken = sum(map(len, chunks))
-    if taken > most_bytes:  # how well text compresses is known afterwards
-        return transcripts(found, most=int(0.95 * most_bytes / taken * int(kept["size"].sum())), most_bytes=most_bytes)
+    turn_fields = ["turn", *(name for name in turn_columns if name not in facts)]
+    chunks = [
+        _packed({"facts": _columns(fact_rows, inside), "turns": _columns(turn_rows, turn_fields)})
+        for fact_rows, turn_rows in parts
+    ]
+    compressed_size = sum(map(len, chunks))
+    if compressed_size > most_bytes:  # the compressed size is known only now
+        return transcripts(
+            data, most=int(0.95 * most_bytes / compressed_size * int(selected["size"].sum())), most_bytes=most_bytes
+        )
+    # The index has what lists and filters need without unpacking a chunk.
     index = {
-        "ids": kept["rollout_id"].to_list(),
-        "rows": kept["rows"].to_list(),
-        "first": kept["first"].to_list(),
-        "chunks": kept.group_by("chunk", maintain_order=True).len()["len"].to_list(),
+        "ids": selected["rollout_id"].to_list(),
+        "rows": selected["rows"].to_list(),
+        "first": selected["first"].to_list(),
+        "chunks": selected.group_by("chunk", maintain_order=True).len()["len"].to_list(),
         "columns": [
-            _coded(kept[name], whole=name in found.by)
-            for name in dict.fromkeys((*found.by, *_FILTERS, *_TITLES))
-            if name in kept.columns
+            _coded(selected[name], uncut=name in data.by)
+            for name in dict.fromkeys((*data.by, *_FILTERS, *_TITLES))
+            if name in selected.columns
         ],
-        "labels": {name: labels.label(name) for name in told},
-        "by": list(found.by),
-        "trees": kept["tree"].to_list() if found.tree else [],
+        "labels": {name: labels.label(name) for name in turn_columns},
+        "by": list(data.by),
+        "trees": selected["tree"].to_list() if data.tree else [],
     }
-    return Transcripts(_packed(index), chunks, kept.height, each.height)
+    return Transcripts(_packed(index), chunks, selected.height, rollouts.height)
 
 
-def _results(found: Frames) -> pl.DataFrame:
-    """Return the outcome of each rollout, in words; of a tree, whether any of its paths succeeded."""
-    table = found.rollouts
-    if found.tree:
+def _results(data: Frames) -> pl.DataFrame:
+    """Return the result of each rollout in words; for a tree, whether any of its paths succeeded."""
+    table = data.rollouts
+    if data.tree:
         rates = [pl.col(name).any(ignore_nulls=False) for name in UNITS]
         table = table.group_by(rollout_id="tree", maintain_order=True).agg(rates)
     words = [
@@ -102,25 +111,29 @@ def _results(found: Frames) -> pl.DataFrame:
     return table.select("rollout_id", *words)
 
 
-def _fitting(each: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
-    """Rollouts in their order, as many as fit, drawn from every group and result in turn; giants are left out first."""
-    if each["size"].sum() <= most:
-        return each
-    each = each.filter(pl.col("size") <= most // GIANT)
-    groups = [name for name in (*by, *UNITS) if name in each.columns]
+def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
+    """Select as many rollouts as fit, in turn from every group and result, without giants; keep their order."""
+    if rollouts["size"].sum() <= most:
+        return rollouts
+    rollouts = rollouts.filter(pl.col("size") <= most // GIANT)
+    # Number the rollouts within each group and result: all first ones, then all second ones, ...
+    groups = [name for name in (*by, *UNITS) if name in rollouts.columns]
     turn = pl.int_range(pl.len()).over(groups) if groups else pl.int_range(pl.len())
-    fair = each.with_row_index("place").with_columns(turn=turn).sort("turn", "place")
+    fair = rollouts.with_row_index("place").with_columns(turn=turn).sort("turn", "place")
     return fair.filter(pl.col("size").cum_sum() <= most).sort("place").drop("place", "turn")
 
 
 def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
     """Convert values that JavaScript would round or JSON would lose into text: large integers and infinity."""
-    whole = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
+    integers = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
     broken = cs.expand_selector(frame, cs.float() & cs.by_name(names, require_all=False))
-    rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in whole)
+    # Only columns that need it are converted, as text is not a number for the viewer.
+    rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in integers)
     endless = frame.select(pl.col(name).is_infinite().any() for name in broken)
-    told = [name for name, found in zip([*whole, *broken], [*_first(rounded), *_first(endless)], strict=True) if found]
-    return [pl.col(name).cast(pl.String) for name in told]
+    converted = [
+        name for name, data in zip([*integers, *broken], [*_first(rounded), *_first(endless)], strict=True) if data
+    ]
+    return [pl.col(name).cast(pl.String) for name in converted]
 
 
 def _first(frame: pl.DataFrame) -> tuple[Any, ...]:
@@ -135,9 +148,10 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
     }
 
 
-def _coded(column: pl.Series, *, whole: bool) -> dict[str, Any]:
-    """A column as its distinct words and a number for each row; long words are cut unless they are needed whole."""
-    text = column.cast(pl.String) if whole else column.cast(pl.String).str.slice(0, TITLE)
+def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
+    """Encode a column as distinct words and a number for each row; long words are cut unless `uncut`."""
+    # Filter values must match exactly, so those of grouping columns are not cut.
+    text = column.cast(pl.String) if uncut else column.cast(pl.String).str.slice(0, TITLE)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})
     codes = (
@@ -158,5 +172,6 @@ def _coded(column: pl.Series, *, whole: bool) -> dict[str, Any]:
 def _packed(content: Any) -> str:
     import msgspec
 
+    # Raw deflate, as the browser's DecompressionStream expects.
     pressed = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(pressed.compress(msgspec.json.encode(content)) + pressed.flush()).decode()

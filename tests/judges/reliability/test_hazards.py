@@ -130,9 +130,8 @@ def test_nothing_watched() -> None:
 
 def test_the_curve_can_be_drawn() -> None:
     """A corrected curve is a CURVE: the plot takes it as it takes any other."""
-    ax = tw.plots.success_curve(tw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True))
+    (ax,) = tw.plots.curve(tw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)).axes
     assert len(ax.lines) >= 2
-    tw.plots.forget(ax)
 
 
 @pytest.mark.parametrize(

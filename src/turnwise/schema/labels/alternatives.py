@@ -93,7 +93,7 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
         middle = estimated["at"].unique().sort()
         half = middle[middle.len() // 2] if middle.len() else None
         threshold = number(half, rate=is_rate(first["metric"]))
-        ends, where = estimated.filter(pl.col("at") == half), f"above {threshold}"
+        ends, where = estimated.filter(pl.col("at").eq_missing(half)), f"above {threshold}"
     else:
         order = "estimate" if kind == "hazard" else "at"
         ends = estimated.sort(order).group_by(by, maintain_order=True).last() if by else estimated.sort(order).tail(1)

@@ -135,4 +135,8 @@ def _pooled(by: Sequence[str], unit: str) -> tuple[str, str, str]:
         what = f"{unit}, {others[0]} and {others[1]}"
         return f"combination of {what}", f"combinations of {what}", ""
     pair = f"{unit} and {others[0]}"
-    return f"pair of {pair}", f"pairs of {pair}", f"; {plural(others[0])} are pooled (`--by {others[0]}` parts them)"
+    return (
+        f"pair of {pair}",
+        f"pairs of {pair}",
+        f"; {plural(others[0])} are pooled (group by {others[0]} to separate them)",
+    )

@@ -174,28 +174,28 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
     Examples
     --------
     >>> curve_quantity("success")
-    'share broken by turn t, as run'
+    'attack success by turn t'
     >>> curve_quantity("success", "tokens")
-    'share broken within x tokens, as run'
+    'attack success within x tokens'
     >>> curve_quantity("hazard", metric="time_to_refusal")
-    'share with refusal at turn t, of those still watched'
+    'refusal at turn t, among rollouts at risk'
     """
     spot = {"turn": "turn t", "attempt": "attempt k", "target_call": "call t"}.get(axis)
     by = f"by {spot}" if spot else f"within x {unit(axis) or label(axis)}"
     spot = spot or f"x {unit(axis) or label(axis)}"
     event = plain(metric.removeprefix("time_to_").replace("_", " "))
-    done, undone = ("broken", "unbroken") if event == "success" else (f"with {event}", f"without {event}")
+    event = "attack success" if event == "success" else event
     return {
-        "success": f"share {done} {by}, as run",
-        "survival": f"share {undone} after {spot}, if nothing but {event} ended a run",
-        "hazard": f"share {done} at {spot}, of those still watched",
-        "incidence": f"share ended {by}, by cause",
-        "asr@k": "share of goals broken at least once in k attempts",
-        "difference": f"difference of shares {done} {by}",
+        "success": f"{event} {by}",
+        "survival": f"share without {event} after {spot}, if runs ended for no other reason",
+        "hazard": f"{event} at {spot}, among rollouts at risk",
+        "incidence": f"share of rollouts ended {by}, by cause",
+        "asr@k": "share of goals with at least one success in k attempts",
+        "difference": f"difference in {event} {by}",
         "trajectory": f"mean {label(metric)} since the event",
         "pass@k": "share of tasks solved at least once in k attempts",
         "best@k": f"expected best {label(metric)} of k attempts",
-        "pass^k": f"share of {'tasks solved' if metric == 'task_success' else 'goals broken'} in all of k attempts",
+        "pass^k": f"share of {'tasks solved' if metric == 'task_success' else 'goals with success'} in all k attempts",
     }.get(kind, f"{label(kind)} {by}")
 
 

@@ -1,8 +1,8 @@
+# mypy: disable-error-code="arg-type, union-attr"
 """ASR@k and pass^k over k, and where a forecast takes over."""
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
@@ -10,9 +10,8 @@ from matplotlib.colors import same_color
 from matplotlib.text import Text
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import attempts_curve, attempts_marks
 from turnwise.plots.curve_marks import MARKS
 
 
@@ -57,14 +56,14 @@ ONE = {"a": [(0.2, 40), (0.35, 40), (0.4, 20)]}
 
 
 def said(drawn: Any) -> str:
-    figure = (drawn.flat[0] if isinstance(drawn, np.ndarray) else drawn).figure
+    figure = drawn.figure
     return " ".join(figure.get_supxlabel().split())
 
 
 def test_the_last_observed_point_has_its_number_below():
     """On the logarithmic axis of a far forecast k = 6 has a tick, and the goals behind it stand below."""
     course = {"a": [(0.2 + 0.02 * k, 80 - 5 * k) for k in range(6)]}
-    ax = attempts_curve(tried(course), forecast=ahead({"a": {12.0: 0.5, 48.0: 0.7}}))
+    (ax,) = plots.attempts(tried(course), forecast=ahead({"a": {12.0: 0.5, 48.0: 0.7}})).axes
     assert 6.0 in ax.get_xticks()
     assert 5.0 not in ax.get_xticks()
     assert "55" in [text.get_text() for text in ax.child_axes[0].texts]
@@ -72,7 +71,7 @@ def test_the_last_observed_point_has_its_number_below():
 
 def test_a_forecast_goes_on_from_the_last_observed_point():
     """It starts at the last observed value with its interval, and what it says of observed k is left out."""
-    marks = attempts_marks(tried(ONE), forecast=ahead({"a": {2.0: 0.5, 3.0: 0.5, 6.0: 0.6, 12.0: 0.7}}))
+    marks = plots.marks.attempts(tried(ONE), forecast=ahead({"a": {2.0: 0.5, 3.0: 0.5, 6.0: 0.6, 12.0: 0.7}}))
     assert marks.schema == pl.Schema(MARKS)
     found = marks.filter(style="forecast").select("at", "estimate", "low").rows()
     assert found == [(3.0, 0.4, 0.2), (6.0, 0.6, 0.5), (12.0, 0.7, pytest.approx(0.6))]
@@ -83,32 +82,32 @@ def test_observation_ends_where_too_few_goals_are_left():
     """ASR@k of five goals gives way to the forecast; without one, and in pass^k, it stays, hollow."""
     course = {"a": [(0.2, 40), (0.35, 40), (0.1, 5)]}
     both = pl.concat([tried(course), tried(course, kind="pass^k")])
-    marks = attempts_marks(both, forecast=ahead({"a": {3.0: 0.45, 6.0: 0.6}}))
+    marks = plots.marks.attempts(both, forecast=ahead({"a": {3.0: 0.45, 6.0: 0.6}}))
     seen = marks.filter(style="point")
     assert seen.filter(kind="asr@k")["at"].to_list() == [1.0, 2.0]
     assert seen.filter(kind="pass^k").select("at", "solid").rows() == [(1.0, True), (2.0, True), (3.0, False)]
     assert marks.filter(style="forecast").select("at", "estimate").rows() == [(2.0, 0.35), (3.0, 0.45), (6.0, 0.6)]
-    assert attempts_marks(tried(course))["solid"].to_list() == [True, True, False]
-    assert attempts_marks(tried(course), forecast=ahead({"a": {3.0: 0.45}}), min_at_risk=5)["at"].max() == 3.0
+    assert plots.marks.attempts(tried(course))["solid"].to_list() == [True, True, False]
+    assert plots.marks.attempts(tried(course), forecast=ahead({"a": {3.0: 0.45}}), min_at_risk=5)["at"].max() == 3.0
 
 
 def test_few_goals_everywhere_end_at_the_last():
     """Where no k has enough goals, observation ends with the last k."""
-    marks = attempts_marks(tried({"a": [(0.2, 3), (0.4, 3)]}), forecast=ahead({"a": {4.0: 0.5}}))
+    marks = plots.marks.attempts(tried({"a": [(0.2, 3), (0.4, 3)]}), forecast=ahead({"a": {4.0: 0.5}}))
     assert marks.filter(style="forecast").select("at", "estimate").rows() == [(2.0, 0.4), (4.0, 0.5)]
 
 
 def test_a_group_without_a_forecast_has_none():
     """A group whose forecast is missing is drawn as observed."""
     frame = tried({"a": [(0.2, 40), (0.3, 40)], "b": [(0.5, 40), (0.6, 40)]})
-    marks = attempts_marks(frame, forecast=ahead({"b": {8.0: 0.9}}))
+    marks = plots.marks.attempts(frame, forecast=ahead({"b": {8.0: 0.9}}))
     assert marks.filter(style="forecast")["group"].unique().to_list() == ["b"]
     assert marks.filter(style="point").height == 4
 
 
 def test_the_end_of_observation_is_marked():
     """A dotted line at the last observed k, the word beside it, a dashed line beyond, an axis of decades."""
-    ax = attempts_curve(tried(ONE), forecast=ahead({"a": {6.0: 0.6, 300.0: 0.7}}))
+    (ax,) = plots.attempts(tried(ONE), forecast=ahead({"a": {6.0: 0.6, 300.0: 0.7}})).axes
     assert ax.get_xscale() == "log"
     assert "forecast →" in [text.get_text() for text in ax.texts]
     assert [3.0, 3.0] in [list(line.get_xdata()) for line in ax.lines if list(line.get_ydata()) == [0, 1]]
@@ -121,17 +120,19 @@ def test_the_end_of_observation_is_marked():
 
 def test_a_near_forecast_keeps_a_plain_axis():
     """Up to four times the attempts made."""
-    assert attempts_curve(tried(ONE), forecast=ahead({"a": {11.0: 0.6}})).get_xscale() == "linear"
-    assert attempts_curve(tried(ONE), forecast=ahead({"a": {12.0: 0.6}})).get_xscale() == "log"
+    assert plots.attempts(tried(ONE), forecast=ahead({"a": {11.0: 0.6}})).axes[0].get_xscale() == "linear"
+    assert plots.attempts(tried(ONE), forecast=ahead({"a": {12.0: 0.6}})).axes[0].get_xscale() == "log"
 
 
 def test_the_caption_tells_how_the_forecast_was_made_and_missed():
     """Method, and the worst of the groups on what was held out."""
     held = {"holdout_at": 3, "holdout_observed": 0.4, "holdout_forecast": 0.31, "holdout_error": -0.09}
-    words = said(attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}, **held)))
-    assert "Dashed: forecast (beta-binomial); from two thirds of the attempts it gave 31.0 % at k = 3" in words
-    assert "where 40.0 % was observed." in words
-    assert "Dashed: forecast (beta-binomial)." in said(attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}})))
+    words = said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}, **held)))
+    assert (
+        "Dashed: forecast (beta-binomial); fitted to two thirds of the attempts, it predicted 31.0 % at k = 3" in words
+    )
+    assert "40.0 % was observed." in words
+    assert "Dashed: forecast (beta-binomial)." in said(plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}})))
     assert "n = 40 goals" in words
 
 
@@ -140,42 +141,45 @@ def test_more_than_four_groups_have_all_kinds_in_their_panel():
     """One panel for each group, its kinds named once above; a single kind needs no key."""
     groups = {f"model {k}": [(0.1 * k, 40), (0.12 * k, 40)] for k in range(1, 7)}
     both = pl.concat([tried(groups), tried(groups, kind="pass^k")])
-    axes = attempts_curve(both)
+    axes = plots.attempts(both).axes
     assert [ax.get_title(loc="left") for ax in axes] == [f"model {k}" for k in range(6, 0, -1)]
     (key,) = axes[0].figure.legends
     assert [text.get_text() for text in key.get_texts()] == ["ASR@k: any of k", "pass^k: all of k"]
-    marks = attempts_marks(both)
+    marks = plots.marks.attempts(both)
     assert marks.group_by("panel").agg(pl.col("group").n_unique())["group"].unique().to_list() == [2]
-    assert attempts_curve(tried(groups))[0].figure.legends == []
+    assert plots.attempts(tried(groups)).axes[0].figure.legends == []
 
 
 def test_tasks_are_solved_and_not_broken():
     """pass@k of task_success speaks of tasks."""
     frame = tried(ONE, kind="pass@k", metric="task_success")
-    assert attempts_curve(frame).get_ylabel().replace("\n", " ") == "share of tasks solved at least once in k attempts"
-    assert "tasks solved in all of k" in attempts_curve(
-        tried(ONE, kind="pass^k", metric="task_success")
-    ).get_ylabel().replace("\n", " ")
+    assert (
+        plots.attempts(frame).axes[0].get_ylabel().replace("\n", " ")
+        == "share of tasks solved at least once in k attempts"
+    )
+    assert "tasks solved in all k" in plots.attempts(tried(ONE, kind="pass^k", metric="task_success")).axes[
+        0
+    ].get_ylabel().replace("\n", " ")
 
 
 def test_what_cannot_be_drawn_is_said(curve_of):
     """No curve over attempts, a forecast of other groups, several panels in one ax."""
     with pytest.raises(
-        ArgumentError, match=r"no curve over attempts is here \(kind is success\); make one with `tw.attempts"
+        ArgumentError, match=r"the frame has no curve over attempts \(kind is success\); create one with `tw.attempts"
     ):
-        attempts_curve(curve_of({"a": (40, 0.1)}))
+        plots.attempts(curve_of({"a": (40, 0.1)}))
     with pytest.raises(ArgumentError, match="grouped by target, their forecast by none; give both verbs the same `by`"):
-        attempts_curve(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}).drop("target"))
-    with pytest.raises(ArgumentError, match="no FORECAST frame"):
-        attempts_curve(tried(ONE), forecast=tried(ONE))
+        plots.attempts(tried(ONE), forecast=ahead({"a": {9.0: 0.6}}).drop("target"))
+    with pytest.raises(ArgumentError, match="not a FORECAST frame"):
+        plots.attempts(tried(ONE), forecast=tried(ONE))
     both = pl.concat([tried(ONE), tried(ONE, kind="pass^k")])
     with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):
-        attempts_curve(both, ax=plt.figure().add_subplot())
+        plots.attempts(both, ax=plt.figure().add_subplot())
 
 
 def test_a_forecast_that_reaches_no_further_changes_nothing():
     """All of its k were observed."""
-    plain, same = attempts_marks(tried(ONE)), attempts_marks(tried(ONE), forecast=ahead({"a": {2.0: 0.9}}))
+    plain, same = plots.marks.attempts(tried(ONE)), plots.marks.attempts(tried(ONE), forecast=ahead({"a": {2.0: 0.9}}))
     assert same.equals(plain)
 
 
@@ -185,14 +189,14 @@ def test_real_verbs_fit_together():
     turns, _ = tw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
     rollouts = tw.measure(turns)
     curve, further = tw.attempts(rollouts, by="target"), tw.forecast(rollouts, by="target", k=[8, 50], resamples=1000)
-    marks = attempts_marks(curve, forecast=further)
+    marks = plots.marks.attempts(curve, forecast=further)
     first = marks.filter(kind="asr@k", at=1.0, style="point").sort("group")["estimate"].to_list()
     mean = pl.col("attack_success").mean()
     known = rollouts.group_by("target", "goal").agg(mean).group_by("target").agg(mean)
     assert first == pytest.approx(known.sort("target")["attack_success"].to_list())
     last = marks.filter(style="forecast", at=50.0).sort("group")["estimate"].to_list()
     assert last == further.filter(pl.col("at") == 50).sort("target")["estimate"].to_list()
-    axes = attempts_curve(curve, forecast=further)
+    axes = plots.attempts(curve, forecast=further).axes
     assert [ax.get_xlabel() for ax in axes] == ["attempts (k)"] * len(axes)
     looks = {row["group"]: row["color"] for row in marks.to_dicts()}
     names = {text.get_text(): text.get_color() for text in axes[0].texts if text.get_text() in looks}
@@ -203,7 +207,7 @@ def test_real_verbs_fit_together():
 def test_the_table_counts_goals_only_where_a_point_is():
     """At a tick between two k nothing stands: the goals of the next k are not its own."""
     frame = tried({"a": [(0.1, 40), (0.2, 40)] + [(0.3, 12)] * 8}).filter(pl.col("at").is_in([1.0, 2.0, 10.0]))
-    ax = attempts_curve(frame, forecast=ahead({"a": {90.0: 0.6}}))
+    (ax,) = plots.attempts(frame, forecast=ahead({"a": {90.0: 0.6}})).axes
     (table,) = ax.child_axes
     cells = {text.get_position()[0]: text.get_text() for text in table.texts}
     assert {tick: cells[tick] for tick in (1.0, 2.0, 5.0, 10.0, 20.0)} == {
@@ -223,7 +227,7 @@ def test_long_names_leave_room_for_curves_and_numbers():
         course = [(0.2, 3000), (0.3, 3000), (0.4, 2900)]
         kinds = [tried({f"{name}-{k}": course for k in range(2)}, kind) for kind in ("asr@k", "pass^k")]
         forecast = ahead({f"{name}-{k}": {3.0: 0.4, 30.0: 0.6} for k in range(2)})
-        axes = attempts_curve(pl.concat(kinds), forecast=forecast, at_risk=True)
+        axes = plots.attempts(pl.concat(kinds), forecast=forecast, at_risk=True).axes
         axes[0].figure.draw_without_rendering()
         for ax in axes:
             (table,) = ax.child_axes
@@ -239,8 +243,8 @@ def test_a_forecast_that_says_nothing_is_none():
     nothing = ahead({"a": {10.0: 0.5, 30.0: 0.5}}).with_columns(
         estimate=None, low=None, high=None, method=None, reason=pl.lit("one attempt at each goal")
     )
-    assert attempts_marks(tried(ONE), forecast=nothing).equals(attempts_marks(tried(ONE)))
-    ax = attempts_curve(tried(ONE), forecast=nothing)
+    assert plots.marks.attempts(tried(ONE), forecast=nothing).equals(plots.marks.attempts(tried(ONE)))
+    (ax,) = plots.attempts(tried(ONE), forecast=nothing).axes
     assert said(ax).endswith("No forecast: one attempt at each goal.")
     assert "forecast →" not in [text.get_text() for text in ax.texts]
 
@@ -250,6 +254,6 @@ def test_what_is_withheld_is_said():
     frame = tried({"a": [(0.2, 40), (0.4, 40)]})
     withheld = frame.with_columns(estimate=pl.lit(None, pl.Float64), low=pl.lit(0.1), high=pl.lit(0.9))
     for shown, told in ((frame, False), (withheld, True)):
-        figure = attempts_curve(shown).figure
+        figure = plots.attempts(shown).figure
         words = " ".join(" ".join(text.get_text() for text in figure.findobj(Text)).split())
-        assert ("A bar without a point: the estimate is withheld." in words) is told
+        assert ("Bar without a point: no estimate, only its interval." in words) is told

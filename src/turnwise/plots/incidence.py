@@ -1,27 +1,28 @@
-"""Stack of endings: the share of rollouts that ended in each way by each turn."""
+"""Stacked cumulative incidence: the share of rollouts that ended in each way by each turn."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from turnwise import schema
 from turnwise.plots import curve_figure, theme
 from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STACK = MARKS | {
-    "share": pl.Float64,  # the ending's own incidence, whose layer goes from `low` to `high`
+    "share": pl.Float64,  # incidence of the ending; its layer extends from `low` to `high`
     "share_low": pl.Float64,
     "share_high": pl.Float64,
 }
 
 
-def incidence_stack(
-    curve: object,
+def incidence(
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -31,44 +32,38 @@ def incidence_stack(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
-    """Cumulative incidence by ending, stacked: success at the bottom, what competes with it above, the rest still running.
+) -> Plot:
+    """Draw the cumulative incidence of each ending, stacked: success at the bottom, the endings that compete with it above.
 
-    The bar at the end of the lowest layer is the interval of its share; the intervals of the others belong to their own
-    shares and not to their edges, so they are not drawn (`success_curve` draws them). Where fewer than `min_at_risk`
-    rollouts were at risk the layers are pale. Each group has a panel, and all share their axes.
+    What remains above had not ended. The error bar is the interval of the lowest layer; intervals of other layers refer to
+    their shares and not to their edges, so they are not drawn here (`curve` draws them). Where fewer than `min_at_risk`
+    rollouts were at risk the layers are pale. Each group has a panel, and all panels have the same axes.
 
     Parameters
     ----------
-    curve
+    frame
         CURVE of kind ``"incidence"``, from `tw.curve(rollouts, kind="incidence")`.
     metric, level
-        Which rows to draw; by default all metrics, and the widest level.
+        Which rows to draw; by default all metrics, at the greatest level.
     min_at_risk
         Rollouts below which a stack is drawn as uncertain.
     at_risk
         Whether to put the number of rollouts at risk below.
     ax
-        Where to draw; for one group. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw a single group; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
-        Colors by ending, in words: ``success``, ``attack gave up`` ...
+        Colors by label of the ending: ``success``, ``attack gave up`` ...
     title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
     ArgumentError
-        Where the frame has no incidence, or several panels do not fit into one `ax`.
+        If the frame has no incidence, or several panels do not fit into one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {
     ...     "metric": "time_to_success",
     ...     "kind": "incidence",
@@ -78,23 +73,23 @@ def incidence_stack(
     ...     "at": 1.0,
     ... }
     >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
-    >>> ax = incidence_stack(pl.DataFrame(rows | ends))
-    >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    >>> plot = incidence(pl.DataFrame(rows | ends))
+    >>> [text.get_text() for text in plot.figure.legends[0].get_texts()]
     ['success', 'attack gave up']
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = incidence_marks(curve, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
-    frame = labels.finished(curve, schema.CURVE, "incidence_stack").filter(kind="incidence")
-    said = _caption(frame, marks, min_at_risk)
+    marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
+    keys = [*COMBINATION, "level"]
+    rows = labels.finished(frame, schema.CURVE, "incidence").join(marks, on=keys, how="semi", nulls_equal=True)
     return curve_figure.lay_out(
         marks,
-        verb="incidence_stack",
+        verb="incidence",
+        alt=labels.alt_text(rows),
         ax=ax,
         at_risk=at_risk,
         key=True,
         also=_whisker,
         title=title,
-        said=said,
+        description=_caption(rows, marks, min_at_risk),
         caption=caption,
     )
 
@@ -107,9 +102,9 @@ def incidence_marks(
     min_at_risk: int = 10,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `incidence_stack`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
+    """Return the marks of `incidence`: as `curve_marks`, with the edges of each layer in `low` and `high`, and its share.
 
-    A layer has no edges where its share, or that of one below it, is not known.
+    A layer has no edges where its share, or that of a layer below, is unknown.
 
     Examples
     --------
@@ -126,13 +121,15 @@ def incidence_marks(
     >>> marks.select("group", "low", "high", "share_high").rows()
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
-    frame = labels.finished(curve, schema.CURVE, "incidence_stack")
+    frame = labels.finished(curve, schema.CURVE, "incidence")
     for column, value in (("kind", "incidence"), ("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "incidence_stack")
+        frame = labels.choose(frame, column, value, "incidence")
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
+    # Endings have fixed colors in all figures, also in those that lack some of them.
     looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
+    # Without the column `ending` each way to end is a group of its own for `curve_marks`.
     frame = frame.select(*schema.CURVE.names).with_columns(
         pl.Series("\0group", groups), pl.Series("\0way", ways), pl.lit(None, pl.String).alias("ending")
     )
@@ -146,14 +143,16 @@ def incidence_marks(
 
 
 def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> pl.DataFrame:
-    """The layers of one group, lowest first."""
-    marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence_stack")
+    """Return the layers of one group, lowest first."""
+    marks = curve_marks(part, min_at_risk=min_at_risk, colors=looks, one_panel=True, verb="incidence")
+    # Layers are in the order of the schema, success at the bottom.
     order = [labels.label(ending) for ending in schema.ENDINGS.categories]
     place = {way: order.index(way) if way in order else len(order) for way in marks["group"].unique()}
     marks = marks.with_columns(
         series=pl.col("group").replace_strict(place, return_dtype=pl.Int32), style=pl.lit("stack")
     ).sort("panel", "at", "series")
     spot = ("panel", "at")
+    # A sum is known only where all layers up to it are.
     every = pl.len().over(spot) == pl.col("group").n_unique().over("panel")
     sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(spot) == 0
     top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(spot))
@@ -164,27 +163,25 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
 
 
 def _panels(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks with a panel for each metric, axis and group, most successes first."""
-    shown = [*COMBINATION, "title"]
+    """Number the panels, one for each metric, axis and group, most successes first."""
+    combinations = [*COMBINATION, "title"]
     lowest = marks.filter(pl.col("series") == marks["series"].min()).drop_nulls("share")
     order = (
-        marks.select(shown)
+        marks.select(combinations)
         .unique(maintain_order=True)
-        .join(lowest.group_by(shown).agg(pl.col("share").max()), on=shown, how="left", nulls_equal=True)
+        .join(lowest.group_by(combinations).agg(pl.col("share").max()), on=combinations, how="left", nulls_equal=True)
         .with_columns(first=pl.struct(COMBINATION).rank("dense"))
         .sort("first", "share", descending=[False, True], nulls_last=True, maintain_order=True)
-        .select(*shown, panel=pl.int_range(pl.len(), dtype=pl.Int32))
+        .select(*combinations, panel=pl.int_range(pl.len(), dtype=pl.Int32))
     )
-    placed = marks.drop("panel").join(order, on=shown, how="left", nulls_equal=True)
+    placed = marks.drop("panel").join(order, on=combinations, how="left", nulls_equal=True)
     return placed.sort("panel", "series", "at").select(*STACK)
 
 
 def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
-    """The interval of the lowest layer, at its end."""
-    known = (
-        part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
-    )
-    for until, low, high in known.select("until", "share_low", "share_high").iter_rows():
+    """Draw the interval of the lowest layer at its end."""
+    last = part.filter(pl.col("series") == part["series"].min()).drop_nulls(["high", "share_low", "share_high"]).tail(1)
+    for until, low, high in last.select("until", "share_low", "share_high").iter_rows():
         for color, width in ((ax.get_facecolor(), 4.0), (theme.shade(ax, 1.0), 1.4)):
             ax.errorbar(
                 [until],
@@ -201,10 +198,10 @@ def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
 
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
     lowest = marks.sort("series")["group"][0]
-    said = [
+    sentences = [
         labels.caption(frame),
-        f"The bar at the end is the interval of {lowest!r}; the rest had not ended in these ways.",
+        f"Error bar: interval of {lowest!r}. Not colored: not ended in any of these ways.",
     ]
     if not marks["solid"].all():
-        said.append(f"Pale: fewer than {min_at_risk} at risk.")
-    return " ".join([*said, *curve_figure.reasons(frame)])
+        sentences.append(f"Pale: fewer than {min_at_risk} at risk.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

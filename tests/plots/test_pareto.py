@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """Two metrics against one another: where each group stands, and which ones nothing beats."""
 
 from collections.abc import Callable
@@ -12,10 +13,9 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
 import turnwise as tw
+from turnwise import plots
 from turnwise.errors import ArgumentError
-from turnwise.plots import tradeoff, tradeoff_marks
-from turnwise.plots.figures import figure_of
-from turnwise.plots.tradeoff_marks import MARKS
+from turnwise.plots.pareto_marks import MARKS
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def both(rate, summary_of) -> Callable[..., pl.DataFrame]:
 
 def test_marks_are_a_row_per_group_with_both_intervals(both):
     """The first metric is x, the second y; b is beaten by a, and the null group is named."""
-    marks = tradeoff_marks(both({"a": (4, 20), "b": (8, 16), None: (20, 36)}))
+    marks = plots.marks.pareto(both({"a": (4, 20), "b": (8, 16), None: (20, 36)}))
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("group", "x", "y", "pareto", "shape").rows() == [
         ("a", 0.1, 0.5, True, "point"),
@@ -62,7 +62,7 @@ def test_the_front_is_whatever_no_other_group_beats(pairs):
         | rows
         | {"estimate": estimates, "low": 0.0, "high": 1.0, "n": 10}
     )
-    marks = tradeoff_marks(frame)
+    marks = plots.marks.pareto(frame)
     for (_, front), (x, y) in zip(marks.select("group", "pareto").rows(), pairs, strict=True):
         beaten = any(u <= x and v >= y and (u < x or v > y) for u, v in pairs)
         assert front is not beaten
@@ -70,7 +70,7 @@ def test_the_front_is_whatever_no_other_group_beats(pairs):
 
 def test_the_drawn_front_is_a_staircase_that_ends_at_the_edges(both):
     """From the bottom at the least attack success to the right at the greatest task success."""
-    ax = tradeoff(both({"a": (4, 20), "b": (8, 16), "c": (20, 36)}), caption=False)
+    (ax,) = plots.pareto(both({"a": (4, 20), "b": (8, 16), "c": (20, 36)}), caption=False).axes
     paths = [[tuple(point) for point in np.asarray(line.get_xydata()).tolist()] for line in ax.lines]
     path = next(points for points in paths if len(points) > 2)
     assert path[1:-1] == [(0.1, 0.5), (0.5, 0.5), (0.5, 0.9)]
@@ -82,9 +82,9 @@ def test_the_drawn_front_is_a_staircase_that_ends_at_the_edges(both):
 def test_either_metric_may_go_across(both):
     """x= and y= choose; the front follows."""
     frame = both({"a": (4, 20), "b": (8, 16)})
-    ax = tradeoff(frame, x="task_success", y="attack_success")
+    (ax,) = plots.pareto(frame, x="task_success", y="attack_success").axes
     assert ax.get_ylabel() == "attack success (lower is better)"
-    marks = tradeoff_marks(frame, x="task_success")
+    marks = plots.marks.pareto(frame, x="task_success")
     assert marks.select("x", "y").row(0) == (0.5, 0.1)
     assert marks["pareto"].to_list() == [True, False]
 
@@ -98,19 +98,19 @@ def test_unknown_estimates_are_dashed_or_said(both):
         low=pl.when(lost).then(None).otherwise("low"),
         high=pl.when(lost).then(None).otherwise("high"),
     )
-    marks = tradeoff_marks(frame)
+    marks = plots.marks.pareto(frame)
     assert marks.select("group", "shape", "pareto").rows() == [
         ("a", "point", True), ("held", "range", None), ("lost", "missing", None)
     ]  # fmt: skip
-    said = figure_of(tradeoff(frame)).get_supxlabel().replace("\n", " ")
-    assert "A dashed cross" in said
+    said = plots.pareto(frame).figure.get_supxlabel().replace("\n", " ")
+    assert "Dashed cross" in said
     assert "not drawn: lost." in said
 
 
 def test_names_keep_off_each_other_where_there_is_room(both):
     """Six groups on one figure: no name covers another."""
-    ax = tradeoff(both({f"target {place}": (4 + 5 * place, 6 + 4 * place) for place in range(6)}))
-    figure_of(ax).draw_without_rendering()
+    (ax,) = plots.pareto(both({f"target {place}": (4 + 5 * place, 6 + 4 * place) for place in range(6)})).axes
+    ax.figure.draw_without_rendering()
     names = [text for text in ax.texts if text.get_text().startswith("target")]
     assert len(names) == 6
     boxes = [text.get_window_extent() for text in names]
@@ -120,13 +120,13 @@ def test_names_keep_off_each_other_where_there_is_room(both):
 def test_many_groups_have_a_key_and_a_narrow_ax_names_its_front(both):
     """Twenty names stand in a key; eleven in a column of a paper only where they are on the front."""
     many = both({f"t{place:02}": (place, 2 * place) for place in range(20)})
-    figure = figure_of(tradeoff(many))
+    figure = plots.pareto(many).figure
     assert len(figure.legends[0].get_texts()) == 20
     narrow = plt.figure(figsize=(3.3, 2.8), layout="constrained").add_subplot()
     crowd = both(
         {f"a long name {place:02}": (10 + place % 3, 20 - place % 4) for place in range(11)} | {"best": (1, 39)}
     )
-    assert tradeoff(crowd, ax=narrow) is narrow
+    assert plots.pareto(crowd, ax=narrow).axes == (narrow,)
     shown = [text.get_text().replace("\n", " ") for text in narrow.texts]
     assert "best" in shown
     assert "Named: the groups on the front." in shown[0]
@@ -134,8 +134,8 @@ def test_many_groups_have_a_key_and_a_narrow_ax_names_its_front(both):
 
 def test_hostile_names_are_drawn_as_they_are(both):
     """Dollars, newlines and backslashes are no formulae."""
-    ax = tradeoff(both({"$x^$": (4, 20), "two\nlines \\frac{": (20, 30), "": (30, 35)}))
-    figure_of(ax).draw_without_rendering()
+    (ax,) = plots.pareto(both({"$x^$": (4, 20), "two\nlines \\frac{": (20, 30), "": (30, 35)})).axes
+    ax.figure.draw_without_rendering()
     assert {"$x^$", "two lines \\frac{", "''"} <= {text.get_text().replace("\n", " ") for text in ax.texts}
 
 
@@ -144,24 +144,27 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
     frame = both({"a": (4, 20)})
     three = pl.concat([frame, frame.filter(metric="attack_success").with_columns(metric=pl.lit("harm"))])
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: tradeoff(frame.filter(metric="task_success")), "takes two metrics, and there is task_success"),
-        (lambda: tradeoff(three), "name them with x= and y="),
-        (lambda: tradeoff(three, x="harm"), "name them"),
-        (lambda: tradeoff(three, x="harm", y="harm"), "two metrics"),
-        (lambda: tradeoff(three, x="nonsense", y="harm"), "no metric 'nonsense'"),
-        (lambda: tradeoff(pl.concat([frame, frame])), "stands twice"),
-        (lambda: tradeoff(three, x="harm", y="task_success"), "front=False"),
-        (lambda: tradeoff(three, x="harm", y="task_success"), "say better={'harm': 'lower'} or 'higher'"),
-        (lambda: tradeoff(frame, better="higher"), "as better={.*'task_success': 'higher'"),  # type: ignore[arg-type]
-        (lambda: tradeoff(frame, better={"harm": "lower"}), "better= names harm"),
-        (lambda: tradeoff(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),
-        (lambda: tradeoff(frame.clear()), "no rows"),
-        (lambda: tradeoff("x"), "not a frame"),
+        (
+            lambda: plots.pareto(frame.filter(metric="task_success")),
+            "needs two metrics, and the SUMMARY has task_success",
+        ),
+        (lambda: plots.pareto(three), "name them with x= and y="),
+        (lambda: plots.pareto(three, x="harm"), "name them"),
+        (lambda: plots.pareto(three, x="harm", y="harm"), "two metrics"),
+        (lambda: plots.pareto(three, x="nonsense", y="harm"), "no metric 'nonsense'"),
+        (lambda: plots.pareto(pl.concat([frame, frame])), "occurs twice"),
+        (lambda: plots.pareto(three, x="harm", y="task_success"), "front=False"),
+        (lambda: plots.pareto(three, x="harm", y="task_success"), "pass better={'harm': 'lower'} or 'higher'"),
+        (lambda: plots.pareto(frame, better="higher"), "as in better={.*'task_success': 'higher'"),  # type: ignore[arg-type]
+        (lambda: plots.pareto(frame, better={"harm": "lower"}), "better= names harm"),
+        (lambda: plots.pareto(frame.with_columns(estimate=None, low=None, high=None)), "no group has"),
+        (lambda: plots.pareto(frame.clear()), "no rows"),
+        (lambda: plots.pareto("x"), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
             call()
-    ax = tradeoff(three, x="harm", y="task_success", front=False)
+    (ax,) = plots.pareto(three, x="harm", y="task_success", front=False).axes
     assert ax.get_xlabel() == "harm"
 
 
@@ -171,6 +174,8 @@ def test_from_rollouts_to_a_figure(tmp_path):
     rollouts = tw.measure(turns, tw.metrics.attack_success())
     summary = tw.summarize(rollouts, by="target", metrics=["attack_success", "num_turns"])
     tw.write(summary, tmp_path / "summary.parquet")
-    marks = tradeoff_marks(summary, better={"num_turns": "higher"})
-    assert marks.equals(tradeoff_marks(pl.read_parquet(tmp_path / "summary.parquet"), better={"num_turns": "higher"}))
-    assert tradeoff(summary, better={"num_turns": "higher"}).get_ylabel() == "mean turns (higher is better)"
+    marks = plots.marks.pareto(summary, better={"num_turns": "higher"})
+    assert marks.equals(
+        plots.marks.pareto(pl.read_parquet(tmp_path / "summary.parquet"), better={"num_turns": "higher"})
+    )
+    assert plots.pareto(summary, better={"num_turns": "higher"}).axes[0].get_ylabel() == "mean turns (higher is better)"

@@ -1,9 +1,9 @@
-"""Sensitivity of a result to a choice: a threshold, a weighting, the treatment of undecided rollouts, a parameter."""
+"""Sensitivity of a result to a choice: a threshold, a weighting, a treatment of unjudged rollouts, a parameter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,13 +11,14 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_figure, curve_panel, legends, theme
 from turnwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def sensitivity(
+def sweep(
     summary: object,
     *,
     of: str,
@@ -31,11 +32,11 @@ def sensitivity(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool | None = None,
-) -> Any:
-    """An estimate at every value of one choice: a line in a band over numbers, points with whiskers over names.
+) -> Plot:
+    """Draw an estimate at every value of one choice: a line with a band over numbers, points with whiskers over names.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines. Up to
-    four groups share one Axes; more have panels of their own.
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines. Up to
+    four groups share one panel; more have a panel each.
 
     Parameters
     ----------
@@ -44,33 +45,27 @@ def sensitivity(
         ``pl.concat([tw.summarize(rollouts, weighting=w).with_columns(weighting=pl.lit(w)) for w in ("rollout", "goal")])``,
         or one that is grouped by a parameter of the runs.
     of
-        The column of the choice. Numbers stand at their places, logarithmic where they span two decades; everything else in
-        the order of its first row.
+        The column of the choice. Numbers are on a numeric axis, logarithmic if they span two decades; other values are in the
+        order of their first rows.
     chosen
-        The value that is used elsewhere, marked by a dotted line.
+        The value in use, marked by a dotted line.
     metric, statistic, level
         Which rows to draw; by default all.
     min_at_risk
-        Rollouts below which a point is drawn as uncertain.
+        Number of rollouts below which a point is drawn as uncertain.
     at_risk
-        Whether to put the number of rollouts behind each point below.
+        Whether to show the number of rollouts of each point below.
     ax, colors, title, caption
-        As in `success_curve`.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        As in `curve`.
 
     Raises
     ------
     ArgumentError
-        Where there is no such column, no row has a value in it, `chosen` is not among them, or several panels do not fit
+        If there is no such column, no row has a value in it, `chosen` is not one of its values, or several panels do not fit
         into one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
     >>> swept = {
     ...     "threshold": [0.3, 0.5, 0.7],
@@ -78,30 +73,30 @@ def sensitivity(
     ...     "low": [0.4, 0.3, 0.1],
     ...     "high": [0.8, 0.7, 0.4],
     ... }
-    >>> ax = sensitivity(pl.DataFrame(told | swept), of="threshold", chosen=0.5)
+    >>> (ax,) = sweep(pl.DataFrame(told | swept), of="threshold", chosen=0.5).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
-    marks = sensitivity_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
+    marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = value_names(frame, of)
     at = place_of(frame, of, names, chosen)
-    said = caption_of(frame, of, marks, min_at_risk)
+    description = caption_of(frame, of, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
-        verb="sensitivity",
+        verb="sweep",
+        alt=labels.alt_text(frame),
         ax=ax,
-        words=lambda alike: _words(alike, frame, names),
+        words=lambda axis_marks: _words(axis_marks, frame, names),
         at_risk=at_risk,
-        also=None if at is None else lambda drawn, _: legends.marked(drawn, at, "chosen"),
+        also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
         title=title,
-        said=said,
+        description=description,
         caption=caption,
     )
 
 
-def sensitivity_marks(
+def sweep_marks(
     summary: object,
     *,
     of: str,
@@ -112,23 +107,25 @@ def sensitivity_marks(
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
-    """Return the marks of `sensitivity`, as those of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+    """Return the marks of `sweep`, with the columns of `curve_marks`, the statistic in `kind` and the choice in `axis`.
 
-    Values that are no numbers stand at 0, 1, ... Each panel has the references, from its first to its last position.
+    Values other than numbers are at 0, 1, ... Each panel has the references, from its first to its last position.
 
     Examples
     --------
     >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
     >>> rows = pl.DataFrame(told | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
-    >>> sensitivity_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
+    >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
     names = value_names(frame, of)
     swept = frame.filter(has_value(frame, of))
     by = [name for name in labels.grouping(frame) if name != of]
+    # Groups and references share the palette.
     called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(of).is_null()), by, of)]
     settled = {name: look.color for name, look in theme.looks(called, colors).items()}
+    # Names are placed at 0, 1, ... in their order.
     place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
     marks = curve_marks(
         as_curve(swept, at=place, axis=of, kind=pl.col("statistic"), without=of),
@@ -136,7 +133,7 @@ def sensitivity_marks(
         colors=settled if len(set(called)) <= theme.MAX_COLORS else colors,
         one_panel=one_panel,
         style="point" if names else "line",
-        verb="sensitivity",
+        verb="sweep",
     )
     return _with_references(marks, frame.filter(pl.col(of).is_null()), by, of, settled)
 
@@ -145,26 +142,26 @@ def sensitivity_marks(
 def _chosen(
     summary: object, of: str, *, metric: str | None, statistic: str | None, level: float | None
 ) -> pl.DataFrame:
-    frame = labels.finished(summary, schema.SUMMARY, "sensitivity")
+    frame = labels.finished(summary, schema.SUMMARY, "sweep")
     if of not in labels.grouping(frame):
         raise ArgumentError(
-            f"sensitivity: of={of!r} is no column beside those of a SUMMARY; there is {listing(labels.grouping(frame))} "
-            f"(put summaries together, each with `.with_columns({of}=...)`)"
+            f"sweep: of={of!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"(concatenate summaries, each with `.with_columns({of}=...)`)"
         )
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "sensitivity")
+        frame = labels.choose(frame, column, value, "sweep")
     if not frame.select(has_value(frame, of).any()).item():
-        raise ArgumentError(f"sensitivity: no row has a value in column {of!r}, so there is nothing to draw")
+        raise ArgumentError(f"sweep: no row has a value in column {of!r}, so there is nothing to draw")
     return frame
 
 
 def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
-    """Return whether a row has a value of the choice that can be placed."""
+    """Return an expression: does the row have a value of the choice that can be drawn?"""
     return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
 
 
 def value_names(frame: pl.DataFrame, of: str) -> list[str]:
-    """The values in words where they are no numbers, in order."""
+    """Return the names of the values in order; empty if they are numbers."""
     if frame.schema[of].is_numeric():
         return []
     values = frame[of].drop_nulls().unique(maintain_order=True)
@@ -172,33 +169,34 @@ def value_names(frame: pl.DataFrame, of: str) -> list[str]:
 
 
 def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
-    """Return the position of the chosen value; None where none is chosen."""
+    """Return the position of the chosen value, or None."""
     if chosen is None:
         return None
     if names and labels.plain(chosen) in names:
         return float(names.index(labels.plain(chosen)))
     if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
         return float(chosen)
-    there = listing(names or frame[of].drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sensitivity: chosen={chosen!r} is no value of {of!r}; there is {there}")
+    available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
+    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {of!r}; there is {available}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
-    """Each reference in words."""
+    """Return the name of each reference."""
     return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
 
 
 def _with_references(
     marks: pl.DataFrame, references: pl.DataFrame, by: list[str], of: str, settled: Mapping[str, str]
 ) -> pl.DataFrame:
-    """The marks, and in each panel the references of its metric and statistic."""
+    """Add to each panel the references of its metric and statistic."""
     if references.is_empty():
         return marks
     names = reference_names(references, by, of)
-    own = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
+    # References are horizontal lines over the whole panel, repeated in each panel of their metric.
+    reference_rows = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
     looks = theme.looks(names, settled)
-    level = own.select(
+    level = reference_rows.select(
         *COMBINATION,
         "level",
         "estimate",
@@ -220,30 +218,30 @@ def _with_references(
 
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _words(alike: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
-    metric, statistic, of = alike.select("metric", "kind", "axis").row(0)
-    words = curve_panel.wording(alike)
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+    metric, statistic, of = axis_marks.select("metric", "kind", "axis").row(0)
+    words = curve_panel.wording(axis_marks)
     return replace(
         words,
         across=labels.label(of),
         up=labels.quantity(metric, statistic, frame),
         rate=labels.is_rate(metric, frame),
-        whole=bool(names),
-        log=not names and words.log and alike.select(pl.col("at").min() > 0).item(),
+        counts=bool(names),
+        log=not names and words.log and axis_marks.select(pl.col("at").min() > 0).item(),
         unit="",
-        behind="rollouts behind each point",
+        behind="number of rollouts",
         names=tuple(names),
     )
 
 
 def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
-    """Describe the intervals, each unusual mark, and what is left out."""
-    said = [labels.caption(frame)]
+    """Describe the intervals, each unusual mark, and excluded rows."""
+    sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
-        said.append(f"Level dashed lines: no {labels.label(of)}.")
+        sentences.append(f"Dashed horizontal lines: no {labels.label(of)}.")
     if not marks["solid"].all():
-        said.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')} behind it.")
-    lost = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
-    if lost:
-        said.append(f"{labels.counted(lost, 'row')} at a {labels.label(of)} that is no number left out.")
-    return " ".join([*said, *curve_figure.reasons(frame)])
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
+    unplaced = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
+    if unplaced:
+        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is not a number, excluded.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

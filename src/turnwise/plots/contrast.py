@@ -1,4 +1,4 @@
-"""Groups against a baseline: each difference with its interval around nothing, its pairs and its p-value."""
+"""Groups compared with a baseline: each difference with its interval, number of pairs and p-value."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
 MARKS = interval_rows.MARKS | {
     "metric": pl.String,
     "statistic": pl.String,
-    "scale": pl.String,  # points of per cent, rate (a chance), or number
+    "scale": pl.String,  # points (percentage points), rate (a probability), or number
     "guide": pl.Float64,  # the value that means no difference
     "quantity": pl.String,
     "baseline": pl.String,
-    "pairs": pl.String,  # "96/104": units that are paired, of all; "40 : 38" rollouts where they are not
-    "p": pl.String,  # adjusted, where it is
+    "pairs": pl.String,  # "96/104": paired units of all units; "40 : 38": rollouts of an unpaired comparison
+    "p": pl.String,  # adjusted if there is an adjustment
 }
 
 
-def contrast_forest(
-    contrast: object,
+def contrast(
+    frame: object,
     *,
     metric: str | None = None,
     statistic: str | None = None,
@@ -35,61 +36,57 @@ def contrast_forest(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> Any:
-    """A forest plot of a CONTRAST: one row per comparison, its difference with an interval around 0, and the numbers beside it.
+) -> Plot:
+    """Draw a forest plot of a CONTRAST: one row per comparison, with its difference, its interval and its numbers.
 
-    Differences of rates are in points of per cent. A line marks no difference: 0, or 50 % where the difference is a chance. The
-    columns give the pairs of all units (or the rollouts of both arms, where nothing is paired) and the p-value, adjusted
-    where it was.
+    Differences of rates are in percentage points. A line marks no difference: 0, or 50 % if the statistic is a probability. The
+    columns give the number of pairs among all units (of unpaired comparisons, the rollouts of both groups) and the p-value,
+    adjusted if it was.
 
     Parameters
     ----------
-    contrast
+    frame
         CONTRAST, from `tw.contrast`.
     metric, statistic, level
         Which rows to draw; by default all, one panel for each metric and statistic.
     sort
         Greatest difference on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, how p-values were adjusted, and why an interval is missing.
-
-    Returns
-    -------
-    The Axes, or an array of them where there are several panels.
+        Whether to describe below the figure how the intervals were made and p-values adjusted, and why an interval is
+        missing.
 
     Raises
     ------
     ArgumentError
-        Where nothing is left to draw, a comparison stands twice, or several panels do not fit into one `ax`.
+        If nothing is left to draw, a comparison occurs twice, or several panels do not fit into one `ax`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"metric": "attack_success", "statistic": "mean", "of": "target", "baseline": "base", "level": 0.95}
     >>> ends = {"difference": [-0.1, 0.2], "low": [-0.2, 0.1], "high": [0.0, 0.3]}
-    >>> ax = contrast_forest(pl.DataFrame({"group": ["a", "b"]} | rows | ends))
+    >>> (ax,) = contrast(pl.DataFrame({"group": ["a", "b"]} | rows | ends)).axes
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('difference in attack success from base, in points', ['b', 'a'])
-    >>> matplotlib.pyplot.close(ax.figure)
     """
-    marks = contrast_marks(contrast, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
+    # A single panel has space for all columns of numbers, several panels only for the p-value.
+    rows = _drawn_rows(frame, marks)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
-        beside = [("p", _p_heading(contrast))]
+        columns = [("p", _p_heading(rows))]
         if single:
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
-            beside = [("text", heading), ("pairs", _pairs_heading(part)), *beside]
-        panels.append(interval_rows.Panel(quantity, scale, beside, guide))
-    said = _caption(contrast, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="contrast_forest", ax=ax, caption=said)
+            columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
+        panels.append(interval_rows.Panel(quantity, scale, columns, guide))
+    description = _caption(rows, marks) if caption else None
+    return interval_rows.draw(marks, panels, verb="contrast", ax=ax, caption=description, alt=labels.alt_text(rows))
 
 
 def contrast_marks(
@@ -101,7 +98,7 @@ def contrast_marks(
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `contrast_forest`: one row per panel, comparison and level.
+    """Return the marks of `contrast`: one row per panel, comparison and level.
 
     Examples
     --------
@@ -111,45 +108,49 @@ def contrast_marks(
     >>> marks.select("group", "text", "pairs", "p").rows()
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "contrast_forest")
+        frame = labels.choose(frame, column, value, "contrast")
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
     if frame.select(key).is_duplicated().any():
         row = frame.filter(frame.select(key).is_duplicated()).row(0, named=True)
         raise ArgumentError(
-            f"contrast_forest: {row['group']!r} against {row['baseline']!r} stands twice for {row['metric']}; "
+            f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
             "filter the frame to one row for each comparison"
         )
-    alone = frame["baseline"].n_unique() == 1
+    # With several baselines the name of a row includes its baseline.
+    single_baseline = frame["baseline"].n_unique() == 1
     names = [
-        label if alone else f"{label} − {labels.plain(baseline)}"
+        label if single_baseline else f"{label} − {labels.plain(baseline)}"
         for label, baseline in zip(labels.group_names(frame, [*by, "group"]), frame["baseline"], strict=True)
     ]
     first = frame.row(0, named=True)
-    known = frame.select("metric", "statistic", "difference").rows()
+    # Rows are sorted by the first metric, and have the same order in all panels.
+    differences = frame.select("metric", "statistic", "difference").rows()
     values = {
         name: value
-        for name, (one, other, value) in zip(names, known, strict=True)
-        if (one, other) == (first["metric"], first["statistic"]) and value is not None
+        for name, (row_metric, row_statistic, value) in zip(names, differences, strict=True)
+        if (row_metric, row_statistic) == (first["metric"], first["statistic"]) and value is not None
     }
     places = interval_rows.places(names, values, sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic", "of").rows()))}
-    groups = names if alone and not by else labels.group_names(frame, ["group"])
+    # The color of a group is the same in comparisons with different baselines.
+    groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
+    # Baselines have no row, but keep their colors for figures in which they are drawn.
     look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
-        _mark(row, baseline=row["baseline"] if alone else None)
+        _mark(row, baseline=row["baseline"] if single_baseline else None)
         | {
             "panel": panels[row["metric"], row["statistic"], row["of"]],
             "row": places[name],
             "group": name,
             "line": "twig" if row["level"] == widest else "trunk",
-            "color": one.color,
-            "marker": one.marker,
+            "color": row_metric.color,
+            "marker": row_metric.marker,
         }
-        for name, one, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        for name, row_metric, row in zip(names, look, frame.iter_rows(named=True), strict=True)
     ]
     return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
         "panel", "row", "level", descending=[False, False, True]
@@ -166,6 +167,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "metric": row["metric"],
         "statistic": row["statistic"],
         "scale": scale,
+        # A probability of improvement of one half means no difference.
         "guide": 0.5 if scale == "rate" else 0.0,
         "quantity": f"{quantity}, in points" if scale == "points" else quantity,
         "baseline": labels.plain(row["baseline"]),
@@ -174,6 +176,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "estimate": row["difference"],
         "low": row["low"],
         "high": row["high"],
+        # The axis already names the unit.
         "text": text.replace(" points", "") if scale == "points" else text,
         "pairs": _pairs(row),
         "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),
@@ -183,7 +186,7 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
 
 
 def _pairs(row: Mapping[str, Any]) -> str:
-    """Units in both arms of all that are in either; rollouts of each arm where none is in both."""
+    """Return the number of units in both groups of those in either; without any pair, the rollouts of each group."""
     if row["n_pairs"]:
         units = row["n_pairs"] + (row["only_group"] or 0) + (row["only_baseline"] or 0)
         return f"{labels.count(row['n_pairs'])}/{labels.count(units)}"
@@ -198,20 +201,23 @@ def _pairs_heading(part: pl.DataFrame) -> str:
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _p_heading(contrast: object) -> str:
-    return "p, adjusted" if labels.finished(contrast, schema.CONTRAST, "contrast_forest")["adjust"].count() else "p"
+def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the CONTRAST that are drawn."""
+    keys = ["metric", "statistic", "level"]
+    return labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
 
 
-def _caption(contrast: object, marks: pl.DataFrame) -> str:
+def _p_heading(frame: pl.DataFrame) -> str:
+    return "p, adjusted" if frame["adjust"].count() else "p"
+
+
+def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the adjustment of p-values, and the pairs."""
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast_forest")
-    drawn = marks.select("metric", "statistic", "level").unique()
-    frame = frame.join(drawn, on=["metric", "statistic", "level"], how="semi", nulls_equal=True)
-    said = [labels.caption(frame)]
+    sentences = [labels.caption(frame)]
     adjusted = frame["adjust"].drop_nulls().unique(maintain_order=True).to_list()
     if adjusted:
         how = " and ".join(labels.plain(how) for how in adjusted[:2])
-        said.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
+        sentences.append(f"p adjusted: {how} {'comparison' if how.endswith(' over 1') else 'comparisons'}.")
     if marks["pairs"].str.contains("/").any():
-        said.append(f"Paired: {labels.cluster_unit(frame)} in both arms, of all.")
-    return " ".join(said)
+        sentences.append(f"Paired: {labels.cluster_unit(frame)} in both groups / in either.")
+    return " ".join(sentences)

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import goal_profile, profile_marks
 
 
 def profile_of(
@@ -48,33 +47,33 @@ def said(ax: Any) -> str:
 
 def test_a_profile_is_a_step_function_that_ends_at_one():
     """No step before its first threshold, none beyond its last."""
-    marks = profile_marks(profile_of({"a": [0.6, 0.2, 0.0]}))
+    marks = plots.marks.profile(profile_of({"a": [0.6, 0.2, 0.0]}))
     assert marks.select("at", "until", "estimate").rows() == [(0.0, 0.5, 0.6), (0.5, 1.0, 0.2), (1.0, 1.0, 0.0)]
     assert marks["style"].unique().to_list() == ["step"]
-    ax = goal_profile(profile_of({"a": [0.6, 0.2, 0.0]}))
+    (ax,) = plots.profile(profile_of({"a": [0.6, 0.2, 0.0]})).axes
     assert ax.get_xlim() == (0.0, 1.0)
-    assert ax.get_xlabel() == "attack success of a goal"
+    assert ax.get_xlabel() == "attack success of a goal (x)"
 
 
 def test_a_profile_below_zero_is_an_estimate_as_any_other():
     """Nothing but the starts of curves over turns is known beforehand: a threshold of -5 or 0 is none of them."""
     below = profile_of({"a": [0.9, 0.4, 0.0]}, metric="reward").with_columns(pl.col("at") - 5)
-    assert [text.get_text() for text in goal_profile(below).texts] == []
-    assert goal_profile(profile_of({"a": [0.6, 0.0, 0.0]})).get_ylim() == (0, 0.8)
+    assert [text.get_text() for text in plots.profile(below).axes[0].texts] == []
+    assert plots.profile(profile_of({"a": [0.6, 0.0, 0.0]})).axes[0].get_ylim() == (0, 0.8)
 
 
 def test_profiles_stand_by_their_area():
     """All end at 0: the one that is higher on average is named first."""
-    marks = profile_marks(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]}))
+    marks = plots.marks.profile(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]}))
     assert dict(marks.select("group", "series").rows()) == {"high": 0, "low": 1}
-    ax = goal_profile(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]}))
+    (ax,) = plots.profile(profile_of({"low": [0.9, 0.1, 0.0], "high": [0.8, 0.7, 0.0]})).axes
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["high", "low"]
 
 
 def test_goals_without_values_and_few_goals_are_said():
     """Neither is hidden."""
-    words = said(goal_profile(profile_of({"a": [0.6, 0.2, 0.0]}, n=6, missing=3)))
-    assert "Goals without any value left out: 3." in words
+    words = said(plots.profile(profile_of({"a": [0.6, 0.2, 0.0]}, n=6, missing=3)))
+    assert "Goals without any value, excluded: 3." in words
     assert "Dashed: fewer than 10 goals." in words
     assert "n = 6 goals" in words
 
@@ -82,22 +81,22 @@ def test_goals_without_values_and_few_goals_are_said():
 def test_goals_stand_in_the_order_of_their_group():
     """The greatest first at 1; equal ones by name; those without an estimate are left out, and said to be."""
     frame = goals_of({"a": [0.2, 1.0, None, 0.2], "b": [0.0, 0.4, 0.6, 0.8]})
-    marks = profile_marks(frame)
+    marks = plots.marks.profile(frame)
     found = marks.sort("group", "at").group_by("group", maintain_order=True).agg("at", "estimate").rows()
     assert found == [("a", [1.0, 2.0, 3.0], [1.0, 0.2, 0.2]), ("b", [1.0, 2.0, 3.0, 4.0], [0.8, 0.6, 0.4, 0.0])]
-    ax = goal_profile(frame)
+    (ax,) = plots.profile(frame).axes
     assert ax.get_xlabel() == "goals, the most vulnerable first"
-    assert "1 goal without an estimate left out." in said(ax)
+    assert "1 goal without an estimate, excluded." in said(ax)
     assert "n = 5 rollouts each." in said(ax)
 
 
 def test_intervals_of_rates_stay_inside_zero_and_one_others_do_not():
     """0.9 + 0.2 is cut off at 1; 3 turns are no share."""
-    marks = profile_marks(goals_of({"a": [0.9, 0.1]}))
+    marks = plots.marks.profile(goals_of({"a": [0.9, 0.1]}))
     assert marks.select("low", "high").rows() == [(pytest.approx(0.7), 1.0), (0.0, pytest.approx(0.3))]
     turns = goals_of({"a": [3.0, 7.0]}, metric="num_turns")
-    assert profile_marks(turns)["high"].to_list() == [pytest.approx(7.2), pytest.approx(3.2)]
-    ax = goal_profile(turns)
+    assert plots.marks.profile(turns)["high"].to_list() == [pytest.approx(7.2), pytest.approx(3.2)]
+    (ax,) = plots.profile(turns).axes
     assert ax.get_ylabel() == "mean turns"
     assert ax.get_xlabel() == "goals, the greatest first"
 
@@ -105,9 +104,9 @@ def test_intervals_of_rates_stay_inside_zero_and_one_others_do_not():
 def test_many_goals_are_a_band_and_never_on_decades():
     """Forty whiskers can be told apart, four hundred cannot."""
     few, many = (goals_of({"a": [place / size for place in range(size)]}) for size in (40, 400))
-    assert profile_marks(few)["style"].unique().to_list() == ["point"]
-    assert profile_marks(many)["style"].unique().to_list() == ["line"]
-    ax = goal_profile(many)
+    assert plots.marks.profile(few)["style"].unique().to_list() == ["point"]
+    assert plots.marks.profile(many)["style"].unique().to_list() == ["line"]
+    (ax,) = plots.profile(many).axes
     assert ax.get_xscale() == "linear"
     assert len(ax.lines) < 10
 
@@ -115,30 +114,30 @@ def test_many_goals_are_a_band_and_never_on_decades():
 def test_tasks_are_named_by_of():
     """The column may be another; one that is not there is said."""
     frame = goals_of({"a": [0.2, 0.8]}, metric="task_success").rename({"goal": "task"})
-    assert goal_profile(frame, of="task").get_xlabel() == "tasks, the most vulnerable first"
+    assert plots.profile(frame, of="task").axes[0].get_xlabel() == "tasks, the most vulnerable first"
     with pytest.raises(ArgumentError, match=r"has no row for each goal \(it is grouped by target, task\)"):
-        goal_profile(frame)
+        plots.profile(frame)
 
 
 def test_only_means_are_put_in_order():
     """A median beside it is another number of the same goals."""
     both = pl.concat([goals_of({"a": [0.2, 0.8]}), goals_of({"a": [0.3, 0.9]}, statistic="median")])
-    assert profile_marks(both)["estimate"].to_list() == [0.8, 0.2]
+    assert plots.marks.profile(both)["estimate"].to_list() == [0.8, 0.2]
 
 
 def test_another_frame_is_refused(curve_of):
     """One sentence."""
-    with pytest.raises(ArgumentError, match=r"^goal_profile: this is not a PROFILE frame: it lacks"):
-        goal_profile(pl.DataFrame({"x": [1]}))
-    with pytest.raises(ArgumentError, match=r"^goal_profile: a CURVE frame has no profile"):
-        goal_profile(curve_of({"a": (40, 0.1)}))
+    with pytest.raises(ArgumentError, match=r"^profile: this is not a PROFILE frame: it lacks"):
+        plots.profile(pl.DataFrame({"x": [1]}))
+    with pytest.raises(ArgumentError, match=r"^profile: a CURVE frame has no profile"):
+        plots.profile(curve_of({"a": (40, 0.1)}))
 
 
 def test_both_ways_agree_on_real_frames():
     """The share of goals above a rate is the share of ordered goals above it."""
     turns, _ = tw.simulate(targets={"base": 0.1}, goals=12, attempts=5, turns=4, text=False)
     rollouts = tw.measure(turns)
-    steps = profile_marks(tw.profile(rollouts))
-    ordered = profile_marks(tw.summarize(rollouts, metrics="attack_success", by="goal", cluster=None))
+    steps = plots.marks.profile(tw.profile(rollouts))
+    ordered = plots.marks.profile(tw.summarize(rollouts, metrics="attack_success", by="goal", cluster=None))
     for at, share in steps.select("at", "estimate").iter_rows():
         assert share == pytest.approx((ordered["estimate"] > at + 1e-12).mean())

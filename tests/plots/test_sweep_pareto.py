@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 import turnwise as tw
+from turnwise import plots
 from turnwise.errors import ArgumentError
-from turnwise.plots import alt_text, figure_svg, sensitivity_marks, tradeoff_figure, tradeoff_figure_marks
+from turnwise.plots import alternatives
 
 
 @pytest.fixture
@@ -50,11 +50,10 @@ def shown(ax: Any) -> list[str]:
 
 
 @pytest.mark.integration
-def test_two_sensitivities_and_their_tradeoff(swept):
+def test_two_sweeps_and_their_tradeoff(swept):
     """Each metric over the choice with the reference as a level line in a band, then both against one another."""
-    figure = tradeoff_figure(swept(VALUES), of="threshold", chosen=0.5, title="A sweep")
-    assert isinstance(figure, Figure)
-    first, second, third = figure.axes
+    plot = plots.sweep_pareto(swept(VALUES), of="threshold", chosen=0.5, title="A sweep")
+    first, second, third = plot.axes
     assert (first.get_xlabel(), first.get_ylabel()) == ("threshold", "attack success")
     assert (second.get_xlabel(), second.get_ylabel()) == ("threshold", "task success")
     assert third.get_xlabel() == "attack success (lower is better)"
@@ -66,8 +65,8 @@ def test_two_sensitivities_and_their_tradeoff(swept):
         assert "chosen" in shown(ax)
     assert set(points(third)) == {(0.75, 0.9), (0.25, 0.5), (0.05, 0.2), (0.6, 0.6)}
     assert {"0.1", "0.5 (chosen)", "0.9", "no threshold"} <= set(shown(third))
-    assert figure.get_suptitle() == "A sweep"
-    said = figure.get_supxlabel().replace("\n", " ")
+    assert plot.figure.get_suptitle() == "A sweep"
+    said = plot.figure.get_supxlabel().replace("\n", " ")
     assert said.startswith("Intervals: 95 %, clustered Wilson")
     assert "Level dashed lines: no threshold." in said
     assert "Beside points: threshold." in said
@@ -76,22 +75,22 @@ def test_two_sensitivities_and_their_tradeoff(swept):
 @pytest.mark.integration
 def test_the_points_of_a_group_are_joined_in_the_order_of_the_choice(swept):
     """In the color that the group has in all three panels."""
-    figure = tradeoff_figure(swept(VALUES, ("a", "b")), of="threshold")
-    third = figure.axes[2]
+    plot = plots.sweep_pareto(swept(VALUES, ("a", "b")), of="threshold")
+    third = plot.axes[2]
     paths = {to_hex(line.get_color()): path(line) for line in third.lines if line.get_gid() == "path"}
-    colors = dict(sensitivity_marks(swept(VALUES, ("a", "b")).filter(metric="task_success"), of="threshold", one_panel=True)
+    colors = dict(plots.marks.sweep(swept(VALUES, ("a", "b")).filter(metric="task_success"), of="threshold", one_panel=True)
         .select("group", "color").unique().rows())  # fmt: skip
     assert paths == {
         colors["a"].lower(): [(0.75, 0.9), (0.25, 0.5), (0.05, 0.2)],
         colors["b"].lower(): [(0.825, 0.975), (0.325, 0.575), (0.125, 0.275)],
     }
-    marks = tradeoff_figure_marks(swept(VALUES, ("a", "b")), of="threshold")
+    marks = plots.marks.sweep_pareto(swept(VALUES, ("a", "b")), of="threshold")
     assert marks.select("group", "curve", "at").rows() == [
         *((f"{name} · threshold {value}", name, value) for name in "ab" for value in ("0.1", "0.5", "0.9")),
         ("a · no threshold", "a", None),
         ("b · no threshold", "b", None),
     ]
-    first = figure.axes[0]
+    first = plot.axes[0]
     assert {"a", "b"} <= set(shown(first))
     markers = [
         {line.get_marker() for line in ax.lines if to_hex(line.get_color()) == colors["a"].lower()}
@@ -103,24 +102,26 @@ def test_the_points_of_a_group_are_joined_in_the_order_of_the_choice(swept):
 @pytest.mark.integration
 def test_names_are_no_course(swept):
     """Words are not joined; each is named."""
-    figure = tradeoff_figure(
+    plot = plots.sweep_pareto(
         swept({"rollout": (10, 20), "goal": (12, 22)}, dtype=pl.String), of="threshold", caption=False
     )
-    third = figure.axes[2]
+    third = plot.axes[2]
     assert not [line for line in third.lines if line.get_gid() == "path"]
     assert shown(third) == ["rollout", "goal"]
-    assert figure.get_supxlabel() == ""
+    assert plot.figure.get_supxlabel() == ""
 
 
 def test_it_is_told_in_a_sentence(swept):
     """Over what, how many groups, references, and what nothing beats."""
-    told = alt_text(tradeoff_figure_marks(swept(VALUES), of="threshold"))
+    told = alternatives.sweep_pareto(plots.marks.sweep_pareto(swept(VALUES), of="threshold"))
     assert told.startswith(
         "Attack success and task success over threshold, from 0.1 to 0.9 in 3 values, and one against the other; "
         "for reference no threshold (attack success 60 % ["
     )
     assert "; no other point beats threshold 0.1 (attack success 75 %" in told
-    both = alt_text(tradeoff_figure_marks(swept({0.1: (5, 20), 0.2: (9, 10)}, ("a", "b")), of="threshold"))
+    both = alternatives.sweep_pareto(
+        plots.marks.sweep_pareto(swept({0.1: (5, 20), 0.2: (9, 10)}, ("a", "b")), of="threshold")
+    )
     assert "in 2 values, 2 groups, and" in both
     assert "beats a · threshold 0.1 (" in both
     assert "threshold 0.2 (" not in both
@@ -131,16 +132,16 @@ def test_settings_inputs_and_bytes_are_kept(swept):
     """The same frame gives the same SVG; a dark style keeps its ground; many values and groups are drawn."""
     frame = swept(VALUES, ("a", "$b$"))
     before, settings = frame.clone(), dict(plt.rcParams)
-    first, second = (figure_svg(tradeoff_figure(frame, of="threshold")) for _ in range(2))
+    first, second = (plots.sweep_pareto(frame, of="threshold").svg() for _ in range(2))
     assert first == second
     assert frame.equals(before)
     assert dict(plt.rcParams) == settings
     many = swept({k / 50: (k // 2, 40 - k // 2) for k in range(50)}, tuple(f"a model {k}" for k in range(8)))
-    figure = tradeoff_figure(many, of="threshold")
-    figure.draw_without_rendering()
-    assert len(points(figure.axes[2])) == 400
+    plot = plots.sweep_pareto(many, of="threshold")
+    plot.figure.draw_without_rendering()
+    assert len(points(plot.axes[2])) == 400
     with plt.style.context("dark_background"):
-        dark = tradeoff_figure(frame, of="threshold")
+        dark = plots.sweep_pareto(frame, of="threshold")
         assert not any(to_hex(line.get_color()) == "#000000" for line in dark.axes[2].lines)
 
 
@@ -150,20 +151,20 @@ def test_from_rollouts_to_a_figure():
     turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
     rollouts = tw.measure(turns, tw.metrics.attack_success())
     summary = tw.summarize(rollouts, by=["target", "attempt"], metrics=["attack_success", "num_turns"], resamples=200)
-    figure = tradeoff_figure(summary, of="attempt", better={"num_turns": "higher"})
-    assert figure.axes[2].get_ylabel().replace("\n", " ") == "mean turns (higher is better)"
+    plot = plots.sweep_pareto(summary, of="attempt", better={"num_turns": "higher"})
+    assert plot.axes[2].get_ylabel().replace("\n", " ") == "mean turns (higher is better)"
 
 
 @pytest.mark.integration
 def test_what_is_known_in_one_metric_only_stands_in_its_panel(swept):
     """A value breaks the line through the points; a reference is a level line there, and no point."""
     lost = (pl.col("metric") == "task_success") & pl.col("threshold").eq_missing(0.5)
-    third = tradeoff_figure(swept(VALUES).filter(~lost), of="threshold").axes[2]
+    third = plots.sweep_pareto(swept(VALUES).filter(~lost), of="threshold").axes[2]
     (joined,) = [path(line) for line in third.lines if line.get_gid() == "path"]
     assert [x for x, _ in joined] == [0.75, 0.25, 0.05]
     assert joined[1][1] != joined[1][1]  # NaN
     lost = (pl.col("metric") == "task_success") & pl.col("threshold").is_null()
-    first, _, third = tradeoff_figure(swept(VALUES).filter(~lost), of="threshold").axes
+    first, _, third = plots.sweep_pareto(swept(VALUES).filter(~lost), of="threshold").axes
     assert len(first.patches) == 1
     assert len(points(third)) == 3
 
@@ -173,17 +174,17 @@ def test_what_cannot_be_drawn_is_said(swept):
     """No such column, one metric, no value, an unknown direction: one sentence each."""
     frame = swept(VALUES)
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: tradeoff_figure(frame, of="nonsense"), "of='nonsense' is no column"),
-        (lambda: tradeoff_figure(frame.filter(metric="task_success"), of="threshold"), "takes two metrics"),
-        (lambda: tradeoff_figure(frame.filter(pl.col("threshold").is_null()), of="threshold"), "nothing to draw"),
-        (lambda: tradeoff_figure(frame, of="threshold", chosen="x"), "chosen='x' is no value"),
-        (lambda: tradeoff_figure(frame, of="threshold", better={"x": "lower"}), "better= names x"),
+        (lambda: plots.sweep_pareto(frame, of="nonsense"), "of='nonsense' is not a grouping column"),
+        (lambda: plots.sweep_pareto(frame.filter(metric="task_success"), of="threshold"), "needs two metrics"),
+        (lambda: plots.sweep_pareto(frame.filter(pl.col("threshold").is_null()), of="threshold"), "nothing to draw"),
+        (lambda: plots.sweep_pareto(frame, of="threshold", chosen="x"), "chosen='x' is not a value"),
+        (lambda: plots.sweep_pareto(frame, of="threshold", better={"x": "lower"}), "better= names x"),
         (
-            lambda: tradeoff_figure(frame.with_columns(estimate=None, low=None, high=None), of="threshold"),
+            lambda: plots.sweep_pareto(frame.with_columns(estimate=None, low=None, high=None), of="threshold"),
             "no group has",
         ),
-        (lambda: tradeoff_figure(frame.clear(), of="threshold"), "no rows"),
-        (lambda: tradeoff_figure("x", of="threshold"), "not a frame"),
+        (lambda: plots.sweep_pareto(frame.clear(), of="threshold"), "no rows"),
+        (lambda: plots.sweep_pareto("x", of="threshold"), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):

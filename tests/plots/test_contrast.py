@@ -1,3 +1,4 @@
+# mypy: disable-error-code="arg-type, attr-defined, union-attr"
 """Comparisons one below another: what is drawn of them, and around which line."""
 
 from collections.abc import Callable
@@ -8,10 +9,9 @@ import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import contrast_forest, contrast_marks, forest_marks
-from turnwise.plots.contrast_forest import MARKS
+from turnwise.plots.contrast import MARKS
 from turnwise.schema import labels
 
 
@@ -31,7 +31,9 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
 
 def test_marks_are_one_row_per_comparison_greatest_first():
     """Differences of rates in points, the share of units that is paired, and the adjusted p-value."""
-    marks = contrast_marks(frame(row("a", -0.2), row("b", 0.3, p_adjusted=1e-9), row("c", None, reason="one goal")))
+    marks = plots.marks.contrast(
+        frame(row("a", -0.2), row("b", 0.3, p_adjusted=1e-9), row("c", None, reason="one goal"))
+    )
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("row", "group", "text", "pairs", "p", "shape", "scale", "guide").rows() == [
         (0, "b", "30 [20, 40]", "40/44", "< 0.001", "interval", "points", 0.0),
@@ -43,17 +45,17 @@ def test_marks_are_one_row_per_comparison_greatest_first():
 
 def test_without_pairs_the_rollouts_of_both_arms_stand_there():
     """An unpaired comparison says how many rollouts each arm has, and an unadjusted p-value is only p."""
-    marks = contrast_marks(frame(row("a", 0.1, n_pairs=0, p_adjusted=None, adjust=None, p_value=0.2)))
+    marks = plots.marks.contrast(frame(row("a", 0.1, n_pairs=0, p_adjusted=None, adjust=None, p_value=0.2)))
     assert marks.select("pairs", "p").row(0) == ("41 : 43", "0.200")
 
 
 def test_a_chance_stands_around_one_half():
     """Of an improvement the difference is a probability: in per cent, and 50 % means none."""
-    ax = contrast_forest(frame(row("a", 0.7, statistic="improvement")))
+    (ax,) = plots.contrast(frame(row("a", 0.7, statistic="improvement"))).axes
     guides = [line.get_xdata() for line in ax.lines if list(line.get_ydata()) == [0, 1]]
     assert guides == [[0.5, 0.5]]
     assert ax.get_xlabel() == "chance of more attack success than in base"
-    marks = contrast_marks(frame(row("a", 0.7, statistic="improvement")))
+    marks = plots.marks.contrast(frame(row("a", 0.7, statistic="improvement")))
     assert marks["text"].item() == "70 % [60, 80]"
 
 
@@ -64,13 +66,13 @@ def test_a_chance_stands_around_one_half():
 def test_one_adjusted_comparison_is_singular(many, shown):
     """The caption says how p-values were adjusted, and for how many."""
     drawn = frame(row("a", 0.1, adjust=f"Holm over {many}", n_pairs=1, n_clusters=1))
-    said = contrast_forest(drawn).figure.get_supxlabel().replace("\n", " ")
+    said = plots.contrast(drawn).figure.get_supxlabel().replace("\n", " ")
     assert f"n = 1 pair in 1 goal. p adjusted: {shown}" in said
 
 
 def test_zero_is_always_in_the_picture():
     """Far from 0 the line of no difference is still there, and signs are written."""
-    ax = contrast_forest(frame(row("a", -0.8)))
+    (ax,) = plots.contrast(frame(row("a", -0.8))).axes
     left, right = ax.get_xlim()
     assert left < -0.8
     assert right > 0
@@ -81,7 +83,9 @@ def test_zero_is_always_in_the_picture():
 
 def test_several_baselines_are_named_in_each_row():
     """All pairs: each row says which group is taken from which."""
-    marks = contrast_marks(frame(row("b", 0.1, baseline="a"), row("c", 0.2, baseline="a"), row("c", 0.1, baseline="b")))
+    marks = plots.marks.contrast(
+        frame(row("b", 0.1, baseline="a"), row("c", 0.2, baseline="a"), row("c", 0.1, baseline="b"))
+    )
     assert marks["group"].to_list() == ["c − a", "b − a", "c − b"]
     assert marks["quantity"].unique().to_list() == ["difference in attack success, in points"]
     assert dict(marks.select("group", "color").rows())["c − a"] == dict(marks.select("group", "color").rows())["c − b"]
@@ -93,8 +97,8 @@ def test_a_group_looks_as_in_a_forest_that_shows_the_baseline_too():
         {"target": ["a", "base", "c"], "metric": "attack_success", "statistic": "mean", "level": 0.95}
     )
     rates = summary.with_columns(estimate=pl.lit(0.5), low=pl.lit(0.4), high=pl.lit(0.6), n=pl.lit(20))
-    looks = {row["group"]: (row["color"], row["marker"]) for row in forest_marks(rates).iter_rows(named=True)}
-    marks = contrast_marks(frame(row("a", -0.2), row("c", 0.3)))
+    looks = {row["group"]: (row["color"], row["marker"]) for row in plots.marks.forest(rates).iter_rows(named=True)}
+    marks = plots.marks.contrast(frame(row("a", -0.2), row("c", 0.3)))
     assert {row["group"]: (row["color"], row["marker"]) for row in marks.iter_rows(named=True)} == {
         name: looks[name] for name in ("a", "c")
     }
@@ -105,7 +109,7 @@ def test_panels_share_their_rows():
     contrast = frame(
         *(row(name, 0.1 * k, metric=metric) for metric in ("attack_success", "harm") for k, name in enumerate("ab"))
     )
-    axes = contrast_forest(contrast)
+    axes = plots.contrast(contrast).axes
     assert [ax.get_xlabel().replace("\n", " ") for ax in axes] == [
         "difference in attack success from base, in points",
         "difference in mean harm from base",
@@ -115,20 +119,20 @@ def test_panels_share_their_rows():
     boxes = [ax.xaxis.label.get_window_extent(figure.canvas.get_renderer()) for ax in axes]
     assert boxes[0].x1 < boxes[1].x0
     with pytest.raises(ArgumentError, match="choose metric="):
-        contrast_forest(contrast, ax=plt.figure().add_subplot())
+        plots.contrast(contrast, ax=plt.figure().add_subplot())
     one = plt.figure().add_subplot()
-    assert contrast_forest(contrast, metric="harm", ax=one) is one
+    assert plots.contrast(contrast, metric="harm", ax=one).axes == (one,)
 
 
 def test_nothing_to_draw_is_said():
     """No rows, no such metric, a comparison twice, a frame of another kind: one sentence each."""
     contrast = frame(row("a", 0.1))
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: contrast_forest(contrast.clear()), "no rows"),
-        (lambda: contrast_forest(contrast, metric="nonsense"), "attack_success"),
-        (lambda: contrast_forest(pl.concat([contrast, contrast])), "stands twice"),
-        (lambda: contrast_forest(contrast.drop("difference")), "difference"),
-        (lambda: contrast_forest(3), "not a frame"),
+        (lambda: plots.contrast(contrast.clear()), "no rows"),
+        (lambda: plots.contrast(contrast, metric="nonsense"), "attack_success"),
+        (lambda: plots.contrast(pl.concat([contrast, contrast])), "occurs twice"),
+        (lambda: plots.contrast(contrast.drop("difference")), "difference"),
+        (lambda: plots.contrast(3), "not a frame"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):
@@ -146,16 +150,16 @@ def test_a_real_contrast_draws_and_tells_the_same_after_parquet(tmp_path):
     )
     contrast = tw.contrast(rollouts, of="target", baseline="base", metrics="attack_success")
     tw.write(contrast, tmp_path / "contrast.parquet")
-    marks = contrast_marks(pl.read_parquet(tmp_path / "contrast.parquet"))
-    assert marks.equals(contrast_marks(contrast))
+    marks = plots.marks.contrast(pl.read_parquet(tmp_path / "contrast.parquet"))
+    assert marks.equals(plots.marks.contrast(contrast))
     assert dict(marks.select("group", "estimate").rows()) == {
         "tuned": pytest.approx(7 / 16),
         "none": pytest.approx(-3 / 16),
     }
-    ax = contrast_forest(contrast)
+    (ax,) = plots.contrast(contrast).axes
     said = ax.figure.get_supxlabel().replace("\n", " ")
     assert "Holm over 2 comparisons" in said
-    assert "Paired: goals in both arms" in said
+    assert "Paired: goals in both groups / in either." in said
     told = labels.alt_text(contrast)
     assert told.startswith("Difference in attack success from base by target, from −19 points")
     assert told.endswith("(tuned), 2 comparisons.")

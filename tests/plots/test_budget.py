@@ -5,8 +5,8 @@ import pytest
 
 import turnwise as tw
 from turnwise import metrics as m
+from turnwise import plots
 from turnwise.errors import ArgumentError
-from turnwise.plots import budget_frontier, budget_marks
 from turnwise.plots.curve_marks import MARKS
 
 
@@ -40,7 +40,7 @@ def ticks_of(ax):
 )
 def test_axes_speak_the_language_of_the_budget(curve_of, axis, at, scale, words, ticks):
     """Tokens in thousands and millions, dollars with their sign; two decades make the axis logarithmic."""
-    ax = budget_frontier(over(curve_of, axis, at))
+    (ax,) = plots.curve(over(curve_of, axis, at)).axes
     assert ax.get_xscale() == scale
     assert ax.get_xlabel() == words
     assert ticks_of(ax) == ticks
@@ -48,7 +48,7 @@ def test_axes_speak_the_language_of_the_budget(curve_of, axis, at, scale, words,
 
 def test_marks_are_steps_from_zero(curve_of):
     """Nothing is broken for nothing; each step lasts until the next position."""
-    marks = budget_marks(over(curve_of, "tokens", [10.0, 40.0]))
+    marks = plots.marks.curve(over(curve_of, "tokens", [10.0, 40.0]))
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("at", "until").rows() == [(0.0, 10.0), (10.0, 40.0), (40.0, pytest.approx(41.2))]
     assert marks["estimate"].round(4).to_list() == [0.0, 0.1, pytest.approx(0.19, abs=0.01)]
@@ -56,29 +56,19 @@ def test_marks_are_steps_from_zero(curve_of):
 
 def test_many_ticks_of_censored_rollouts_are_left_out(curve_of):
     """Twelve can be told apart, more are a smear."""
-    few = budget_marks(over(curve_of, "tokens", list(range(1, 13))).with_columns(censored=pl.lit(1)))
-    many = budget_marks(over(curve_of, "tokens", list(range(1, 15))).with_columns(censored=pl.lit(1)))
+    few = plots.marks.curve(over(curve_of, "tokens", list(range(1, 13))).with_columns(censored=pl.lit(1)))
+    many = plots.marks.curve(over(curve_of, "tokens", list(range(1, 15))).with_columns(censored=pl.lit(1)))
     assert (few["censored"] > 0).sum() == 12
     assert (many["censored"] > 0).sum() == 0
 
 
-def test_several_budgets_are_panels_and_turns_are_none(curve_of):
-    """Each budget has its own axis; one is chosen with axis=; a curve over turns is no budget."""
-    both = pl.concat(
-        [over(curve_of, "tokens", [1.0, 5.0]), over(curve_of, "cost_usd", [0.1, 0.2]), curve_of({"a": (9, 0.1)})]
-    )
-    assert [ax.get_xlabel() for ax in budget_frontier(both)] == ["tokens", "cost in US$"]
-    assert budget_frontier(both, axis="cost_usd").get_xlabel() == "cost in US$"
-    with pytest.raises(ArgumentError, match=r"no curve over a budget is here \(axis is turn\)"):
-        budget_frontier(curve_of({"a": (9, 0.1)}))
+def test_several_budgets_are_panels(curve_of):
+    """Each budget has its own axis; one is chosen with axis=."""
+    both = pl.concat([over(curve_of, "tokens", [1.0, 5.0]), over(curve_of, "cost_usd", [0.1, 0.2])])
+    assert [ax.get_xlabel() for ax in plots.curve(both).axes] == ["tokens", "cost in US$"]
+    assert plots.curve(both, axis="cost_usd").axes[0].get_xlabel() == "cost in US$"
     with pytest.raises(ArgumentError, match="available: cost_usd, tokens"):
-        budget_frontier(both, axis="yen")
-
-
-def test_only_success_is_a_frontier(curve_of):
-    """Survival over tokens is drawn by success_curve."""
-    with pytest.raises(ArgumentError, match="kind='success'"):
-        budget_frontier(over(curve_of, "tokens", [1.0, 5.0], kind="survival"))
+        plots.curve(both, axis="yen")
 
 
 def test_of_a_real_curve(tmp_path):
@@ -87,7 +77,7 @@ def test_of_a_real_curve(tmp_path):
     spent = turns.with_columns(prompt_tokens=10 * pl.col("turn"), response_tokens=pl.lit(5))
     rollouts = tw.measure(spent, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
     curve = tw.curve(rollouts, axis="tokens", by="target")
-    marks = budget_marks(curve)
+    marks = plots.marks.curve(curve)
     last = marks.sort("at").group_by("group").last().sort("group")["estimate"].to_list()
     known = rollouts.group_by("target").agg(pl.col("attack_success").mean()).sort("target")["attack_success"].to_list()
     assert last == pytest.approx(known)

@@ -1,4 +1,4 @@
-"""Effect of one choice on two metrics: each over the choice, and one against the other."""
+"""Effect of one choice on two metrics: each over the choice, and their trade-off."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,30 +6,29 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.estimation.selection import Better
-from turnwise.plots import lettering, theme, ticking
-from turnwise.plots import tradeoff_strokes as strokes
-from turnwise.plots.point_names import have_room
-from turnwise.plots.sensitivity import caption_of, has_value, place_of, sensitivity, sensitivity_marks, value_names
-from turnwise.plots.tradeoff import sentences
-from turnwise.plots.tradeoff_marks import MARKS, directions, require_known, tradeoff_marks
-from turnwise.plots.tradeoff_marks import chosen as rows_of
+from turnwise.plots import alternatives, lettering, theme, ticking
+from turnwise.plots import pareto_strokes as strokes
+from turnwise.plots.figures import Plot
+from turnwise.plots.pareto import sentences
+from turnwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
+from turnwise.plots.pareto_marks import chosen as rows_of
+from turnwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SWEEP = MARKS | {
-    "of": pl.String,  # the choice
-    "curve": pl.String,  # the group without its choice, as in `sensitivity`
-    "at": pl.String,  # the value of the choice in words; null for a reference
+    "of": pl.String,  # column of the choice
+    "curve": pl.String,  # the group without its choice, as in `sweep`
+    "at": pl.String,  # name of the value of the choice; null for a reference
 }
 _MIN_AT_RISK = 10
-_NAMED = 24  # points whose values stand beside them
+_NAMED = 24  # at most so many points have their values beside them
 _SIZE = (13.2, 4.4)
 
 
-def tradeoff_figure(
+def sweep_pareto(
     summary: object,
     *,
     of: str,
@@ -43,75 +42,68 @@ def tradeoff_figure(
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: bool = True,
-) -> "Figure":
-    """Three panels: two metrics over one choice, as `sensitivity` draws them, and their trade-off with a point per value.
+) -> Plot:
+    """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): level dashed lines in bands,
-    and points outside the front.
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
+    bands, and points outside the front.
 
     Parameters
     ----------
     summary
         SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
     of, chosen
-        The column of the choice, and the value that is used elsewhere, as in `sensitivity`.
+        The column of the choice, and the value in use, as in `sweep`.
     x, y, statistic, level, better, front
-        As in `tradeoff`: which metric goes across, which rows, which way is better, and whether the front is drawn.
+        As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
     colors
         Colors by group name, the same in all panels; by default a color-blind safe one for each.
     title, caption
-        Above the figure, and whether it is said below how the intervals were made.
-
-    Returns
-    -------
-    The Figure.
+        Title above the figure, and whether to describe below how the intervals were made.
 
     Raises
     ------
     ArgumentError
-        As of `sensitivity` and `tradeoff`.
+        As of `sweep` and `pareto`.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"threshold": [0.3, 0.7] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
     >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
-    >>> figure = tradeoff_figure(swept, of="threshold")
-    >>> [ax.get_xlabel() for ax in figure.axes]
+    >>> [ax.get_xlabel() for ax in sweep_pareto(swept, of="threshold").axes]
     ['threshold', 'threshold', 'attack success (lower is better)']
-    >>> matplotlib.pyplot.close(figure)
     """
-    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
-    marks = tradeoff_figure_marks(frame, of=of, better=better, front=front, colors=colors)
-    require_known(marks, "tradeoff_figure")
-    place_of(frame, of, value_names(frame, of), chosen)  # a wrong value is told before a figure is opened
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
+    marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
+    require_known(marks, "sweep_pareto")
+    place_of(frame, of, value_names(frame, of), chosen)  # raises an error for a wrong value before anything is drawn
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for([*marks["group"], title or ""]):
         figure, panels = theme.canvas(1, 3, _SIZE)
+        # The first two panels are plots of their own, without captions.
         for ax, metric in zip(panels, metrics.values(), strict=False):
             rows = frame.filter(metric=metric)
-            sensitivity(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
+            sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
         last = panels[-1]
-        drawn = strokes.in_ink(marks, last)
-        steps = strokes.scene(last, drawn, frame, ways, front=front)
+        placed = strokes.in_ink(marks, last)
+        steps = strokes.scene(last, placed, frame, ways, front=front)
         if frame.schema[of].is_numeric():
-            _join(last, theme.seen(marks, last))
+            _join(last, theme.visible(marks, last))
         if title is not None:
             figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
-        drawn = drawn.with_columns(group=_short_names(last, drawn, None if chosen is None else _word(chosen)))
+        placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
         if caption:
-            few = " where there is room" if (drawn["group"] == "").any() else ""
-            said = [_told(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
-            lettering.caption_under(figure, " ".join([*said, *sentences(marks, [], front=front)]))
+            few = " if there is space" if (placed["group"] == "").any() else ""
+            description = [_intervals(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
+            lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
         ticking.fit(last)
-        strokes.name(last, drawn, [name for name in drawn["group"] if name], steps)
-    return figure
+        strokes.name(last, placed, [name for name in placed["group"] if name], steps)
+    return Plot(panels, alternatives.sweep_pareto(marks))
 
 
-def tradeoff_figure_marks(
+def sweep_pareto_marks(
     summary: object,
     *,
     of: str,
@@ -123,7 +115,7 @@ def tradeoff_figure_marks(
     front: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of the last panel of `tradeoff_figure`: one row per group and value of the choice, and reference.
+    """Return the marks of the last panel of `sweep_pareto`: one row per group and value of the choice, and reference.
 
     Examples
     --------
@@ -133,34 +125,40 @@ def tradeoff_figure_marks(
     ...     "statistic": "mean",
     ... }
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
-    >>> marks = tradeoff_figure_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
+    >>> marks = sweep_pareto_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
-    frame = rows_of(summary, x, y, statistic, level, "tradeoff_figure")
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, of, colors)
     by = [name for name in labels.grouping(frame) if name != of]
+    # Rows without a value of the choice are references.
     swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
     references = others if others["metric"].n_unique() > 1 else None
-    marks = tradeoff_marks(swept, x=across, y=up, better=better, front=front, references=references)
+    marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)
-    beside = marks.filter(role="reference")["group"].to_list()
+    reference_groups = marks.filter(role="reference")["group"].to_list()
+    # Colors and markers are those of the first two panels.
     looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
     none = f"no {labels.label(of)}"
     names = value_names(frame, of)
-    order = list(dict.fromkeys([*called, *beside]))
+    # Sort by curve and by value of the choice, so that a line can join them; references last.
+    order = list(dict.fromkeys([*called, *reference_groups]))
     marks = marks.with_columns(
         pl.lit(of).alias("of"),
-        pl.Series("curve", [*called, *(beside if by else [none] * len(beside))]),
-        pl.Series("at", [*map(_word, keys[of]), *[None] * len(beside)], dtype=pl.String),
-        pl.Series("\0curve", [order.index(name) for name in (*called, *beside)]),
+        pl.Series("curve", [*called, *(reference_groups if by else [none] * len(reference_groups))]),
+        pl.Series("at", [*map(_word, keys[of]), *[None] * len(reference_groups)], dtype=pl.String),
+        pl.Series("\0curve", [order.index(name) for name in (*called, *reference_groups)]),
         pl.Series(
             "\0place",
-            [*(float(names.index(_word(value)) if names else value) for value in keys[of]), *[None] * len(beside)],
+            [
+                *(float(names.index(_word(value)) if names else value) for value in keys[of]),
+                *[None] * len(reference_groups),
+            ],
             dtype=pl.Float64,
         ),
     )
@@ -183,7 +181,7 @@ def tradeoff_figure_marks(
 def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """Return the curves of the first two panels."""
     return [
-        sensitivity_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
+        sweep_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
         for metric in frame["metric"].unique(maintain_order=True)
     ]
 
@@ -194,24 +192,24 @@ def _word(value: object) -> str:
 
 # ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _join(ax: "Axes", marks: pl.DataFrame) -> None:
-    """A line through the values of each curve in their order, broken where one is not known in both metrics."""
+    """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
     for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
         across, up = (curve[side].fill_null(float("nan")).to_list() for side in ("x", "y"))
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 
-def _short_names(ax: "Axes", drawn: pl.DataFrame, chosen: str | None) -> pl.Series:
-    """The value of each point, and where there is no room only of the chosen one and the ends of each curve."""
+def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+    """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
-    none = pl.lit(f"no {labels.label(drawn['of'][0])}")  # whose it is its color tells, as it does of the others
+    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
-    names = drawn.select(called.alias("group"))["group"]
-    if drawn.height <= _NAMED and have_room(ax, names):
+    names = placed.select(called.alias("group"))["group"]
+    if placed.height <= _NAMED and strokes.have_room(ax, names):
         return names
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
-    kept = (place == 0) | (place == size - 1) | here
-    return drawn.select(pl.when(kept).then(called).otherwise(pl.lit("")).alias("group"))["group"]
+    is_named = (place == 0) | (place == size - 1) | here
+    return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]
 
 
-def _told(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
+def _intervals(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
     return caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)

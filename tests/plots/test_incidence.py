@@ -1,18 +1,17 @@
+# mypy: disable-error-code="attr-defined, union-attr"
 """Shares that ended in each way, one on the other."""
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
 import turnwise as tw
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
-from turnwise.plots import incidence_marks, incidence_stack
 from turnwise.plots.curve_marks import ENDING_COLORS
-from turnwise.plots.incidence_stack import STACK
+from turnwise.plots.incidence import STACK
 
 
 def ended(
@@ -45,13 +44,13 @@ TWO: dict[str, list[float | None]] = {"gave_up": [0.1, 0.3], "success": [0.2, 0.
 
 
 def key_of(drawn: Any) -> list[str]:
-    figure = (drawn.flat[0] if isinstance(drawn, np.ndarray) else drawn).figure
+    figure = drawn.figure
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_layers_lie_on_each_other_success_lowest():
     """Each goes from the sum below to that sum and its own share, which is kept beside it."""
-    marks = incidence_marks(ended(TWO))
+    marks = plots.marks.incidence(ended(TWO))
     assert marks.schema == pl.Schema(STACK)
     last = marks.filter(pl.col("at") == 2).select("group", "low", "high", "share", "share_low", "share_high").rows()
     assert last == [
@@ -65,7 +64,7 @@ def test_all_endings_stand_in_one_order():
     """That of the schema, whichever rows come first; one that no schema knows lies on top."""
     known = ["error", "finished", "target_ended", "gave_up", "budget", "success"]
     frame = ended({ending: [0.1] for ending in [*known, "moved away"]})
-    assert key_of(incidence_stack(frame)) == [
+    assert key_of(plots.incidence(frame)) == [
         "success",
         "budget used up",
         "attack gave up",
@@ -79,62 +78,62 @@ def test_all_endings_stand_in_one_order():
 def test_an_ending_has_its_color_in_every_figure():
     """Whichever other endings there are; a given color wins."""
     for endings in (["success", "gave_up"], ["success", "finished", "error"], ["success"]):
-        marks = incidence_marks(ended({ending: [0.1] for ending in endings}))
+        marks = plots.marks.incidence(ended({ending: [0.1] for ending in endings}))
         assert dict(marks.select("group", "color").rows()) == {
             name: ENDING_COLORS[name] for name in marks["group"].unique()
         }
-    assert incidence_marks(ended(TWO), colors={"success": "#123456"})["color"][0] == "#123456"
+    assert plots.marks.incidence(ended(TWO), colors={"success": "#123456"})["color"][0] == "#123456"
 
 
 def test_above_an_unknown_share_nothing_is_known():
     """A null in the lowest layer leaves a gap in all, one in the upper layer only there."""
-    marks = incidence_marks(ended({"success": [0.2, None], "gave_up": [0.1, 0.3]})).filter(pl.col("at") == 2)
+    marks = plots.marks.incidence(ended({"success": [0.2, None], "gave_up": [0.1, 0.3]})).filter(pl.col("at") == 2)
     assert marks["high"].to_list() == [None, None]
-    marks = incidence_marks(ended({"success": [0.2, 0.25], "gave_up": [0.1, None]})).filter(pl.col("at") == 2)
+    marks = plots.marks.incidence(ended({"success": [0.2, 0.25], "gave_up": [0.1, None]})).filter(pl.col("at") == 2)
     assert marks["high"].to_list() == [0.25, None]
 
 
 def test_only_the_widest_level_is_drawn():
     """Layers have no bands for several levels to lie in each other; one is chosen with level=."""
     both = pl.concat([ended(TWO), ended(TWO, level=0.5)])
-    assert incidence_marks(both)["level"].unique().to_list() == [0.95]
-    assert incidence_marks(both, level=0.5)["level"].unique().to_list() == [0.5]
+    assert plots.marks.incidence(both)["level"].unique().to_list() == [0.95]
+    assert plots.marks.incidence(both, level=0.5)["level"].unique().to_list() == [0.5]
 
 
 def test_groups_are_panels_most_successes_first():
     """And one panel fits into one ax, several do not."""
     frame = pl.concat([ended(TWO, group="few"), ended({"success": [0.5, 0.6], "gave_up": [0.1, 0.1]}, group="many")])
-    axes = incidence_stack(frame)
+    axes = plots.incidence(frame).axes
     assert [ax.get_title(loc="left") for ax in axes] == ["many", "few"]
     assert {ax.get_ylim() for ax in axes} == {(0.0, 1.0)}
     with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):
-        incidence_stack(frame, ax=plt.figure().add_subplot())
+        plots.incidence(frame, ax=plt.figure().add_subplot())
     ax = plt.figure().add_subplot()
-    assert incidence_stack(frame.filter(target="few"), ax=ax) is ax
+    assert plots.incidence(frame.filter(target="few"), ax=ax).axes == (ax,)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["success", "attack gave up"]
 
 
 def test_the_caption_holds_on_any_ground():
     """What had not ended is as dark as the style."""
     with plt.style.context("dark_background"):
-        under = incidence_stack(ended(TWO)).figure.get_supxlabel()
-    assert "the rest had not ended in these ways" in " ".join(under.split())
+        under = plots.incidence(ended(TWO)).figure.get_supxlabel()
+    assert "Not colored: not ended in any of these ways." in " ".join(under.split())
     assert "white" not in under
 
 
 def test_the_bar_is_the_interval_of_success_itself():
     """Not of the upper edge of a stack."""
-    ax = incidence_stack(ended(TWO))
+    (ax,) = plots.incidence(ended(TWO)).axes
     bars = [line.get_segments()[0][:, 1] for line in ax.collections if len(getattr(line, "get_segments", list)()) == 1]
     assert all(bar == pytest.approx([0.2, 0.3]) for bar in bars)
     assert bars
     words = " ".join(ax.figure.get_supxlabel().split())
-    assert "The bar at the end is the interval of 'success'" in words
+    assert "Error bar: interval of 'success'" in words
 
 
 def test_few_at_risk_are_pale():
     """Said in the caption."""
-    ax = incidence_stack(ended(TWO, at_risk=4))
+    (ax,) = plots.incidence(ended(TWO, at_risk=4)).axes
     assert "Pale: fewer than 10 at risk." in " ".join(ax.figure.get_supxlabel().split())
     assert {layer.get_alpha() for layer in ax.collections if layer.get_alpha()} >= {0.35}
 
@@ -142,14 +141,14 @@ def test_few_at_risk_are_pale():
 def test_a_frame_without_incidence_is_refused(curve_of):
     """One sentence that says what there is."""
     with pytest.raises(ArgumentError, match="no row has kind='incidence'; available: success"):
-        incidence_stack(curve_of({"a": (40, 0.1)}))
+        plots.incidence(curve_of({"a": (40, 0.1)}))
 
 
 def test_layers_of_a_real_curve_sum_to_what_ended():
     """Of simulated rollouts without censoring, the top of the stack is the share of those that ended so by then."""
     turns, _ = tw.simulate(targets={"base": 0.1}, goals=10, attempts=4, turns=5, give_up=0.1, error=0, text=False)
     rollouts = tw.measure(turns)
-    marks = incidence_marks(tw.curve(rollouts, kind="incidence"))
+    marks = plots.marks.incidence(tw.curve(rollouts, kind="incidence"))
     top = marks.filter(pl.col("at") == 5)["high"].max()
     ended_so = rollouts["ending"].is_in(["success", "gave_up", "target_ended", "finished"]).mean()
     assert top == pytest.approx(ended_so)

@@ -9,12 +9,10 @@ from matplotlib import pyplot as plt
 
 import turnwise as tw
 from turnwise import metrics as m
-from turnwise import schema
+from turnwise import plots, schema
 from turnwise.errors import ArgumentError
 from turnwise.judges import MCQACalibration
-from turnwise.plots import reliability_diagram, reliability_marks
-from turnwise.plots.figures import figure_of
-from turnwise.plots.reliability_diagram import MARKS
+from turnwise.plots.reliability import MARKS
 
 
 def summary(*bins: tuple[int | None, float, float | None, int], judge: str | None = None) -> pl.DataFrame:
@@ -31,7 +29,7 @@ def summary(*bins: tuple[int | None, float, float | None, int], judge: str | Non
 
 def test_marks_are_a_row_per_bin_by_confidence():
     """Across the mean confidence, up the share that was right with its interval; a bin without a share is left out."""
-    marks = reliability_marks(summary((9, 0.9, 0.6, 40), (1, 0.2, 0.3, 20), (2, 0.25, None, 0)).drop("judge"))
+    marks = plots.marks.reliability(summary((9, 0.9, 0.6, 40), (1, 0.2, 0.3, 20), (2, 0.25, None, 0)).drop("judge"))
     assert marks.schema == pl.Schema(MARKS)
     assert marks.select("group", "bin", "x", "y", "n", "text").rows() == [
         ("all rollouts", "1", 0.2, 0.3, 20, "30 % [20, 40]"),
@@ -44,8 +42,8 @@ def test_further_columns_are_a_series_each():
     both = pl.concat(
         [summary((1, 0.2, 0.3, 20), judge="a $x$"), summary((1, 0.2, 0.4, 30), (2, 0.3, 0.3, 5), judge=None)]
     )
-    ax = reliability_diagram(both)
-    assert [text.get_text() for text in figure_of(ax).legends[0].get_texts()] == ["(none)", "a $x$"]
+    (ax,) = plots.reliability(both).axes
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["(none)", "a $x$"]
     strip: Any = ax.child_axes[0]
     assert sorted(bar.get_height() for bar in strip.patches) == [5, 20, 30]
     assert [tick.get_text() for tick in strip.get_yticklabels()] == ["0", "30"]
@@ -54,13 +52,13 @@ def test_further_columns_are_a_series_each():
 def test_the_table_of_a_calibration_is_drawn_without_intervals():
     """What `MCQACalibration` gives: its bins that are not empty, checked against the definition."""
     scores = MCQACalibration()(["A"] * 4, reference_answers=list("AABB"), confidence_scores=[0.95, 0.92, 0.91, 0.3])
-    marks = reliability_marks(scores["reliability"])
+    marks = plots.marks.reliability(scores["reliability"])
     assert marks.select("bin", "x", "y", "low", "n").rows() == [
         ("3", 0.3, 0.0, None, 1),
         ("9", pytest.approx((0.95 + 0.92 + 0.91) / 3), pytest.approx(2 / 3), None, 3),
     ]
-    said = figure_of(reliability_diagram(scores["reliability"])).get_supxlabel().replace("\n", " ")
-    assert said == "n = 4 answers; no intervals. Dashed: as sure as right; below it, too sure."
+    said = plots.reliability(scores["reliability"]).figure.get_supxlabel().replace("\n", " ")
+    assert said == "n = 4 answers; no intervals. Dashed: perfect calibration; below it, overconfident."
 
 
 def test_rollouts_binned_by_expression_are_drawn():
@@ -72,13 +70,13 @@ def test_rollouts_binned_by_expression_are_drawn():
         ]
     ).with_columns(m.confidence_bin("confidence"))
     found = tw.summarize(rollouts, by="bin", metrics=["confidence", "correct"], resamples=200)
-    marks = reliability_marks(found)
+    marks = plots.marks.reliability(found)
     expected = rollouts.group_by("bin").agg(pl.col("confidence").mean(), pl.col("correct").mean()).sort("bin")
     assert marks["x"].to_list() == pytest.approx(expected["confidence"].to_list())
     assert marks["y"].to_list() == pytest.approx(expected["correct"].to_list())
-    assert "per bin" in figure_of(reliability_diagram(found)).get_supxlabel().replace("\n", " ")
+    assert "per bin" in plots.reliability(found).figure.get_supxlabel().replace("\n", " ")
     narrow = plt.figure(figsize=(3.3, 3.9), layout="constrained").add_subplot()
-    assert reliability_diagram(found, ax=narrow) is narrow
+    assert plots.reliability(found, ax=narrow).axes == (narrow,)
     assert narrow.get_ylabel() == "correct"
 
 
@@ -87,14 +85,14 @@ def test_what_cannot_be_drawn_is_said():
     found = summary((1, 0.2, 0.3, 20))
     scaled = found.with_columns(estimate=pl.col("estimate") * 10)
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: reliability_diagram(found.drop("bin")), "confidence_bin"),
-        (lambda: reliability_diagram(found, stated="harm"), "name them with stated="),
-        (lambda: reliability_diagram(found.filter(metric="correct")), "there is correct"),
-        (lambda: reliability_diagram(scaled), "confidence reaches from 2 to 2; scale it"),
-        (lambda: reliability_diagram(pl.concat([found, found])), "bin '1' stands twice"),
-        (lambda: reliability_diagram(summary((1, 0.2, None, 0))), "no bin has both"),
-        (lambda: reliability_diagram(found.clear()), "no rows"),
-        (lambda: reliability_diagram(pl.DataFrame({"x": [1]})), "not a SUMMARY"),
+        (lambda: plots.reliability(found.drop("bin")), "confidence_bin"),
+        (lambda: plots.reliability(found, stated="harm"), "name them with stated="),
+        (lambda: plots.reliability(found.filter(metric="correct")), "the SUMMARY has correct"),
+        (lambda: plots.reliability(scaled), "confidence reaches from 2 to 2; scale it"),
+        (lambda: plots.reliability(pl.concat([found, found])), "bin '1' occurs twice"),
+        (lambda: plots.reliability(summary((1, 0.2, None, 0))), "no bin has both"),
+        (lambda: plots.reliability(found.clear()), "no rows"),
+        (lambda: plots.reliability(pl.DataFrame({"x": [1]})), "not a SUMMARY"),
     ]
     for call, words in calls:
         with pytest.raises(ArgumentError, match=words):

@@ -1,4 +1,4 @@
-"""Stated confidence against how often it was right: is somebody as sure as they are right?"""
+"""Reliability diagram: calibration of stated confidence."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,8 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.plots import legends, lettering, theme, ticking
+from turnwise.plots import alternatives, legends, lettering, theme, ticking
+from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ MARKS = {
     "low": pl.Float64,
     "high": pl.Float64,
     "n": pl.Int64,
-    "text": pl.String,  # the share in words
+    "text": pl.String,  # the share as text
     "color": pl.String,
     "marker": pl.String,
 }
-_TABLE = ("bin", "n", "confidence", "accuracy")  # what `MCQACalibration` gives
-_STRIP = 34.0  # points up of the strip of counts
+_TABLE = ("bin", "n", "confidence", "accuracy")  # columns of the table `reliability` of `MCQACalibration`
+_STRIP = 34.0  # height of the bars of counts in points
 
 
-def reliability_diagram(
+def reliability(
     frame: object,
     *,
     stated: str = "confidence",
@@ -39,77 +40,71 @@ def reliability_diagram(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     caption: bool = True,
-) -> "Axes":
-    """A reliability diagram: in each bin of stated confidence, the share that was right, with its interval and its count.
+) -> Plot:
+    """Draw a reliability diagram: in each bin of stated confidence the share that was right, with its interval and count.
 
-    On the diagonal somebody is as sure as they are right; below it they are too sure. The strip below the Axes counts what is
-    in each bin.
+    On the diagonal confidence is calibrated; below it there is overconfidence. The bars below count the answers in each
+    bin.
 
     Parameters
     ----------
     frame
         A SUMMARY of two metrics by bin (`turnwise.metrics.confidence_bin` makes the bins): the confidence and whether it was
-        right. Or the table `reliability` of `MCQACalibration`, which has no intervals. Further grouping columns are a series
-        each.
+        right. Or the table `reliability` of `MCQACalibration`, which has no intervals. Other grouping
+        columns give a series for each of their values.
     stated, actual
-        The two metrics of a SUMMARY; by default ``"confidence"`` and the other one there is.
+        The two metrics of a SUMMARY; by default ``"confidence"`` and the other metric.
     bins
         The grouping column with the bins.
     level
-        Which intervals; by default those of the greatest level.
+        The level of the intervals; by default the greatest.
     ax
-        Where to draw; by default a new figure. A figure of yours without a layout
-        gets the constrained one, so that names and numbers have room.
+        Where to draw; by default a new figure. If its figure has no layout engine, it gets
+        a constrained layout, so that names and numbers have space.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
-        Say under the figure how the intervals were made, and what the diagonal means.
-
-    Returns
-    -------
-    The Axes.
+        Whether to describe below the figure how the intervals were made, and what the diagonal means.
 
     Raises
     ------
     ArgumentError
-        Where a metric or the bins are not there, a bin stands twice, or confidences are no fractions between 0 and 1.
+        If a metric or the bins are missing, a bin occurs twice, or confidences are not fractions between 0 and 1.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> rows = {"bin": [0, 1] * 2, "metric": ["confidence"] * 2 + ["correct"] * 2, "statistic": "mean", "level": 0.95}
     >>> ends = {"estimate": [0.2, 0.8, 0.3, 0.6], "low": [0.1, 0.7, 0.2, 0.5], "high": [0.3, 0.9, 0.4, 0.7]}
-    >>> ax = reliability_diagram(pl.DataFrame(rows | {"n": 50} | ends))
+    >>> (ax,) = reliability(pl.DataFrame(rows | {"n": 50} | ends)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean confidence', 'correct')
-    >>> matplotlib.pyplot.close(ax.figure)
     """
+    # Both the marks and the caption need the chosen rows.
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
-    chosen, told = _chosen(frame, **options)
+    chosen, axis_labels = _chosen(frame, **options)
     groups = marks.unique("group", keep="first", maintain_order=True)
     with lettering.fonts_for(marks["group"]):
-        own = ax is None
+        new_figure = ax is None
         theme.make_room(ax)
         if ax is None:
             ax = theme.canvas(1, 1, (4.6, 5.2))[1][0]
-        marks = theme.seen(marks, ax)
+        marks = theme.visible(marks, ax)
         theme.dress(ax)
         ax.plot([0, 1], [0, 1], color=theme.shade(ax, 0.45), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1.5)
         entries = [_paint(ax, marks.filter(group=name)) for name in groups["group"]]
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        for axis, words in zip("xy", told, strict=True):
+        for axis, words in zip("xy", axis_labels, strict=True):
             ticking.percent(ax, axis)
             (ax.set_xlabel if axis == "x" else ax.set_ylabel)(words, fontsize=theme.NORMAL, parse_math=False)
         below = _counts(ax, marks)
         if groups.height > 1:
-            below = legends.key(ax, entries, own=own, below=below)
+            below = legends.key(ax, entries, new_figure=new_figure, below=below)
         if caption:
-            said = _caption(chosen)
-            lettering.caption_under(ax.figure, said) if own else lettering.caption_below(ax, said, below=below)  # type: ignore[arg-type]
+            description = _caption(chosen)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax)
-    return ax
+    return Plot([ax], alternatives.reliability(marks))
 
 
 def reliability_marks(
@@ -121,7 +116,7 @@ def reliability_marks(
     level: float | None = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `reliability_diagram`: one row per group and non-empty bin, by confidence.
+    """Return the marks of `reliability`: one row per group and non-empty bin, by confidence.
 
     Examples
     --------
@@ -145,11 +140,12 @@ def reliability_marks(
 def _chosen(
     frame: object, *, stated: str, actual: str | None, bins: str, level: float | None
 ) -> tuple[pl.DataFrame, tuple[str, str]]:
-    """One row for each group and bin: group, bin, x, y, low, high, n and how; and what the axes show."""
-    table = labels.as_frame(frame, "reliability_diagram")
+    """Return one row per group and bin (group, bin, x, y, low, high, n and details of intervals), and the labels of the axes."""
+    table = labels.as_frame(frame, "reliability")
+    # The table of `MCQACalibration` has counts but no intervals.
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]
-        found = table.select(
+        bin_rows = table.select(
             pl.Series("group", labels.group_names(table, by), dtype=pl.String),
             bin=pl.col("bin").cast(pl.String),
             x=pl.col("confidence").cast(pl.Float64),
@@ -158,23 +154,25 @@ def _chosen(
             high=pl.lit(None, dtype=pl.Float64),
             n=pl.col("n").cast(pl.Int64),
         )
-        return _checked(found, "confidence"), ("mean confidence", "accuracy")
-    summary = labels.finished(table, schema.SUMMARY, "reliability_diagram").filter(statistic="mean")
-    summary = labels.choose(summary, "level", level, "reliability_diagram")
+        return _checked(bin_rows, "confidence"), ("mean confidence", "accuracy")
+    summary = labels.finished(table, schema.SUMMARY, "reliability").filter(statistic="mean")
+    summary = labels.choose(summary, "level", level, "reliability")
     summary = summary.filter(pl.col("level").eq_missing(pl.col("level").max()))
-    there, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
-    others = [name for name in there if name != stated]
+    metrics, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
+    # A SUMMARY has one row per metric: join confidence (x) with what was right (y), bin by bin.
+    others = [name for name in metrics if name != stated]
     right = actual if actual is not None else others[0] if len(others) == 1 else None
-    if stated not in there or right not in others:
+    if stated not in metrics or right not in others:
         raise ArgumentError(
-            f"reliability_diagram: it takes means of a confidence and of what was right, and there is {listing(there)}; "
+            f"reliability: it needs means of a confidence and of what was right; the SUMMARY has {listing(metrics)}; "
             "name them with stated= and actual="
         )
     if bins not in by:
         raise ArgumentError(
-            f"reliability_diagram: the SUMMARY has no column {bins!r} of bins (it is grouped by {listing(by) or 'nothing'}); "
+            f"reliability: the SUMMARY has no column {bins!r} of bins (its grouping columns:  {listing(by) or 'nothing'}); "
             'make one, `rollouts.with_columns(metrics.confidence_bin("confidence"))`, and summarize by it'
         )
+    # Columns other than the bins distinguish series.
     names = labels.group_names(summary, [name for name in by if name != bins])
     summary = summary.with_columns(pl.Series("group", names, dtype=pl.String), bin=pl.col(bins).cast(pl.String))
     keys = ["group", "bin"]
@@ -188,28 +186,28 @@ def _chosen(
     for part in (sure, were):
         if part.select(keys).is_duplicated().any():
             again = part.filter(part.select(keys).is_duplicated())["bin"][0]
-            raise ArgumentError(f"reliability_diagram: bin {again!r} stands twice; filter the frame to one row each")
-    found = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+            raise ArgumentError(f"reliability: bin {again!r} occurs twice; filter the frame to one row each")
+    bin_rows = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
-    return _checked(found, stated), quantity
+    return _checked(bin_rows, stated), quantity
 
 
-def _checked(found: pl.DataFrame, stated: str) -> pl.DataFrame:
-    found = found.drop_nulls(["x", "y"])
-    if found.is_empty():
-        raise ArgumentError(f"reliability_diagram: no bin has both a mean {stated} and a share that was right")
+def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
+    bin_rows = bin_rows.drop_nulls(["x", "y"])
+    if bin_rows.is_empty():
+        raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
-        low, high = found.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
+        low, high = bin_rows.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
         if low < 0 or high > 1:
             raise ArgumentError(
-                f"reliability_diagram: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
+                f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
             )
-    return found
+    return bin_rows
 
 
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
-    """The points of one group, joined; the line, for the key."""
+    """Draw the points of one group and a line through them; return the line for the key."""
     color, marker, name = part.select("color", "marker", "group").row(0)
     for x, low, high in part.select("x", "low", "high").iter_rows():
         if low is not None or high is not None:
@@ -231,7 +229,7 @@ def _paint(ax: "Axes", part: pl.DataFrame) -> Any:
 
 
 def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
-    """A strip below the Axes that counts what is in each bin; the points below the Axes that are then taken."""
+    """Draw the bars that count the answers in each bin; return the height used below the Axes in points."""
     strip = theme.below_axes(ax, below=theme.AXIS, height=_STRIP)
     strip.spines[["top", "right", "left"]].set_visible(False)
     strip.patch.set_visible(False)
@@ -252,15 +250,15 @@ def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
 
 def _caption(chosen: pl.DataFrame) -> str:
     """Describe the intervals and the diagonal."""
-    said = []
+    sentences = []
     if "method" in chosen.columns:
         by = [name for name in chosen.columns if name.startswith("\1")]
         summary = chosen.rename({"y": "estimate"}).with_columns(metric=pl.lit("right"), statistic=pl.lit("mean"))
         summary = (
             summary.rename({"bin": "\1bin"}).drop("x", *by) if not by else summary.rename({"bin": "\1bin"}).drop("x")
         )
-        said.append(labels.caption(summary).replace("per group", "per bin"))
+        sentences.append(labels.caption(summary).replace("per group", "per bin"))
     else:
-        said.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
-    said.append("Dashed: as sure as right; below it, too sure.")
-    return " ".join(said)
+        sentences.append(f"n = {labels.counted(sum(chosen['n']), 'answer')}; no intervals.")
+    sentences.append("Dashed: perfect calibration; below it, overconfident.")
+    return " ".join(sentences)

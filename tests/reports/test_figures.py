@@ -1,0 +1,70 @@
+"""The figures of a report: of every kind, for light and dark pages, wide and narrow."""
+
+import base64
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.reports.frames import frames
+
+room: Any = import_module("turnwise.reports.figures")  # its folder calls a function so
+SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 2, "turns": 3, "tasks": 2, "unjudged": 0.1, "seed": 1}
+SEVEN: dict[str, Any] = {f"t{place}": 0.02 + place / 20 for place in range(7)}  # all colors there are, black among them
+
+
+def _simulated(**more: Any) -> pl.DataFrame:
+    turns: pl.DataFrame = tw.simulate(**SIMULATED, **more)[0]
+    return turns
+
+
+def _trained() -> pl.DataFrame:
+    parts = [
+        _simulated(targets={"policy": step / 2000}).with_columns(
+            rollout_id=pl.format("{}/{}", pl.lit(step), "rollout_id"), run=pl.lit(f"run {step}"), train_step=step
+        )
+        for step in (100, 200, 300)
+    ]
+    return pl.concat(parts)
+
+
+NAMES = {"漢字 😀": 0.1, '<g style="fill: #0072b2"/>': 0.2, "stroke: #000000": 0.1}
+CASES = {
+    "by two": (lambda: _simulated(targets={"a": 0.1, "b": 0.2}, attacks=["x", "y"], benign=2), ["target", "attack"]),
+    "all colors": (lambda: _simulated(targets=SEVEN), "target"),
+    "many": (_simulated, "goal"),
+    "names": (lambda: _simulated(targets=NAMES), "target"),
+    "trained": (_trained, None),
+}
+
+
+def text_of(address: str) -> str:
+    return base64.b64decode(address.split(",")[1]).decode()
+
+
+@pytest.mark.integration
+def test_dark_figures_have_letters_that_can_be_read(tmp_path) -> None:
+    """Light letters on a dark page; the file in the folder is the light figure, and a narrow one is for a phone."""
+    turns, by = CASES["names"]
+    found = frames(turns(), by=by, cluster="auto", level=0.95, seed=0)
+    drawn = room.figures(found, tmp_path / "figures")
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(drawn)
+    for name, figure in drawn.items():
+        light, dark, narrow = (text_of(address) for address in (figure.light, figure.dark, figure.light_narrow))
+        assert light == (tmp_path / "figures" / f"{name}.svg").read_text()
+        assert "#0d1117" in dark
+        assert "#0d1117" not in light
+        assert light != narrow
+        assert "<dc:description>" in light
+
+
+@pytest.mark.integration
+def test_every_kind_of_figure_is_tried() -> None:
+    """That a report draws, so that none is recolored unseen."""
+    kinds = set[str]()
+    for turns, by in CASES.values():
+        found = frames(turns(), by=by, cluster="auto", level=0.95, seed=0)
+        kinds |= {draw.__name__ for _, _, draw, _ in room._wanted(found) if hasattr(draw, "__name__")}
+    assert kinds == {"forest", "curve", "training", "profile", "contrast"}

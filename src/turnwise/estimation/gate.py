@@ -117,9 +117,9 @@ def gate(
     table = rollouts_frame(table, "gate")
     check_by(table, by, schema.GATE, "gate")
     sheet = Sheet(table)
-    rows = [
-        row for requirement in required for row in _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
-    ]
+    rows = []
+    for requirement in required:
+        rows += _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
     return rows_of(rows, table, by, schema.GATE)
 
 
@@ -134,14 +134,9 @@ def verdict(gates: pl.DataFrame) -> str:
     failed = gates.filter(~pl.col("passed"))
     if failed.is_empty():
         requirements = gates["requirement"].unique(maintain_order=True)
-        sentence = (
-            f"all {requirements.len()} requirements are met"
-            if requirements.len() > 1
-            else f"{requirements[0]!r} is met"
-        )
-        sentence += (
-            f" in each of {gates.height // requirements.len()} groups" if gates.height > requirements.len() else ""
-        )
+        count, groups = requirements.len(), gates.height // requirements.len()
+        sentence = f"all {count} requirements are met" if count > 1 else f"{requirements[0]!r} is met"
+        sentence += f" in each of {groups} groups" if groups > 1 else ""
         # The row with the smallest share of known rollouts carries the caveat.
         lowest = min(gates.rows(named=True), key=_share_with_verdict)
         if _share_with_verdict(lowest) == 1:

@@ -106,8 +106,8 @@ def gate(
         raise ArgumentError(f"gate: unknown={unknown!r} is unknown; it is fail or ignore")
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
-            "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
-            "(`tw.summarize`), which hold what each group does"
+            "gate: this is a CONTRAST, which describes differences between groups; pass the rollouts or their SUMMARY "
+            "(`tw.summarize`), which describe each group"
         )
     # A SUMMARY saved by another version may lack optional columns; they count as null.
     if set(schema.SUMMARY.required) <= set(table.columns):

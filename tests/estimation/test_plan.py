@@ -313,7 +313,7 @@ def test_a_rate_too_small_to_show() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, "nothing is asked"),
+        ({}, "no question is asked"),
         ({"goals": 50}, "give rate="),
         ({"goals": 1, "rate": 0.1}, "goals=1 is not a valid number of goals; give whole numbers from 2"),
         ({"goals": [], "rate": 0.1}, "is not a valid number of goals"),

@@ -151,7 +151,7 @@ def test_every_configuration_is_as_likely() -> None:
         (({"a": [1]}, {"a": [2]}), {}, "`a` is chosen twice"),
         (({"a": [1], "a.b": [2]},), {}, "`a.b` is inside `a`, which has a value itself"),
         (({"a.b": [1], "a": [2]},), {}, "`a` has a value, and parameters within"),
-        (({"a": scipy.stats.norm()},), {}, "`a` is a distribution, which no grid holds"),
+        (({"a": scipy.stats.norm()},), {}, "`a` is a distribution, which a grid cannot list"),
         (({f"p{place}": range(10) for place in range(6)},), {}, "the grid has more than 100,000 configurations"),
         (({"a": [1]},), {"strategy": "bayes"}, "strategy='bayes' is neither grid nor random"),
         (({"a": [1]},), {"strategy": "random"}, "strategy='random' needs n"),

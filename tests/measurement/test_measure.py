@@ -124,7 +124,7 @@ def test_a_metric_that_cannot_be_measured_is_one_sentence(call, says: str) -> No
     [
         (TURNS.drop("rollout_id"), "column `rollout_id` is missing"),
         (TURNS.drop("turn"), "column `turn` is missing"),
-        (tw.measure(TURNS), "`turn` is missing, as this looks like a table of rollouts.* pass those turns$"),
+        (tw.measure(TURNS), "`turn` is missing; this looks like a table of rollouts.* pass the turns$"),
         (TURNS.with_columns(target=pl.Series(["base", "other", "base", "base"])), "`target` is a fact .* rollout 'a'"),
         (TURNS.with_columns(node_id=pl.lit("n")), "tree nodes"),
     ],

@@ -154,7 +154,9 @@ def _rows(sheet: Sheet, rows: IntArray, options: _Options, levels: tuple[float, 
     """Return the rows of SUMMARY for one group, given its rollouts with all values known."""
     unit = unit_of(sheet, rows, options.columns[0], options.cluster)
     if len(unit.names) > 1:
-        raise ArgumentError(f"bootstrap: rows are drawn by one way, and these are {unit.names}; name one with cluster=")
+        raise ArgumentError(
+            f"bootstrap: draws need one way of clustering, but there are {unit.names}; name one with cluster="
+        )
     strata_text = f", drawn within {options.strata}" if options.strata else ""
     words = {
         "metric": ", ".join(options.columns),

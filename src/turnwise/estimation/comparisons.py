@@ -1,6 +1,6 @@
 """Comparison of two groups by one metric and statistic: a row of CONTRAST, and its part in a family of comparisons."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -145,9 +145,8 @@ class Comparison:
     def row(self, level: float) -> dict[str, Any]:
         """Return the row of CONTRAST, without adjustment of its p-value."""
         arms = self._known_rows()
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
-        if self.options.paired is True and not unit.names:
+        match = self._match(arms)
+        if self.options.paired is True and not match.unit.names:
             raise ArgumentError(
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
@@ -155,23 +154,17 @@ class Comparison:
         partial = [
             int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
         ]
-        if (
-            any(partial)
-            and self.statistic == "mean"
-            and self.kind == "proportion"
-            and self.options.undecided == "bounds"
-        ):
+        share = self.kind == "proportion"
+        if any(partial) and share and self.statistic == "mean" and self.options.undecided == "bounds":
             # Partially judged rollouts leave the estimates of both arms open as well.
             result = self._bounds(level, partial)
             estimates: tuple[float | None, float | None] = (None, None)
         else:
             result = self._difference(match, self._values(arms), level)
             estimates = self._estimates(match, arms)
-            if any(partial) and self.kind == "proportion":
-                result = replace(
-                    result,
-                    reason=join_reasons(result.reason, f"{counted(sum(partial), 'partially judged rollout')} left out"),
-                )
+            if any(partial) and share:
+                note = f"{counted(sum(partial), 'partially judged rollout')} left out"
+                result = replace(result, reason=join_reasons(result.reason, note))
         return {
             **self.key,
             "metric": self.metric,
@@ -182,30 +175,21 @@ class Comparison:
             "level": level,
             "group_estimate": estimates[0],
             "baseline_estimate": estimates[1],
-            "difference": result.difference,
-            "std_error": result.std_error,
-            "low": result.low,
-            "high": result.high,
-            "p_value": result.p_value,
+            **asdict(result),
             **match.report(),
             "n_group": arms[0].size,
             "n_baseline": arms[1].size,
-            "n_clusters": result.n_clusters,
-            "method": result.method,
-            "reason": result.reason,
             "estimand": self._estimand(match, arms),
-            "resamples": result.resamples,
             "seed": self.options.seed if result.resamples else None,
         }
 
     def family(self) -> Family | str:
         """Return the data for max-T, or the reason why this comparison cannot be part of the family."""
-        arms = self._known_rows()
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
+        match = self._match(self._known_rows())
+        unit = match.unit
         if self.statistic != "mean" or self.kind == "time" or not match.is_paired or len(unit.names) != 1:
             return "max-T is for paired means over one way of clustering"
-        pairs = paired(*match.of(self._values(arms)))
+        pairs = paired(*match.of(self._values(match.arms)))
         if pairs.units.size < 2:
             return "max-T needs two common goals"
         if flaw := unaddable(np.concatenate([pairs.one, pairs.other])):
@@ -213,6 +197,11 @@ class Comparison:
         # The column is part of the name, so that a goal and a task of equal id are different units.
         labels = unit.ids()
         return Family(pairs.one - pairs.other, [f"{unit.names[0]}\0{labels[code]}" for code in pairs.units])
+
+    def _match(self, arms: tuple[IntArray, IntArray]) -> Match:
+        """Match the units of the arms; the unit is chosen among the rows of both."""
+        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
+        return Match(arms, unit, self.options.paired)
 
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""
@@ -282,8 +271,7 @@ class Comparison:
         """
         applicable = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
         arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
-        unit = unit_of(self.sheet, np.concatenate(arms), self.metric, self.options.cluster)
-        match = Match(arms, unit, self.options.paired)
+        match = self._match(arms)
         group_values, baseline_values = self._values(arms)
         worst, best = (
             self._difference(

@@ -155,31 +155,31 @@ def contrast(
     headings_of = {metric: headings(sheet, metric) for metric in columns}
     # Each row as the position of its value among the compared values.
     codes = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
-    index = {value: number for number, value in enumerate(values)}
     if baseline is None:
         pairs = list(combinations(values, 2))
     else:
         reference = value_in_words(frame[of], baseline)
         pairs = [(reference, value) for value in values if value != reference]
-    comparisons = [
-        Comparison(
-            sheet,
-            metric,
-            statistic,
-            group,
-            lower,
-            arms[index[group]],
-            arms[index[lower]],
-            headings_of[metric],
-            options,
-            key,
-        )
-        for key, rows in sheet.groups(by)
-        for arms in [[rows[codes[rows] == number] for number in range(len(values))]]
-        for metric in columns
-        for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]
-        for lower, group in pairs
-    ]
+    comparisons = []
+    for key, rows in sheet.groups(by):
+        arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
+        for metric in columns:
+            for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]:
+                comparisons += [
+                    Comparison(
+                        sheet=sheet,
+                        metric=metric,
+                        statistic=statistic,
+                        group=group,
+                        baseline=lower,
+                        group_rows=arms[group],
+                        baseline_rows=arms[lower],
+                        headings=headings_of[metric],
+                        options=options,
+                        key=key,
+                    )
+                    for lower, group in pairs
+                ]
     # Judges are compared within each group, because groups may differ in their judges.
     if not force:
         _check_judges(sheet, comparisons)

@@ -106,8 +106,8 @@ def gate(
         raise ArgumentError(f"gate: unknown={unknown!r} is unknown; it is fail or ignore")
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
-            "gate: this is a CONTRAST, whose differences are of two groups; pass the rollouts or their SUMMARY "
-            "(`tw.summarize`), which hold what each group does"
+            "gate: this is a CONTRAST, which describes differences between groups; pass the rollouts or their SUMMARY "
+            "(`tw.summarize`), which describe each group"
         )
     # A SUMMARY saved by another version may lack optional columns; they count as null.
     if set(schema.SUMMARY.required) <= set(table.columns):
@@ -117,9 +117,9 @@ def gate(
     table = rollouts_frame(table, "gate")
     check_by(table, by, schema.GATE, "gate")
     sheet = Sheet(table)
-    rows = [
-        row for requirement in required for row in _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
-    ]
+    rows = []
+    for requirement in required:
+        rows += _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
     return rows_of(rows, table, by, schema.GATE)
 
 
@@ -134,14 +134,9 @@ def verdict(gates: pl.DataFrame) -> str:
     failed = gates.filter(~pl.col("passed"))
     if failed.is_empty():
         requirements = gates["requirement"].unique(maintain_order=True)
-        sentence = (
-            f"all {requirements.len()} requirements are met"
-            if requirements.len() > 1
-            else f"{requirements[0]!r} is met"
-        )
-        sentence += (
-            f" in each of {gates.height // requirements.len()} groups" if gates.height > requirements.len() else ""
-        )
+        count, groups = requirements.len(), gates.height // requirements.len()
+        sentence = f"all {count} requirements are met" if count > 1 else f"{requirements[0]!r} is met"
+        sentence += f" in each of {groups} groups" if groups > 1 else ""
         # The row with the smallest share of known rollouts carries the caveat.
         lowest = min(gates.rows(named=True), key=_share_with_verdict)
         if _share_with_verdict(lowest) == 1:

@@ -151,7 +151,9 @@ class Goals:
         self.metric = metric
         self.unit = unit_of(sheet, rows, metric, cluster)
         if len(self.unit.names) > 1:
-            raise ArgumentError(f"goals are one way, and these are {self.unit.names}; name one with cluster=")
+            raise ArgumentError(
+                f"goals need one way of clustering, but there are {self.unit.names}; name one with cluster="
+            )
         self.values = sheet.numbers(metric)[rows]
         # Without clusters every rollout is a goal of its own.
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)

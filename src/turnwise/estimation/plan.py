@@ -100,7 +100,7 @@ def plan(
     sizes = () if goals is None else whole_numbers(goals, "plan: goals", "goals", least=2)
     tries = whole_numbers(attempts, "plan: attempts", "attempts")
     if goals is None and difference is None and below is None:
-        raise ArgumentError("plan: nothing is asked; give goals=, difference= or below=")
+        raise ArgumentError("plan: no question is asked; give goals=, difference= or below=")
     _check_shares(rate=rate, below=below, power=power, level=level, difference=difference)
     _check_shares(0.0, 1.0, icc=icc, correlation=correlation)
     source = "given"
@@ -109,7 +109,7 @@ def plan(
         rate, icc, source = _of_pilot(pilot, metric, cluster, rate, icc)
     if icc is None and max(tries) > 1:
         raise ArgumentError(
-            "plan: with several attempts at a goal give icc=, how alike they are, or a pilot (0.3 is common)"
+            "plan: with several attempts at a goal give icc=, their correlation, or a pilot (0.3 is common)"
         )
     if rate is None and (goals is not None or difference is not None):
         raise ArgumentError("plan: give rate=, the share of successes expected, or a pilot")
@@ -149,7 +149,7 @@ def _of_pilot(
     share = float(values.mean()) if rate is None else rate
     if not 0 < share < 1:
         raise ArgumentError(
-            f"plan: in the pilot {metric} is {share:.0%} throughout, which says nothing of its variance; give rate="
+            f"plan: in the pilot {metric} is {share:.0%} throughout, which does not show its variance; give rate="
         )
     codes = unit_of(sheet, rows, metric, cluster).codes
     correlation_within = intraclass_correlation(values, codes[0]) if icc is None and codes else icc

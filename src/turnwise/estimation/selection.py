@@ -75,7 +75,7 @@ def best(
     candidates = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
     if candidates.is_empty():
         raise ArgumentError(
-            f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; loosen `where`"
+            f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; relax `where`"
         )
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()

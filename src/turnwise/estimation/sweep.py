@@ -218,7 +218,7 @@ def _values_of(name: str, choice: Any, rng: np.random.Generator | None, *, may_b
     if hasattr(choice, "rvs"):
         if rng is None:
             raise _EndlessError(
-                f"sweep: `{name}` is a distribution, which no grid holds; draw: strategy='random', n=100"
+                f"sweep: `{name}` is a distribution, which a grid cannot list; draw with strategy='random', n=100"
             )
         return [choice.rvs(random_state=rng)]
     values = _as_sequence(name, choice)

@@ -1,7 +1,6 @@
 """ROLLOUTS of several training steps -> TRAINING: the rate by step, its change, and the share of groups without a signal."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,6 +105,7 @@ def training(
     )
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
     number_without = frame.height - with_step.height
+    without_step = f"; {counted(number_without, 'rollout')} without a step" if number_without else ""
     sheet = Sheet(with_step)
     row_headings = headings(sheet, metric)
     partial = row_headings == PARTIALLY_JUDGED
@@ -118,27 +118,17 @@ def training(
         # Steps whose rate is bounded have no point estimate, so changes to and from them are open.
         open_steps = {float(at) for at in distinct_steps if partial[rows][steps == at].any()}
         for level_ in levels:
-            rates_of_steps = [rates[*key.values(), at, level_] for at in distinct_steps]
-            changes = [
-                {},
-                *(
-                    _change(repeats, steps, pair, level_, open_steps)
-                    for pair in pairwise(zip(distinct_steps, rates_of_steps, strict=True))
-                ),
-            ]
-            for at, rate, change in zip(distinct_steps, rates_of_steps, changes, strict=True):
-                columns = {name: rate[name] for name in schema.TRAINING.names if name in rate}
-                estimand = (
-                    f"{rate['estimand']}; {counted(number_without, 'rollout')} without a step"
-                    if number_without
-                    else rate["estimand"]
-                )
+            previous: tuple[float, dict[str, Any]] | None = None
+            for at in distinct_steps:
+                rate = rates[*key.values(), at, level_]
+                change = _change(repeats, steps, previous, (at, rate), level_, open_steps) if previous else {}
                 # Only attempts in this step count; values of other steps become missing.
                 uniform = _uniform_groups(repeats.with_values(np.where(steps == at, repeats.values, np.nan)))
+                row = {name: rate[name] for name in schema.TRAINING.names if name in rate}
+                row |= {"step": float(at), "estimand": rate["estimand"] + without_step}
                 reason = join_reasons(rate["reason"], change.pop("reason", None))
-                result.append(
-                    {**key, **columns, "step": float(at), **change, **uniform, "estimand": estimand, "reason": reason}
-                )
+                result.append({**key, **row, **change, **uniform, "reason": reason})
+                previous = at, rate
     return rows_of(result, frame, by, schema.TRAINING)
 
 
@@ -158,12 +148,13 @@ def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
 def _change(
     repeats: Attempts,
     steps: FloatArray,
-    pair: Sequence[tuple[float, dict[str, Any]]],
+    previous: tuple[float, dict[str, Any]],
+    current: tuple[float, dict[str, Any]],
     level: float,
     open_steps: set[float],
 ) -> dict[str, Any]:
     """Return the mean change of goals from one step to the next, with its interval."""
-    (before, rate_before), (after, rate_after) = pair
+    (before, rate_before), (after, rate_after) = previous, current
     if open_steps & {float(before), float(after)}:
         return {"reason": "partially judged rollouts leave the change open"}
     means_before, means_after = (_means(repeats, steps == at) for at in (before, after))

@@ -190,6 +190,7 @@ def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...
     try:
         table = rows.to_arrow()
         with pq.ParquetWriter(path, table.schema, compression=compression) as writer:
+            # One write per row group, so that no rollout spans two of them.
             for first, length in _row_groups(rows["rollout_id"]):
                 writer.write_table(table.slice(first, length), row_group_size=length)
     except pa.ArrowException as error:
@@ -218,6 +219,7 @@ def _folder(rows: pl.DataFrame, name: str) -> str:
         )
     value = values.cast(pl.String)[0]
     folder = f"{quote(name, safe='')}={NULL if value is None else quote(value, safe='')}"
+    # File systems limit the bytes of a name; the quoted name is ASCII.
     if len(folder) > LONGEST:
         raise ArgumentError(
             f"convert: partition_by={name!r} has the value {value[:40]!r}..., too long for a folder; name another column"

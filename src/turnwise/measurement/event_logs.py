@@ -145,6 +145,7 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
     functions: list[tuple[str | None, ...]] = []
     for rollout, step, *_ in rows:
         function_step = innermost(rollout, step)
+        # The function around a function is looked up from the parent of its step.
         parent_function = None if function_step is None else innermost(rollout, steps_by_key[rollout, function_step][0])
         functions.append(
             tuple(

@@ -132,13 +132,13 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
     for name in schema.TURNS.required:
         if name not in columns and {"rollout_id", "num_turns"} <= set(columns):
             raise SchemaError(
-                f"{verb}: column `{name}` is missing, as this looks like a table of rollouts, which `tw.measure` makes of turns; "
-                "pass those turns"
+                f"{verb}: column `{name}` is missing; this looks like a table of rollouts, which `tw.measure` makes from turns; "
+                "pass the turns"
             )
         if name not in columns:
             raise SchemaError(
                 f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
-                f'`tw.turns(frame, {name}="your column")` makes a table of turns of it'
+                f'`tw.turns(frame, {name}="your column")` makes a table of turns'
             )
 
 

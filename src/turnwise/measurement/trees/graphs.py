@@ -180,6 +180,7 @@ def _first_children(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Wa
     walk = _Walk()
     add_context, add_prompt, add_response, add_reward = walk.adders()
     ends = [0]
+    # Bound methods and one shared range save a lookup for every node of large graphs.
     steps = range(_CHECKED_AFTER)
     for top in tops:
         children = top
@@ -228,9 +229,10 @@ def _every_child(tops: Iterable[Any], names: pl.Series, fetch: _Fetch) -> _Walk:
     walk.sizes = np.array(sizes, dtype=np.int64)
     position = np.arange(len(children_of)) - np.repeat(np.cumsum(walk.sizes) - walk.sizes, walk.sizes)
     walk.parents = np.full(len(children_of), -1, dtype=np.int64)
+    # The first nodes of a graph are its roots' children and have no parent; all others follow in their parents' order.
     walk.parents[position >= np.repeat(firsts, walk.sizes)] = np.repeat(
         np.arange(len(children_of)), np.fromiter(children_of, np.int64, len(children_of))
-    )  # children follow each other in the order of their parents
+    )
     walk.turns = _depths(walk.parents)
     return walk
 
@@ -384,6 +386,7 @@ def _facts(graphs: int, ids: Sequence[str | int] | None, facts: dict[str, Any]) 
             **series,
         }
     names = pl.Series("rollout_id", [str(name) for name in ids], dtype=pl.String)
+    # Ids must be unique, because they become `rollout_id`.
     if len(names) != graphs or names.n_unique() < graphs:
         raise ArgumentError(
             f"flatten: ids names {counted(names.n_unique(), 'rollout')} for {counted(graphs, 'graph')}; give each its own"

@@ -80,8 +80,8 @@ def contrast(
     method
         Interval of a mean. ``"auto"``: Newcombe's score interval for pairs of single 0/1 rollouts, t over goals for
         several of them (score intervals where fewer than six goals differ) and for numbers; unpaired, clustered score intervals
-        and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` name one; ``"bootstrap"`` and
-        ``"resample"`` are as in `summarize`.
+        and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` name one; ``"bootstrap"`` is
+        as in `summarize`.
     adjust
         P-values for the whole frame as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which takes the
         correlation between paired means from common sign flips and makes their intervals simultaneous; None for none.

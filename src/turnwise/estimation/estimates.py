@@ -31,7 +31,6 @@ Method = Literal[
     "t",
     "normal",
     "bootstrap",
-    "resample",
     "bca",
     "percentile",
     "basic",
@@ -51,11 +50,10 @@ _OF_A_SHARE: dict[str, ShareInterval] = {
     "jeffreys": "jeffreys",
     "agresti-coull": "agresti-coull",
 }
-_WITHIN_STRATA = {"auto", "bootstrap", "resample", "percentile", "basic"}
+_WITHIN_STRATA = {"auto", "bootstrap", "percentile", "basic"}
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
     "percentile": "percentile",
-    "resample": "resample",
 }
 
 
@@ -206,7 +204,7 @@ def _unstratified(cell: Cell, sample: _Sample, statistic: str, level: float) -> 
 
 def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     clusters, weights, method = sample.unit.codes, sample.weights, cell.options.method
-    share, drawn = cell.kind == "proportion", method in {"bootstrap", "resample"}
+    share, drawn = cell.kind == "proportion", method == "bootstrap"
     if cell.options.strata is not None:
         flaw = _no_strata(method, len(clusters))
         found = _stratified(cell, sample, level) if flaw is None else _open(cell, sample, level, flaw)
@@ -224,7 +222,6 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         rng=lambda: sample.unit.generator(cell.options.seed),
         resamples=cell.options.resamples,
         interval="percentile" if drawn and len(clusters) > 1 else OF_A_MEAN[method],
-        draw=method == "resample",
     )
     if share and estimate.low is None and drawn:
         why = "Wilson instead of the bootstrap"

@@ -76,9 +76,8 @@ def summarize(
         bootstrap for a number, expanded for few clusters as t is, and t(G - 1) itself under ten clusters (of unequal weight:
         worth under ten equal ones) or where BCa is undefined; of fractions that are all 0.0 or 1.0, Wilson where t would leave
         [0, 1], and of metrics that cannot leave it (F1, similarities, shares of turns or calls) no interval does.
-        ``"bootstrap"`` is plain BCa for a mean and the percentile interval for a quantile or over two crossed ways, by the
-        fastest route that is exact enough: the binomial law of 0 and 1, a Fourier transform for scores on a grid, order
-        statistics, four moments, else draws; ``"resample"`` is the same, always drawn. ``"percentile"``, ``"basic"`` and
+        ``"bootstrap"`` is plain BCa for a mean and the percentile interval for a quantile or over two crossed ways. From 1000
+        clusters of equal weight on, a closed form replaces the draws of a mean. ``"percentile"``, ``"basic"`` and
         ``"studentized"`` name one. ``"normal"`` is what NeMo Agent Toolkit has of run times, for numbers that are to be
         compared with its own; it is too narrow where there is little to go by.
         Times have one method each and keep it; extremes and standard deviations have none.

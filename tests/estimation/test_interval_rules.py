@@ -112,7 +112,7 @@ def test_every_interval_says_how_it_was_made() -> None:
     """Method, level, n, clusters and the unknown stand in every row with an interval; draws and seed where there were draws."""
     values = [(i % 4) ** 1.5 for i in range(40)]
     rows = summary(values, [f"g{i // 2}" for i in range(40)], seed=9, level=0.9)
-    rows += summary(values, [f"g{i // 2}" for i in range(40)], seed=9, level=0.9, method="resample")
+    rows += summary(values, [f"g{i // 2}" for i in range(40)], seed=9, level=0.9, method="bootstrap")
     assert {row["resamples"] is None for row in rows if row["method"]} == {True, False}
     bounded = [row for row in rows if row["low"] is not None]
     assert {row["statistic"] for row in bounded} >= {"mean", "median", "restricted_mean"}

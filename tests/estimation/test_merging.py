@@ -29,7 +29,7 @@ WAYS: list[dict[str, Any]] = [
     {"by": ["target", "attack"]},
     {"by": "target", "statistics": ["median", "q90", "min", "max"]},
     {"by": "target", "method": "bootstrap", "resamples": 200},
-    {"by": "target", "method": "resample", "resamples": 200, "cluster": "goal"},
+    {"by": "target", "method": "bootstrap", "resamples": 200, "cluster": "goal"},
     {"by": "attack", "weighting": "goal"},
     {"by": "attack", "weighting": "turn"},
     {"by": "target", "undecided": "censor"},

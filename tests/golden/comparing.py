@@ -14,7 +14,7 @@ from turnwise import metrics as m
 FEW = 400
 """Resamples, where draws are needed."""
 
-PAIRED_METHODS = ("newcombe", "bonett-price", "t", "bootstrap", "resample", "bca", "percentile", "basic", "studentized")
+PAIRED_METHODS = ("newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized")
 
 CONTRASTS: dict[str, dict[str, Any]] = {
     "all pairs": {"baseline": None},

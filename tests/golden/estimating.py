@@ -15,7 +15,7 @@ FEW = 400
 """Resamples, where draws are needed."""
 
 METHODS = (
-    *("wilson", "exact", "jeffreys", "agresti-coull", "t", "normal", "bootstrap", "resample", "bca"),
+    *("wilson", "exact", "jeffreys", "agresti-coull", "t", "normal", "bootstrap", "bca"),
     *("percentile", "basic", "studentized"),
 )
 
@@ -76,7 +76,7 @@ def summary_cases() -> Cases:
         for name in ("plain", "unequal attempts"):
             metrics = ["attack_success", "num_turns", "worst"]
             cases[f"summarize/{method}, {name}"] = summary(name, method=method, metrics=metrics)
-    for method in ("auto", "bootstrap", "resample"):
+    for method in ("auto", "bootstrap"):
         cases[f"summarize/medians by {method}"] = summary(
             "many endings", method=method, metrics=["num_turns", "worst"], statistics=["median", "q90"], by="target"
         )

@@ -151,7 +151,7 @@ def test_captions_leave_out_how_a_bootstrap_was_computed():
     """Two routes to one method are one method; what belongs to its name stays."""
     rows = [
         RATE | {"target": name, "method": f"BCa bootstrap; {route}"}
-        for name, route in (("a", "FFT"), ("b", "weights x GEMM"))
+        for name, route in (("a", "rows gathered"), ("b", "weights x GEMM"))
     ]
     assert "95 %, BCa bootstrap; n" in labels.caption(pl.DataFrame(rows))
     flips = [row | {"method": f"{row['method']}; sign flips"} for row in rows]

@@ -11,8 +11,10 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from simulations import repeated
 
 from turnwise.errors import ArgumentError
+from turnwise.stats.bootstrap import acceleration, bca_interval
 from turnwise.stats.clusters import degrees_of_freedom, variation
 from turnwise.stats.mean import mean, standard_deviation
+from turnwise.stats.replicates import ratio_replicates
 
 DATA = np.random.default_rng(3)
 GOAL = np.repeat(np.arange(25), 4)
@@ -146,7 +148,7 @@ def test_auto_falls_back_to_t():
     """Fewer than ten clusters, or BCa undefined: t, and the reason says so."""
     few = mean(Y[:36], (GOAL[:36],))
     assert (few.method, few.reason) == ("cluster t", "9 clusters are too few for a bootstrap")
-    lone = np.r_[np.zeros(10), 1.0, np.sqrt(2) / 7, np.zeros(9)]  # on no grid, so that it has to be drawn
+    lone = np.r_[np.zeros(10), 1.0, np.sqrt(2) / 7, np.zeros(9)]
     thin = mean(lone, (), rng=rng(), resamples=3)
     assert thin.method in {"t", "expanded BCa bootstrap; weights x GEMM"}
     undefined = mean(lone, (), rng=rng(), resamples=1)
@@ -377,23 +379,19 @@ def test_two_way_coverage(covers, record_property):
     assert covers(hits, repetitions, 0.94)
 
 
-def test_the_route_is_chosen_and_named():
-    """0/1: binomial; scores on a grid: FFT; 1000 smooth values: closed form; else draws, and always draws when asked."""
+def test_closed_form_replaces_draws_of_many_values():
+    """From 1000 values of equal weight on: a closed form, near what draws give; below, and with a heavy tail, draws."""
     generator = np.random.default_rng(0)
-    samples = {
-        "binomial": (generator.random(60) < 0.3).astype(float),
-        "FFT": generator.integers(0, 11, 80) / 10,
-        "closed form": generator.gamma(2.0, 1.0, 1500),
-        "weights x GEMM": generator.gamma(2.0, 1.0, 200),
-    }
-    for route, values in samples.items():
-        made = mean(values, (), rng=rng(), interval="bca", resamples=50_000)
-        assert made.method == f"BCa bootstrap; {route}"
-        assert (made.resamples is None) == (route != "weights x GEMM")
-        drawn = mean(values, (), rng=np.random.default_rng(4), interval="bca", draw=True, resamples=100_000)
-        assert drawn.method == "BCa bootstrap; weights x GEMM"
-        step = {"binomial": 1 / 60, "FFT": 1 / 800}.get(route, 0.0)
-        assert (made.low, made.high) == pytest.approx((drawn.low, drawn.high), abs=0.06 * made.std_error + step)
+    for values in (generator.gamma(2.0, 1.0, 1500), (generator.random(2000) < 0.3).astype(float)):
+        made = mean(values, (), interval="bca")
+        assert (made.method, made.resamples) == ("BCa bootstrap; closed form", None)
+        n = values.size
+        drawn = ratio_replicates(values, np.ones(n), rng=np.random.default_rng(4), resamples=100_000)[:, 0]
+        ends = bca_interval(drawn, values.mean(), acceleration(values), 0.95)
+        assert (made.low, made.high) == pytest.approx(ends, abs=0.06 * made.std_error)
+    for values in (generator.gamma(2.0, 1.0, 200), np.r_[np.zeros(1999), 1.0, 2.0, 3.0]):
+        made = mean(values, (), rng=rng(), interval="bca", resamples=2000)
+        assert (made.method, made.resamples) == ("BCa bootstrap; weights x GEMM", 2000)
 
 
 @pytest.mark.integration

@@ -80,7 +80,7 @@ def contrast(
         Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for
         numbers and for several rollouts per goal (score intervals if fewer than six goals differ); unpaired, clustered score
         intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` request one;
-        ``"bootstrap"`` and ``"resample"`` are as in `summarize`.
+        ``"bootstrap"`` is as in `summarize`.
     adjust
         Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
         estimates the correlation of paired means by common sign flips and makes their intervals simultaneous; None for no

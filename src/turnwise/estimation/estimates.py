@@ -31,7 +31,6 @@ Method = Literal[
     "t",
     "normal",
     "bootstrap",
-    "resample",
     "bca",
     "percentile",
     "basic",
@@ -51,11 +50,10 @@ _OF_A_SHARE: dict[str, ShareInterval] = {
     "jeffreys": "jeffreys",
     "agresti-coull": "agresti-coull",
 }
-_WITHIN_STRATA = {"auto", "bootstrap", "resample", "percentile", "basic"}
+_WITHIN_STRATA = {"auto", "bootstrap", "percentile", "basic"}
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
     "percentile": "percentile",
-    "resample": "resample",
 }
 
 
@@ -204,7 +202,7 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
     automatic interval of fractions that are all 0.0 or 1.0 if it would leave [0, 1].
     """
     clusters, weights, method = sample.unit.codes, sample.weights, cell.options.method
-    share, bootstrap = cell.kind == "proportion", method in {"bootstrap", "resample"}
+    share, bootstrap = cell.kind == "proportion", method == "bootstrap"
     if cell.options.strata is not None:
         return _clipped(cell, _stratified_mean(cell, sample, level))
     if share and method in _OF_A_SHARE:
@@ -220,7 +218,6 @@ def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
         rng=lambda: sample.unit.generator(cell.options.seed),
         resamples=cell.options.resamples,
         interval="percentile" if bootstrap and len(clusters) > 1 else OF_A_MEAN[method],
-        draw=method == "resample",
     )
     if share and bootstrap and estimate.low is None:
         reason = "Wilson instead of the bootstrap"

@@ -77,7 +77,7 @@ def summarize(
         unequal weight that are worth fewer than ten equal ones) or if BCa is undefined. Fractions that are all 0.0 or 1.0 get
         Wilson if t would leave [0, 1], and intervals of metrics that cannot leave it (F1, similarities, shares of turns or
         calls) never do. ``"bootstrap"`` is plain BCa for a mean, and the percentile interval for a quantile or over two
-        crossed ways, by the fastest computation that is exact enough; ``"resample"`` is the same, always by resampling.
+        crossed ways. With 1000 or more clusters of equal weight, a closed form replaces the draws of a mean.
         ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"normal"`` is the interval that the NeMo
         Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
         Times have one method each; extremes and standard deviations have no interval.

@@ -1,19 +1,26 @@
-"""Bootstrap intervals from replicates: percentile, basic, studentized, and bias-corrected and accelerated (BCa)."""
+"""Bootstrap intervals: percentile, basic, studentized, and bias-corrected and accelerated (BCa)."""
 
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 import scipy
 
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.estimate import FloatArray
-from turnwise.stats.replicates import centered, count_sums
+from turnwise.stats.replicates import count_sums
 
 MOST_NULL = 0.05
 """Largest share of null replicates (no weight drawn) that still allows an interval."""
 
 _PIECE = 1 << 16
-"""Influences processed at a time."""
+"""Values processed at a time, so that a long column is not copied."""
+
+FEWEST_FOR_CLOSED_FORM = 1000
+"""Fewest values of equal weight for `closed_form`, which is more exact than 10,000 replicates from there on."""
+
+_MOST_SKEW = 0.25
+"""Largest skewness of the resampled mean for `closed_form`."""
 
 
 def null_flaw(replicates: FloatArray) -> str | None:
@@ -97,10 +104,12 @@ def studentized_interval(
     >>> low < 19.5 < high, flaw
     (True, None)
     """
-    mass, (ratio, residuals) = weights, centered(sums[:, None], weights[:, None])
-    deviations, scale = residuals[:, 0], max(float(np.abs(residuals).max()), np.finfo(float).tiny)
+    ratio = float(sums.sum() / weights.sum())
+    deviations = sums - ratio * weights
+    # In units of the largest, so that squares neither overflow nor vanish.
+    scale = max(float(np.abs(deviations).max()), np.finfo(float).tiny)
     deviations = deviations / scale
-    relative_mass = mass / mass.max()
+    relative_mass = weights / weights.max()
     # The five sums below give R* and se* of a replicate in closed form, so all replicates are one matrix product:
     # Σc(r - d·m)² = Σc·r² - 2d·Σc·r·m + d²·Σc·m², with r the residuals, m the masses, c the counts and d = R* - R.
     moments = np.stack(
@@ -112,13 +121,13 @@ def studentized_interval(
     variance = squares - 2 * deviation * products + deviation * deviation * masses
     # A replicate that drew one cluster only has variance 0 up to rounding.
     variance_of_data = float((deviations * deviations).sum())
-    flat = ~(variance > 1e-6 * variance_of_data / mass.size)
+    flat = ~(variance > 1e-6 * variance_of_data / weights.size)
     pivots = np.where(flat, np.nan, deviation * drawn_mass / np.sqrt(np.where(flat, 1.0, variance)))
     if np.isnan(pivots).mean() > MOST_NULL:
         return None, None, f"{np.isnan(pivots).mean():.0%} of the bootstrap replicates have no standard error"
     upper, lower = np.nanquantile(pivots, [(1 + level) / 2, (1 - level) / 2])
-    error = np.sqrt(variance_of_data) / relative_mass.sum() * scale / mass.max()
-    low, high = float(ratio[0] - upper * error), float(ratio[0] - lower * error)
+    error = np.sqrt(variance_of_data) / relative_mass.sum() * scale / weights.max()
+    low, high = float(ratio - upper * error), float(ratio - lower * error)
     return (low, high, None) if low < high else (None, None, "the bootstrap interval has no width")
 
 
@@ -163,17 +172,74 @@ def acceleration(influences: FloatArray) -> float | None:
     >>> round(acceleration(np.array([0.0, 0.0, 1.0])), 4)
     0.068
     """
-    center, least, greatest = float(influences.mean()), float(influences.min()), float(influences.max())
+    shape = _shape(influences)
+    return None if shape is None else shape[1] / (6 * sqrt(influences.size))
+
+
+def _shape(values: FloatArray) -> tuple[float, float, float] | None:
+    """Return standard deviation, skewness and kurtosis; None if all values are equal up to rounding, or any is null."""
+    center, least, greatest = float(values.mean()), float(values.min()), float(values.max())
+    # Deviations in units of the largest one, because fourth powers of very large or small values overflow or vanish.
     farthest = max(greatest - center, center - least)
     if not farthest > 1e-14 * max(abs(least), abs(greatest)):
         return None
-    squares = cubes = 0.0
-    for start in range(0, influences.size, _PIECE):
-        deviations = (influences[start : start + _PIECE] - center) / farthest
-        squared = deviations * deviations
-        squares += float(squared.sum())
-        cubes += float((squared * deviations).sum())
-    return cubes / float(squares**1.5) / 6
+    powers = np.zeros(3)
+    for start in range(0, values.size, _PIECE):
+        deviations = (values[start : start + _PIECE] - center) / farthest
+        squares = deviations * deviations
+        powers += squares.sum(), squares @ deviations, squares @ squares
+    second, third, fourth = powers / values.size
+    return farthest * sqrt(second), float(third / second**1.5), float(fourth / (second * second))
+
+
+def closed_form(
+    values: FloatArray, level: float, kind: Literal["percentile", "basic", "bca"]
+) -> tuple[float, float] | None:
+    """Return the interval of a plain mean that infinitely many replicates would give, from four moments.
+
+    The mean of n drawn values has skewness γ₁/√n and excess kurtosis γ₂/n, so its quantiles follow from Cornish and Fisher's
+    expansion, and for a mean z₀ = a = γ₁/(6√n). The error is smaller than the Monte Carlo error of 10,000 replicates, which
+    would take seconds for a hundred thousand values.
+
+    Parameters
+    ----------
+    values
+        Float (n,): one value per independent unit of equal weight.
+    level
+        Nominal coverage.
+    kind
+        ``"percentile"``, ``"basic"`` or ``"bca"``.
+
+    Returns
+    -------
+    tuple or None
+        (low, high); None unless n >= 1000, |γ₁|/√n <= 0.25 and the values differ. Then replicates have to be drawn.
+
+    References
+    ----------
+    Efron (1987), doi:10.1080/01621459.1987.10478410; Cornish & Fisher (1938), doi:10.2307/1400905.
+
+    Examples
+    --------
+    >>> low, high = closed_form(np.linspace(0.0, 1.0, 2000), 0.95, "bca")
+    >>> round(low, 4), round(high, 4)
+    (0.4873, 0.5127)
+    """
+    n = values.size
+    shape = _shape(values) if n >= FEWEST_FOR_CLOSED_FORM else None
+    if shape is None or abs(shape[1]) > _MOST_SKEW * sqrt(n):
+        return None
+    deviation, skewness, kurtosis = shape
+    sixth, excess = skewness / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
+    z = scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    if kind == "bca":
+        # Efron's adjusted levels with z₀ = a = sixth, as normal quantiles.
+        z = sixth + (sixth + z) / (1 - sixth * (sixth + z))
+    square = z * z
+    quantiles = z + sixth * (square - 1) + z * (excess * (square - 3) - sixth * sixth * (2 * square - 5))
+    low, high = (deviation / sqrt(n) * quantiles).tolist()
+    center = float(values.mean())
+    return (center - high, center - low) if kind == "basic" else (center + low, center + high)
 
 
 def bca_interval(

@@ -15,9 +15,7 @@ from turnwise.stats.clusters import Variation
 from turnwise.stats.estimate import Clusters, FloatArray
 from turnwise.stats.permutation import Permuted
 
-Method = Literal[
-    "auto", "newcombe", "bonett-price", "t", "bootstrap", "resample", "bca", "percentile", "basic", "studentized"
-]
+Method = Literal["auto", "newcombe", "bonett-price", "t", "bootstrap", "bca", "percentile", "basic", "studentized"]
 NO_UNITS = "no value in one of the arms"
 ONE_PAIR = "one common goal: no interval over goals"
 

@@ -11,6 +11,7 @@ from turnwise.stats.bootstrap import (
     acceleration,
     bca_flaw,
     bca_interval,
+    closed_form,
     expanded,
     null_flaw,
     percentile_interval,
@@ -28,9 +29,7 @@ from turnwise.stats.clusters import (
     variation,
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray, Randomness, generator_of
-from turnwise.stats.ideal import ideal_interval
-from turnwise.stats.pigeonhole import crossed_replicates
-from turnwise.stats.replicates import count_sums, jackknife_ratio, ratio_replicates
+from turnwise.stats.replicates import count_sums, crossed_replicates, jackknife_ratio, ratio_replicates
 
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 OF_A_MEAN: dict[str, Interval] = {
@@ -38,7 +37,6 @@ OF_A_MEAN: dict[str, Interval] = {
     "t": "t",
     "normal": "normal",
     "bootstrap": "bca",
-    "resample": "bca",
     "bca": "bca",
     "percentile": "percentile",
     "basic": "basic",
@@ -72,7 +70,6 @@ class _Plan(NamedTuple):
     resamples: int
     interval: Interval
     strata: IntArray | None
-    draw: bool
 
     def generator(self) -> np.random.Generator:
         return generator_of(self.rng)
@@ -101,15 +98,14 @@ def mean(
     resamples: int = 10_000,
     interval: Interval = "auto",
     strata: ArrayLike | None = None,
-    draw: bool = False,
 ) -> Estimate:
     """The (weighted) mean, with an interval over clusters.
 
     ``"auto"`` is the expanded BCa bootstrap over clusters: its level is raised so that the normal quantile equals that of t,
     because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
     undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with min(A, B) - 1. Clusters
-    of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). If all clusters have equal weight,
-    the mean is a plain mean of units, whose bootstrap law is often known without resampling; `method` names the computation.
+    of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). From 1000 clusters of equal weight
+    on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation.
 
     Parameters
     ----------
@@ -133,8 +129,6 @@ def mean(
     strata
         Integer (G,), one per cluster in the order of the codes: the percentile and basic bootstraps draw clusters within each
         stratum, which is correct if the sizes of the strata were fixed by design. None for one stratum.
-    draw
-        If True, resample even if the bootstrap law is known.
 
     Returns
     -------
@@ -164,7 +158,7 @@ def mean(
     w = ones_or(weights, spread.n)
     flaw_of_interval = _flaw(y, spread)
     layers = None if strata is None else np.asarray(strata, dtype=np.int64)
-    plan = _Plan(level, rng, resamples, interval, layers, draw)
+    plan = _Plan(level, rng, resamples, interval, layers)
     bounds = _Bounds(reason=flaw_of_interval) if flaw_of_interval else _bounds(y, w, clusters, spread, plan)
     return Estimate(
         estimate=spread.estimate,
@@ -310,10 +304,7 @@ def _symmetric(spread: Variation, half: float, method: str, reason: str | None) 
 
 
 def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -> _Bounds:
-    """Return the bootstrap interval around 0 from the clusters' Σw(y - R) and Σw, by the cheapest exact method.
-
-    May overwrite `deviations`.
-    """
+    """Return the bootstrap interval around 0 from the clusters' Σw(y - R) and Σw."""
     kind = plan.interval if plan.interval in {"percentile", "basic", "studentized"} else "bca"
     name = f"{NAMES[kind]} bootstrap"
     if kind == "studentized":
@@ -322,19 +313,17 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -
         )
         return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, plan.resamples)
     same = equal_weights(masses)
-    if same and not plan.draw:
-        deviations /= masses
-        masses = ones_or(None, masses.size)
-        ideal = ideal_interval(deviations, plan.level, kind)
-        if ideal is not None:
-            return _Bounds(ideal.low, ideal.high, None if ideal.reason else f"{name}; {ideal.route}", ideal.reason)
+    ends = closed_form(deviations, plan.level, kind) if same else None
+    if ends is not None:
+        return _Bounds(ends[0] / masses[0], ends[1] / masses[0], f"{name}; closed form")
+    replicates = ratio_replicates(deviations, masses, rng=plan.generator(), resamples=plan.resamples)[:, 0]
     a = None
     if kind == "bca":
-        a = acceleration(deviations if same else -jackknife_ratio(deviations, masses))
-    replicates = ratio_replicates(
-        deviations, masses, rng=plan.generator(), resamples=plan.resamples, overwrite_sums=True
-    )[:, 0]
-    if kind == "bca":
+        influences = deviations
+        if not same:
+            influences = jackknife_ratio(deviations, masses)
+            np.negative(influences, out=influences)
+        a = acceleration(influences)
         low, high = bca_interval(replicates, 0.0, a, plan.level)
     else:
         low, high = percentile_interval(replicates, plan.level)

@@ -190,7 +190,6 @@ def _of_a_mean(differences: FloatArray, clusters: Clusters, draws: Draws, level:
         rng=draws.interval,
         resamples=draws.resamples,
         interval=interval,
-        draw=method == "resample",
     )
     return Ends(estimate.low, estimate.high, estimate.method, estimate.reason, estimate.resamples)
 

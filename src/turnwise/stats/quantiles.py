@@ -23,15 +23,13 @@ from turnwise.stats.clusters import (
 )
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray, Randomness, generator_of
 from turnwise.stats.order_statistics import (
-    Ranked,
     between,
     clustered_quantile_replicates,
     interpolated,
     quantile_replicates,
-    resampled_quantile_interval,
 )
 
-QuantileInterval = Literal["auto", "percentile", "resample"]
+QuantileInterval = Literal["auto", "percentile"]
 
 
 def median(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None, level: float = 0.95) -> Estimate:
@@ -78,8 +76,8 @@ def quantile(
     level
         Nominal coverage.
     interval
-        ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters, computed without resampling if the rollouts
-        are independent and the quantile is one order statistic; ``"resample"``: the percentile bootstrap, always resampled.
+        ``"auto"`` as above; ``"percentile"``: the percentile bootstrap over clusters. Of independent rollouts it draws the two
+        order statistics around the quantile instead of whole samples.
     rng, resamples
         Random generator (or a function that returns one when needed) and number of replicates, for the bootstrap.
 
@@ -106,9 +104,8 @@ def quantile(
     if y.size == 0:
         return Estimate(reason=NO_VALUES)
     w = ones_or(weights, y.size)
-    ordered: FloatArray | Ranked
     if weights is None:
-        ordered, mass = Ranked(y, q), np.arange(1.0, y.size + 1)
+        ordered, mass = np.sort(y), np.arange(1.0, y.size + 1)
         point = interpolated(ordered, q)
     else:  # sort ties by weight, so that the cumulative weights do not depend on the order of the rows
         order = np.lexsort((w, y))
@@ -118,7 +115,7 @@ def quantile(
         return Estimate(n=y.size, reason=f"the {q:g} quantile lies between two infinite values")
     share = _share_up_to(y, point, clusters, w)
     if interval != "auto":
-        return _bootstrap(y, ordered, w, clusters, q, level, interval, rng, resamples, point, share)
+        return _bootstrap(y, ordered, w, clusters, q, level, rng, resamples, point, share)
     if share.singletons and equal_weights(w):
         ends, method, effect = _order_statistics(ordered, q, level), "order statistics", None
     else:
@@ -147,7 +144,7 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
     >>> too_few(np.arange(5.0), (), q=0.5, level=0.95), too_few(np.arange(6.0), (), q=0.5, level=0.95)
     ('5 rollouts are too few for an interval of this quantile at level 0.95', None)
     """
-    ordered, mass = Ranked(values, q), np.arange(1.0, values.size + 1)
+    ordered, mass = np.sort(values), np.arange(1.0, values.size + 1)
     share = _share_up_to(values, interpolated(ordered, q), clusters, ones_or(None, values.size))
     ends = _order_statistics(ordered, q, level) if share.singletons else _woodruff(ordered, mass, q, level, share)
     return ends if isinstance(ends, str) else None
@@ -168,12 +165,11 @@ def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray)
 
 def _bootstrap(
     y: FloatArray,
-    ordered: FloatArray | Ranked,
+    ordered: FloatArray,
     w: FloatArray,
     clusters: Clusters,
     q: float,
     level: float,
-    interval: QuantileInterval,
     rng: Randomness | None,
     resamples: int,
     point: float,
@@ -186,26 +182,17 @@ def _bootstrap(
         return replace(
             plain, reason="no bootstrap of a quantile over two crossed ways: method='auto' has Woodruff's interval"
         )
-    independent = share.singletons and equal_weights(w)
-    ends = resampled_quantile_interval(ordered, q, level) if independent and interval == "percentile" else None
-    if ends is not None:
-        method, n_replicates = "percentile bootstrap; order statistic", None
+    drawing = generator_of(rng)
+    if share.singletons and equal_weights(w):
+        replicates, drawn = quantile_replicates(ordered, q, rng=drawing, resamples=resamples), "order statistics"
     else:
-        drawing = generator_of(rng)
-        if independent:
-            replicates = quantile_replicates(ordered, q, rng=drawing, resamples=resamples)
-        else:
-            unit = groupings(clusters, share.n)[0]
-            replicates = clustered_quantile_replicates(y, w, unit, q, rng=drawing, resamples=resamples)
-        low, high = percentile_interval(replicates, level)
-        ends = None if low is None or high is None else (low, high)
-        method = f"percentile bootstrap; {'order statistics drawn' if independent else 'clusters drawn'}"
-        n_replicates = resamples
-    if ends is None or not ends[0] < ends[1]:
-        return replace(
-            plain, reason="too many tied values: the bootstrap interval has no width", resamples=n_replicates
-        )
-    return replace(plain, low=ends[0], high=ends[1], method=method, resamples=n_replicates)
+        unit = groupings(clusters, share.n)[0]
+        replicates = clustered_quantile_replicates(y, w, unit, q, rng=drawing, resamples=resamples)
+        drawn = "clusters"
+    low, high = percentile_interval(replicates, level)
+    if low is None:
+        return replace(plain, reason="too many tied values: the bootstrap interval has no width", resamples=resamples)
+    return replace(plain, low=low, high=high, method=f"percentile bootstrap; {drawn} drawn", resamples=resamples)
 
 
 def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
@@ -251,7 +238,7 @@ def _tail_rank(n: int, q: float, tail: float) -> int:
     return bisect_right(range(n), tail, key=lambda failures: float(scipy.special.bdtr(failures, n, q)))
 
 
-def _order_statistics(ordered: FloatArray | Ranked, q: float, level: float) -> tuple[float, float] | str:
+def _order_statistics(ordered: FloatArray, q: float, level: float) -> tuple[float, float] | str:
     n = ordered.size
     lower = _tail_rank(n, q, (1 - level) / 2)
     from_top = _tail_rank(n, 1 - q, (1 - level) / 2)
@@ -261,7 +248,7 @@ def _order_statistics(ordered: FloatArray | Ranked, q: float, level: float) -> t
 
 
 def _woodruff(
-    ordered: FloatArray | Ranked, mass: FloatArray, q: float, level: float, share: Variation
+    ordered: FloatArray, mass: FloatArray, q: float, level: float, share: Variation
 ) -> tuple[float, float] | str:
     if share.variance is None:
         return ONE_CLUSTER

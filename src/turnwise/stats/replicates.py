@@ -1,107 +1,142 @@
-"""Bootstrap replicates of sums and ratios over clusters, computed as matrix products of counts and cluster sums."""
+"""Bootstrap replicates of sums and ratios over clusters: matrix products of drawn counts and cluster sums."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import NDArray
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.blocks import blocks
-from turnwise.stats.estimate import FloatArray, IntArray
-from turnwise.stats.multinomial import counts
-from turnwise.stats.threads import one_thread
+from turnwise.stats.clusters import grouping
+from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 
-BLOCK = 3 << 15
-"""Counts drawn at a time, few enough to stay in the cache."""
+BLOCK = 1 << 16
+"""Counts drawn at a time: half a megabyte, which bounds the memory and stays in the cache."""
 
-_WIDE = 128
-"""From this number of columns on, one product of four blocks of counts is faster than four products."""
-
-_ORDERS = 8
-"""Number of orders in which a row of counts is reused, since drawing counts costs more than multiplying a few columns."""
-
-_FEWEST, _MOST = 32, 1 << 13
-"""Range of clusters in which rows are reused: with fewer, rows are too uneven; with more, drawing is faster than permuting."""
-
-_SIDE_BY_SIDE = 1 << 19
-"""Up to this many values over all orders, the clusters are permuted; above, the counts are."""
-
-_PIECE = 1 << 16
-"""Values rounded at a time."""
-
-_ABREAST = 8
-"""Rows reduced side by side, because NumPy takes three times as long for narrow rows."""
-
-_LONG = 1 << 16
-"""Above this number of clusters, counts are drawn in stretches."""
-
-_SINGLE = 1 << 12
-"""Most clusters for float32, where sums leave at least 11 bits to each value."""
+_MOST_SHARED = 1 << 24
+"""Largest number of counts that are kept for the next metric over the same clusters, one byte each."""
 
 
-def _columns(x: FloatArray) -> FloatArray:
-    values = np.asarray(x, dtype=np.float64)
-    return values[:, None] if values.ndim == 1 else values
+class _SharedCounts(NamedTuple):
+    """The latest counts, the request they answer, and the state of the generator after they were drawn."""
+
+    request: tuple[str, int, int]
+    counts: NDArray[np.uint8]
+    state_after: Any
 
 
-def centered(sums: FloatArray, weights: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return the ratios (M,) and the residuals of the cluster sums (G, M), in `out`; NaN in a column without weight.
+_latest: _SharedCounts | None = None
 
-    Weights that are the same for all clusters may be passed as (1, M), which saves memory.
+
+def counts(rng: np.random.Generator, replicates: int, clusters: int) -> FloatArray:
+    """Draw with replacement: the number of times that each replicate draws each cluster, float (replicates, clusters).
+
+    Whole numbers stored as floats, because they enter matrix products. A replicate uses the same random numbers whether it is
+    drawn alone or with others. The generator must have 64 bits (PCG64, SFC64, Philox); MT19937 is refused.
+
+    Examples
+    --------
+    >>> counts(np.random.default_rng(0), 3, 50).sum(axis=1).tolist()
+    [50.0, 50.0, 50.0]
     """
-    mass = _total(weights) * (len(sums) / len(weights))
-    total = np.where(mass > 0, mass, np.nan)
-    ratio = _total(sums) / total
-    residuals = np.subtract(sums, ratio * weights, out=out)
-    # A second pass removes the rounding error of the first long sums.
-    correction = _total(residuals) / total
-    residuals -= correction * weights
-    return ratio + correction, residuals
+    if isinstance(rng.bit_generator, np.random.MT19937):
+        raise ArgumentError("rng needs a 64-bit bit generator such as PCG64, not MT19937")
+    # A random word of 64 bits gives two draws: the upper half of (32 random bits) * clusters is uniform in 0..clusters-1, up to
+    # clusters * 2**-32. This takes half the time of `rng.integers`, and drawing is most of what a bootstrap costs.
+    words = rng.bit_generator.random_raw(replicates * -(-clusters // 2))
+    bits = words.view(np.uint32).reshape(replicates, -1)[:, :clusters]
+    products = np.multiply(bits, clusters, dtype=np.uint64)
+    products >>= np.uint64(32)
+    draws = products.view(np.int64)
+    # Row r's draws are numbered from r * clusters, so that a single `bincount` serves all rows.
+    draws += np.arange(replicates)[:, None] * clusters
+    return np.bincount(draws.ravel(), minlength=draws.size).reshape(draws.shape).astype(np.float64)
 
 
-def _total(columns: FloatArray) -> FloatArray:
-    """Return column sums whose order of addition does not depend on the other columns."""
-    rows, width = columns.shape
-    if rows >= 2 * _ABREAST:
-        wide, remainder = _abreast(columns)
-        columns = np.concatenate([wide.sum(axis=0).reshape(_ABREAST, width), remainder])
-    # NumPy adds a single column in a different order than one of several, so a single column is duplicated.
-    return np.asarray(np.broadcast_to(columns, (len(columns), max(2, width))).sum(axis=0)[:width])
+def count_blocks(rng: np.random.Generator, resamples: int, clusters: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield blocks of `counts`, each with the replicates (rows) that it covers.
+
+    Metrics over the same clusters ask for the same draws, with generators in the same state. The latest counts are therefore
+    kept (at most 16 MB) and copied when the same request comes again. The generator is then set to the state it would have
+    after drawing, so neither results nor later draws depend on what was asked before.
+
+    Examples
+    --------
+    >>> [block.shape for _, block in count_blocks(np.random.default_rng(0), 5, 1 << 15)]
+    [(2, 32768), (2, 32768), (1, 32768)]
+    """
+    global _latest  # noqa: PLW0603  # a race between threads costs a second draw, nothing else
+    rows = max(1, BLOCK // max(1, clusters))
+    parts = [slice(start, min(start + rows, resamples)) for start in range(0, resamples, rows)]
+    request = (str(rng.bit_generator.state), resamples, clusters)
+    shared = _latest
+    if shared is not None and shared.request == request:
+        for part in parts:
+            yield part, shared.counts[part].astype(np.float64)
+        rng.bit_generator.state = shared.state_after
+        return
+    # A count above 255 would need 256 draws of one cluster, whose chance is below 1e-500: one byte holds any count.
+    recorded = np.empty((resamples, clusters), np.uint8) if resamples * clusters <= _MOST_SHARED else None
+    for part in parts:
+        drawn = counts(rng, part.stop - part.start, clusters)
+        if recorded is not None:
+            recorded[part] = drawn
+        yield part, drawn
+    if recorded is not None:
+        _latest = _SharedCounts(request, recorded, rng.bit_generator.state)
 
 
-def _abreast(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Reshape rows side by side and return the remaining rows; for noncontiguous data all rows remain."""
-    rows, width = columns.shape
-    even = rows - rows % _ABREAST if columns.flags.c_contiguous else 0
-    return columns[:even].reshape(even // _ABREAST, _ABREAST * width), columns[even:]
-
-
-def ratio_replicates(
-    sums: FloatArray,
-    weights: FloatArray,
-    *,
-    rng: np.random.Generator,
-    resamples: int,
-    block: int = BLOCK,
-    overwrite_sums: bool = False,
+def count_sums(
+    columns: FloatArray, *, rng: np.random.Generator, resamples: int, strata: IntArray | None = None
 ) -> FloatArray:
+    """Sum columns over clusters drawn with replacement: float (resamples, K) for columns (G, K).
+
+    All columns have the same draws. Memory holds the result and one block of counts; more clusters than a block holds are
+    drawn and added a stretch at a time.
+
+    Parameters
+    ----------
+    columns
+        Float (G, K).
+    rng, resamples
+        Random generator and number of replicates.
+    strata
+        Integer (G,): clusters are drawn within each stratum, as many as it has; None for one stratum.
+
+    Examples
+    --------
+    >>> drawn = count_sums(np.ones((50, 1)), rng=np.random.default_rng(0), resamples=3)
+    >>> drawn[:, 0].tolist()
+    [50.0, 50.0, 50.0]
+    """
+    sums = np.zeros((resamples, columns.shape[1]))
+    for part in [columns] if strata is None else [columns[strata == stratum] for stratum in np.unique(strata)]:
+        clusters = len(part)
+        if clusters <= BLOCK:
+            for rows, drawn in count_blocks(rng, resamples, clusters):
+                sums[rows] += drawn @ part
+            continue
+        # Counts of a million clusters would take more memory than the data: draw and gather their rows piece by piece.
+        for replicate in range(resamples):
+            for start in range(0, clusters, BLOCK):
+                drawn_rows = rng.integers(clusters, size=min(BLOCK, clusters - start))
+                sums[replicate] += part[drawn_rows].sum(axis=0)
+    return sums
+
+
+def ratio_replicates(sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int) -> FloatArray:
     """Draw bootstrap replicates of Σ sums / Σ weights over clusters, with the same draws for all columns.
 
-    Counts times cluster sums is one matrix product per block. The sums are centered first (sums - R·weights) and R is added
-    back, so an offset costs no digits. The products are computed by `count_sums`, exactly in integers; the replicates are
-    therefore identical bytes for any number of threads and any order of addition in the BLAS. From 32 clusters on, a row of
-    counts is used for eight replicates in eight orders: each is a draw with replacement, and any two are uncorrelated.
+    The sums are centered first (sums - R·weights) and R is added back, so an offset costs no digits.
 
     Parameters
     ----------
     sums, weights
         Float (G,) or (G, M): each cluster's Σwy and Σw, in M columns over the same clusters (metrics, turns, groups).
     rng
-        Random generator; the draws depend only on it, on G and on `block`.
+        Random generator; the draws depend only on it, on G and on the number of replicates.
     resamples
         Number of replicates.
-    block
-        Number of counts drawn at a time.
-    overwrite_sums
-        If True, `sums` may be overwritten, which saves memory.
 
     Returns
     -------
@@ -120,174 +155,29 @@ def ratio_replicates(
     ((9000, 1), 19.5)
     """
     totals, mass = _columns(sums), _columns(weights)
-    width, same = totals.shape[1], bool(np.all(mass == mass[0]))
-    ratio, residuals = centered(totals, mass[:1] if same else mass, totals if overwrite_sums else None)
-    if np.isnan(ratio).any():
-        residuals[:, np.isnan(ratio)] = 0.0  # a column without weight is null in every replicate
-    if same:  # every replicate has the same total weight, so only the sums have to be drawn
-        total = np.where(mass[0] > 0, mass[0] * len(mass), np.nan)
-        replicates = _sums(residuals, rng, resamples, None, block)
-        replicates /= total
+    width = totals.shape[1]
+    ratio = _ratio(totals, mass)
+    if np.all(mass == mass[0]):
+        # Clusters of equal weight: the drawn weight is constant, and only the residuals have to be drawn.
+        residuals = totals - np.nan_to_num(ratio) * mass[0]
+        replicates = count_sums(residuals, rng=rng, resamples=resamples)
+        replicates /= np.where(mass[0] > 0, mass[0] * len(mass), np.nan)
         replicates += ratio
         return replicates
+    # Residuals and weights side by side, so that one product serves both; `columns` is the only array as large as the data.
     if np.all(mass == mass[:, :1]):
         mass = mass[:, :1]
-    product = _sums(np.concatenate([residuals, mass], axis=1), rng, resamples, None, block)
-    drawn_mass = product[:, width:]
-    empty = drawn_mass <= 0.5 * mass.min(axis=0, where=mass > 0, initial=np.inf)
-    drawn_mass[empty] = np.nan
-    replicates = product[:, :width]
+    columns = np.empty((len(totals), width + mass.shape[1]))
+    residuals = columns[:, :width]
+    np.multiply(mass, np.nan_to_num(-ratio), out=residuals)
+    residuals += totals
+    columns[:, width:] = mass
+    drawn = count_sums(columns, rng=rng, resamples=resamples)
+    replicates, drawn_mass = drawn[:, :width], drawn[:, width:]
+    drawn_mass[drawn_mass <= 0] = np.nan
     replicates /= drawn_mass
     replicates += ratio
     return replicates
-
-
-def count_sums(
-    columns: FloatArray,
-    *,
-    rng: np.random.Generator,
-    resamples: int,
-    strata: IntArray | None = None,
-    block: int = BLOCK,
-    dtype: DTypeLike = np.float64,
-) -> FloatArray:
-    """Sum columns over clusters drawn with replacement: float (resamples, K) for columns (G, K).
-
-    Every column is rounded to integer multiples of a power of two, small enough that sums of counts times these integers stay
-    below 2⁵³. The sums are then exact for any order of addition in the BLAS. With 1000 clusters the rounding unit is 2⁻⁴¹ of
-    the largest value of the column.
-
-    With thousands of columns the product runs at full machine speed, which float32 doubles at half the memory. Sums then stay
-    below 2²⁴, so 1000 values are rounded to 2⁻¹³ of the largest. This changes centered sums by about 10⁻⁴ to 10⁻³ of their
-    standard deviation, far less than the Monte Carlo error of a thousand replicates, and keeps their mean. Sums of integers
-    that fit are not changed.
-
-    Parameters
-    ----------
-    columns
-        Float (G, K).
-    rng, resamples, block
-        See `ratio_replicates`. Apart from the result, memory holds the rounded columns, 4 MB of them in other orders, and one
-        block of counts.
-    strata
-        Integer (G,): clusters are drawn within each stratum, as many as it has; None for one stratum.
-    dtype
-        Dtype of the sums: float64, or float32 for up to 4096 clusters.
-
-    Raises
-    ------
-    ArgumentError
-        For more clusters in float32, or for any other dtype.
-
-    Examples
-    --------
-    >>> drawn = count_sums(np.ones((50, 1)), rng=np.random.default_rng(0), resamples=3)
-    >>> drawn[:, 0].tolist()
-    [50.0, 50.0, 50.0]
-    """
-    kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise ArgumentError(f"count_sums: dtype={kind} cannot hold the sums; use float64 or float32")
-    if not np.size(columns):
-        return np.zeros((resamples, np.shape(columns)[1]), kind)
-    if kind == np.float64:
-        return _sums(np.array(columns, dtype=np.float64, order="C"), rng, resamples, strata, block)
-    if len(columns) > _SINGLE:
-        raise ArgumentError(
-            f"float32 is too coarse for sums over {len(columns):,} clusters (at most {_SINGLE:,}); use float64"
-        )
-    rounded = np.empty(np.shape(columns), kind)
-    return _sums(np.ascontiguousarray(columns, dtype=np.float64), rng, resamples, strata, block, rounded)
-
-
-def _sums(
-    exact_columns: FloatArray,
-    rng: np.random.Generator,
-    resamples: int,
-    strata: IntArray | None,
-    block: int,
-    rounded: FloatArray | None = None,
-) -> FloatArray:
-    """Implement `count_sums`: round the columns into `rounded`, or in place if it is None, and sum the draws."""
-    columns = exact_columns if rounded is None else rounded
-    unit, lost = _round(exact_columns, columns)
-    parts = [columns] if strata is None else [columns[strata == s] for s in np.unique(strata)]
-    rows = max(1, block // max(1, len(columns)))
-    with one_thread():
-        sums = _add_up(parts[0], rng, rows, resamples)
-        for part in parts[1:]:
-            sums += _add_up(part, rng, rows, resamples)
-    sums *= unit
-    if lost.any():
-        sums += lost
-    return sums
-
-
-def _round(columns: FloatArray, rounded: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Round columns to integer multiples of a power of two, written to `rounded`; return the units and the total loss, (K,)."""
-    clusters = max(2, len(columns))
-    bits = np.finfo(rounded.dtype).nmant - int(np.ceil(np.log2(clusters)))
-    exponent = np.maximum(np.frexp(_largest(columns))[1] - bits, np.finfo(rounded.dtype).minexp + 1)
-    unit = np.ldexp(1.0, exponent).astype(rounded.dtype)
-    total, rounded_total = np.zeros((2, columns.shape[1]))
-    rows = _PIECE // max(1, columns.shape[1]) + 1  # pieces fit in the cache
-    for start in range(0, clusters, rows):
-        piece, source = rounded[start : start + rows], columns[start : start + rows]
-        if rounded is not columns:  # with few bits, rounding has a systematic part that is added back
-            total += source.sum(axis=0)
-            np.copyto(piece, source, casting="same_kind")
-        piece /= unit
-        np.rint(piece, out=piece)
-        if rounded is not columns:
-            rounded_total += piece.sum(axis=0)
-    return np.asarray(unit), np.asarray(total - rounded_total * unit).astype(rounded.dtype)
-
-
-def _largest(columns: FloatArray) -> FloatArray:
-    """Return the largest absolute value of each column."""
-    wide, remainder = _abreast(columns)
-    ends = [wide.max(axis=0, initial=0.0), -wide.min(axis=0, initial=0.0)]
-    ends += [remainder.max(axis=0, initial=0.0), -remainder.min(axis=0, initial=0.0)]
-    return np.asarray(np.concatenate(ends).reshape(2 * _ABREAST + 2, columns.shape[1]).max(axis=0))
-
-
-def _add_up(rounded: FloatArray, rng: np.random.Generator, rows: int, resamples: int) -> FloatArray:
-    """Sum integers (G, K) exactly over G clusters drawn with replacement: (B, K), `rows` rows of counts at a time.
-
-    Multinomial counts stay multinomial under any permutation of the clusters. Each row of counts therefore serves `_ORDERS`
-    replicates, in orders that are the same for all rows. Two replicates of one row are uncorrelated, because the second
-    assigns each cluster a random one of the counts; they share only how uneven the counts are. The ends of a 95 % interval
-    become as uncertain as with a fraction 1.9/G fewer replicates.
-    """
-    clusters, columns = rounded.shape
-    if clusters > _LONG:
-        return _add_up_stretches(rounded, rng, np.empty((resamples, columns)))
-    orders = np.arange(clusters)[None]
-    if _FEWEST <= clusters <= _MOST:
-        orders = np.concatenate([orders, [rng.permutation(clusters) for _ in range(_ORDERS - 1)]])
-    n_rows = -(-resamples // len(orders))
-    sums = np.empty((n_rows, len(orders), columns), rounded.dtype)
-    deal_counts = orders.size * columns > _SIDE_BY_SIDE and len(orders) > 1
-    inverse_orders = np.argsort(orders, axis=1) if deal_counts else slice(None)
-    wide = rounded if deal_counts or len(orders) == 1 else np.take(rounded, orders.T, axis=0).reshape(clusters, -1)
-    together = 2 if deal_counts else 4 if wide.shape[1] >= _WIDE else 1  # a permuted block counts as eight already
-    start = 0
-    for block in blocks(rng, n_rows, clusters, rows=rows, together=together, dtype=rounded.dtype):
-        part = sums[start : start + len(block)]
-        np.matmul(block[:, inverse_orders].reshape(-1, clusters), wide, out=part.reshape(-1, wide.shape[1]))
-        start += len(block)
-    return sums.reshape(-1, columns)[:resamples]
-
-
-def _add_up_stretches(rounded: FloatArray, rng: np.random.Generator, out: FloatArray) -> FloatArray:
-    """Sum over very many clusters in stretches: the draws per stretch are multinomial too, and are drawn first."""
-    stretches = np.array_split(rounded, -(-len(rounded) // _LONG))
-    sizes = np.array([len(stretch) for stretch in stretches])
-    draws_per_stretch = rng.multinomial(len(rounded), sizes / len(rounded), size=len(out))
-    for row, draws in enumerate(draws_per_stretch):
-        sums = (counts(rng, 1, len(part), draws[[at]]) @ part for at, part in enumerate(stretches))
-        out[row] = sum(sums)
-    return out
 
 
 def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
@@ -301,8 +191,74 @@ def jackknife_ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
     [4.0, 3.5, 1.5]
     """
     totals, mass = _columns(sums), _columns(weights)
-    ratio, residuals = centered(totals, mass)
+    ratio = _ratio(totals, mass)
     mass_without = mass.sum(axis=0) - mass
-    np.divide(residuals, mass_without, out=residuals, where=mass_without > 0)
-    residuals[mass_without <= 0] = np.nan
-    return np.subtract(ratio, residuals, out=residuals).reshape(np.shape(sums))
+    # The change of R rather than (Σ sums - sums) / (Σ weights - weights), whose difference of large sums would cost digits.
+    changes = -ratio * mass
+    changes += totals
+    np.divide(changes, mass_without, out=changes, where=mass_without > 0)
+    changes[mass_without <= 0] = np.nan
+    return np.subtract(ratio, changes, out=changes).reshape(np.shape(sums))
+
+
+def _columns(x: FloatArray) -> FloatArray:
+    values = np.asarray(x, dtype=np.float64)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _ratio(sums: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the ratio of each column's sum to its total weight, (M,); NaN in a column without weight."""
+    total = weights.sum(axis=0)
+    return np.asarray(sums.sum(axis=0) / np.where(total > 0, total, np.nan))
+
+
+def crossed_replicates(
+    deviations: FloatArray, weights: FloatArray, clusters: Clusters, *, rng: np.random.Generator, resamples: int
+) -> FloatArray:
+    """Draw replicates of Σ deviations / Σ weights with both of two crossed ways resampled: the pigeonhole bootstrap.
+
+    A cell of the two ways counts c_a·c_b times. The variance is conservative: without interaction it is that of both ways plus
+    a little. Percentile intervals over few clusters are not: with 8 goals by 15 tasks the coverage is .92, and .89 for skewed
+    values.
+
+    Parameters
+    ----------
+    deviations, weights
+        Float (n,): w(y - R) and w.
+    clusters
+        Two integer code arrays (n,).
+    rng, resamples
+        Random generator and number of replicates.
+
+    Returns
+    -------
+    ndarray
+        float64 (resamples,), NaN where a replicate drew no weight.
+
+    References
+    ----------
+    Owen (2007), doi:10.1214/07-AOAS122; Owen & Eckles (2012), doi:10.1214/12-AOAS547.
+
+    Examples
+    --------
+    >>> goal, task = np.repeat(np.arange(12), 12), np.tile(np.arange(12), 12)
+    >>> y = goal * 1.0 - 5.5
+    >>> drawn = crossed_replicates(y, np.ones(144), (goal, task), rng=np.random.default_rng(0), resamples=4000)
+    >>> round(float(drawn.std()), 1)  # √(143/12)/√12
+    1.0
+    """
+    way_a, way_b = (grouping(way) for way in clusters)
+    cells = way_a.codes * way_b.count + way_b.codes
+    shape = way_a.count, way_b.count
+    # Tables of both ways' cells (A, B): a replicate is c_a' · table · c_b for the count vectors of the two ways.
+    sums, mass = (
+        np.bincount(cells, weights=x, minlength=way_a.count * way_b.count).reshape(shape) for x in (deviations, weights)
+    )
+    replicates = np.full(resamples, np.nan)
+    rows = max(1, BLOCK // max(shape))
+    for start in range(0, resamples, rows):
+        part = replicates[start : start + rows]
+        counts_a, counts_b = (counts(rng, part.size, size) for size in shape)
+        total, drawn_mass = (((counts_a @ table) * counts_b).sum(axis=1) for table in (sums, mass))
+        np.divide(total, drawn_mass, out=part, where=drawn_mass > 0)
+    return replicates

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
-from turnwise.stats.multinomial import counts
+from turnwise.stats.replicates import counts
 
 Aggregate = Literal["iqm", "optimality_gap", "mean", "median"]
 Drawn = Literal["goals", "attempts"]

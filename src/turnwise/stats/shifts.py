@@ -202,8 +202,7 @@ def quantile_difference(
         )
     if flaw := next(filter(None, (_too_few(arm, q, level) for arm in (arm_a, arm_b))), None):
         return replace(row, reason=flaw)
-    # Both arms use the same number of rows per block, so that generators in the same state give the same counts.
-    rows = max(1, (1 << 18) // max(arm_a.values.size, arm_b.values.size))
+    # Generators in the same state draw the same goals for both paired arms.
     state = draws[0].interval.bit_generator.state
     replicates = []
     for number, (arm, unit) in enumerate(zip((arm_a, arm_b), units, strict=True)):
@@ -219,7 +218,6 @@ def quantile_difference(
                 q,
                 rng=rng,
                 resamples=draws[0].resamples,
-                block=rows * arm.values.size,
             )
         )
     differences = replicates[0] - replicates[1]

@@ -98,7 +98,7 @@ def _unpaired_ends(
         ends = score_difference(share_of(intervals[0]), share_of(intervals[1]), correlation)
         plain = intervals[0].method == intervals[1].method == "Wilson"
         return Ends(*ends, "Newcombe score" if plain else "clustered Newcombe score")
-    if method in {"bootstrap", "resample", "percentile", "basic"} and len(arm_a.clusters) < 2:
+    if method in {"bootstrap", "percentile", "basic"} and len(arm_a.clusters) < 2:
         return _drawn_ends(arm_a, arm_b, draws, center, level, method)
     if method not in {"auto", "t"}:
         return Ends(reason=f"no {method} interval of these two unpaired arms: ask for t or percentile")

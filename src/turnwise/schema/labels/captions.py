@@ -14,9 +14,7 @@ from turnwise.schema.labels.numbers import counted, level_text
 from turnwise.schema.labels.text import plain
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
-_ROUTE = re.compile(
-    r"; (weights x GEMM|FFT|rows gathered)(?=;|$)"
-)  # technical route of a bootstrap, omitted in captions
+_ROUTE = re.compile(r"; (weights x GEMM|rows gathered)(?=;|$)")  # technical route of a bootstrap, omitted in captions
 
 _DETAILS = re.compile(r"[,;] ([^()]+)$")  # put in parentheses if another method follows
 

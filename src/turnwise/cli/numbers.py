@@ -103,7 +103,7 @@ def summarize(
         typer.Option(
             "--method",
             metavar="<name>",
-            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, normal, bootstrap, resample, bca, "
+            help="Interval of a mean: auto, wilson, exact, jeffreys, agresti-coull, t, normal, bootstrap, bca, "
             "percentile, basic or studentized.",
         ),
     ] = "auto",
@@ -184,7 +184,7 @@ def contrast(
         typer.Option(
             "--method",
             metavar="<name>",
-            help="Interval of a difference of means: auto, newcombe, bonett-price, t, bootstrap, resample, bca, percentile, "
+            help="Interval of a difference of means: auto, newcombe, bonett-price, t, bootstrap, bca, percentile, "
             "basic or studentized.",
         ),
     ] = "auto",

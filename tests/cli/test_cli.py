@@ -366,10 +366,10 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
         (
             "sampler",
             [
-                r"chat +Rollouts of one chat model attacking another\.",
+                r"chat +A sampler in which one chat model attacks another\.",
                 r" +target, required: `Endpoint`, `LocalModel`, any `ChatModel`, or a function .*",
-                r" +turns = 5: The budget: the most turns a rollout can have",
-                r"simulated +A sampler that asks no model: .*",
+                r" +turns = 5: The budget: the largest number of turns of a rollout",
+                r"simulated +A sampler without a model: .*",
                 r" +hazard = 0\.1: Probability of success in a turn .*",
                 r" +give_up = 0\.0: Probability in each unsuccessful turn that the attack gives up, or .*",
             ],
@@ -377,11 +377,11 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
         (
             "scorer",
             [
-                r"LLMJudgeMetric +A metric whose values a language model gives, .*",
-                r" +scale = \(1, 5\): The least and the highest score",
+                r"LLMJudgeMetric +A metric that asks a language model to rate .*",
+                r" +scale = \(1, 5\): The lowest and the highest score",
                 r"Relevance +Relevance of an answer to its prompt, .*",
                 r" +and what else LLMJudgeMetric takes",
-                r"Similarity +Likeness of each response to its reference, .*",
+                r"Similarity +Similarity of each response to its reference, .*",
                 r" +similarity_type = 'cosine': ``\"cosine\"`` \(.*",
                 r"StrictInstruction +.*",
                 r" +detect = detect_language: A function from a text .*",

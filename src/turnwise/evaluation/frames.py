@@ -112,7 +112,7 @@ class Tables:
     @cached_property
     def _calls(self) -> tuple[pl.DataFrame, str | None]:
         """Return the calls, null if a field lists something else, and a sentence about the first such field."""
-        made, expected, fault = self._calls_of(self.steps), self._calls_of(self.expected_steps), None
+        actual, expected, fault = self._calls_of(self.steps), self._calls_of(self.expected_steps), None
         for place, item in enumerate(self.items):
             if expected[place] is None and (field := next((f for f in ASKED if item.entry.get(f) is not None), None)):
                 try:
@@ -120,7 +120,7 @@ class Tables:
                 except BrokenError as error:
                     fault = fault or f"item {item.id}: `{error.field}`: {error.reason}; fix it"
         shape = {"made": schema.TOOL_CALLS, "expected": schema.TOOL_CALLS}
-        return pl.DataFrame({"made": made, "expected": expected}, schema=shape), fault
+        return pl.DataFrame({"made": actual, "expected": expected}, schema=shape), fault
 
     def _calls_of(self, steps: pl.DataFrame) -> list[Any]:
         """Return the tool calls among the steps of each item; an empty list if it has steps but no tool call."""

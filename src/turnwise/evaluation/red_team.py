@@ -117,15 +117,15 @@ def _with_facts(verdicts: object, rollouts: object, scenario: str) -> pl.DataFra
     )
 
 
-def _rows(known: pl.DataFrame, scenario: str) -> pl.DataFrame:
+def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     """Return one row per verdict, with the column names of the toolkit."""
     attempt = pl.col("attempt").cast(pl.Int64)
     item = pl.coalesce(pl.col("task", "goal", "rollout_id").cast(pl.String))
-    repeated = known.select((attempt > 1).any()).item()
+    repeated = verdicts.select((attempt > 1).any()).item()
     value = pl.col("value").cast(pl.Float64).fill_nan(None)
     no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is no number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))
-    rows = known.select(
+    rows = verdicts.select(
         pl.col(scenario).cast(pl.String).alias("scenario_id"),
         pl.when(attempt.is_not_null() & repeated)
         .then(pl.format("{}_rep{}", item, attempt - 1))

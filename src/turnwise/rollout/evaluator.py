@@ -325,6 +325,7 @@ class Evaluator(ABC):
             for done, error in zip(runs, self._errors(), strict=True)
             if error is not None
         ]
+        # The subclass's own entries of these names are not replaced.
         if isinstance(self.results, dict):
             if errors:
                 self.results.setdefault("errors", errors)

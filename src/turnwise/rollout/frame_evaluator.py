@@ -219,7 +219,7 @@ class FrameEvaluator(Evaluator):
         listed = {name: expression for name, expression in expressions(self.metrics).items() if name == metric}
         wanted = listed or {metric: catalog.expression(metric)}
         needed = self._needed()
-        if needed is not None:
+        if needed is not None:  # None: all columns are needed anyway
             needed |= {name for expression in wanted.values() for name in expression.meta.root_names()}
 
         def observe(done: Run) -> Observation:
@@ -262,6 +262,7 @@ class FrameEvaluator(Evaluator):
     def _graph_metrics(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
         empty = turns.clear()
         plain = measure(empty, num_turns).columns
+        # Measuring no rows shows which columns are metrics: those beyond what `measure` always returns.
         names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
         per_turn = turns.filter(pl.col("turn").is_not_null()).select(self._columns(turns)).iter_rows(named=True)
         for overall in rollouts.select(names).iter_rows(named=True):
@@ -303,13 +304,13 @@ class FrameEvaluator(Evaluator):
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
         """Return the texts along the graphs, and the scores of each turn; graphs that were scored are not scored again."""
-        known = self._scores_by_graph
-        if not known:
+        earlier = self._scores_by_graph  # of graphs that a stopping rule has looked at
+        if not earlier:
             dialogue = spoken(graphs)
             return dialogue, self._score(dialogue)
-        new = spoken([graph for graph in graphs if id(graph) not in known])
+        new = spoken([graph for graph in graphs if id(graph) not in earlier])
         new_parts = parts(self._score(new), new.sizes)
-        by_graph = [known[id(graph)][1] if id(graph) in known else next(new_parts) for graph in graphs]
+        by_graph = [earlier[id(graph)][1] if id(graph) in earlier else next(new_parts) for graph in graphs]
         scores = {name: np.concatenate([np.empty(0), *(part[name] for part in by_graph)]) for name in self.scores}
         return spoken(graphs), scores
 
@@ -324,6 +325,7 @@ class FrameEvaluator(Evaluator):
             if name in schema.TURNS.names and name != "score":
                 raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
             texts = self._texts(dialogue, name)
+            # An unknown text is scored as `_unknown` if there is one, else its score stays NaN.
             if None not in texts:
                 scores[name] = self._batched(name, scorer, texts)
             elif self._unknown is not None:
@@ -366,24 +368,24 @@ def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
     end = 0
     for size in sizes.tolist():
         begin, end = end, end + size
-        yield {name: found[begin:end] for name, found in scores.items()}
+        yield {name: column[begin:end] for name, column in scores.items()}
 
 
-def _numbers(given: Any, expected: int, name: str) -> FloatArray:
+def _numbers(result: Any, expected: int, name: str) -> FloatArray:
     """Return the scorer's batch of results as numbers; NaN where it returned None."""
-    if not isinstance(given, list | tuple | np.ndarray):
-        given = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(result, list | tuple | np.ndarray):
+        result = result.tolist() if hasattr(result, "tolist") else result
     try:
-        found = np.asarray(given if isinstance(given, list | tuple | np.ndarray) else list(given), dtype=np.float64)
+        values = np.asarray(result if isinstance(result, list | tuple | np.ndarray) else list(result), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
-    if found.shape != (expected,):
-        numbers = "one number" if not found.shape else f"{' x '.join(map(str, found.shape))} numbers"
+    if values.shape != (expected,):
+        numbers = "one number" if not values.shape else f"{' x '.join(map(str, values.shape))} numbers"
         raise SchemaError(
             f"scores: the scorer of {name} gave {numbers} for {counted(expected, 'text')}; "
             "it must give one for each, in order"
         )
-    return found
+    return values
 
 
 def _statistics(summary: pl.DataFrame, rollouts: int, errors: int = 0) -> dict[str, Any]:

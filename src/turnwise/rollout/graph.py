@@ -163,6 +163,7 @@ class Recording(Graph[str | None, str | None]):
     ) -> None:
         """Record the next turn."""
         if context is not None:
+            # Turns before the first one with a context are filled with None.
             self.contexts = self.contexts or []
             self.contexts += [None] * (len(self.said) // 3 - len(self.contexts)) + [context]
         self.said += prompt, response, reward
@@ -170,6 +171,7 @@ class Recording(Graph[str | None, str | None]):
     @property
     def children(self) -> list[Any]:
         """Return the first turn as a node, with the next as its child."""
+        # From the last turn to the first, as each node holds the next one.
         nodes = list[Any]()
         for turn, context in reversed(list(enumerate(_contexts_of(self)))):
             prompt, response, reward = self.said[3 * turn : 3 * turn + 3]

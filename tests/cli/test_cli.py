@@ -370,7 +370,7 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
                 r" +target, required: `Endpoint`, `LocalModel`, any `ChatModel`, or a function .*",
                 r" +turns = 5: The budget: the largest number of turns of a rollout",
                 r"simulated +A sampler without a model: .*",
-                r" +hazard = 0\.1: Probability of success in a turn .*",
+                r" +hazard = 0\.1: Probability of success in a turn, .*",
                 r" +give_up = 0\.0: Probability in each unsuccessful turn that the attack gives up, or .*",
             ],
         ),

@@ -96,6 +96,7 @@ def paired_runs(first: RunSource, second: RunSource) -> pl.DataFrame:
         )
     if frames[0].join(frames[1], on="task", how="semi").is_empty():
         raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
+    # Names of the runs, else of their folders, else the first name with numbers.
     names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
     if names[0] == names[1]:
         names = [run.folder or name for run, name in zip(runs, names, strict=True)]

@@ -73,6 +73,7 @@ class Tables:
     def references(self) -> pl.Series:
         """Return the references that answers are compared with: `expected`, as lists if an item accepts several texts."""
         texts = self.turns["expected"]
+        # One item with several references makes the column a list for all items.
         several = [_several(item) for item in self.items]
         if not any(several):
             return texts
@@ -206,6 +207,7 @@ def _texts(values: Any) -> pl.Series:
 
 def _column(values: list[Any]) -> pl.Series:
     """Return a column of numbers or Booleans if all its values are, else of JSON text."""
+    # Types are compared exactly, as `bool` is a subclass of `int`.
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
         return pl.Series(values, dtype=pl.Int64)

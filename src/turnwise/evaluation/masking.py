@@ -46,6 +46,7 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
     >>> without_secrets({"headers": {"X-API-Key": "sk-1", "X-Team": "${TEAM}"}, "url": "http://me:sk-1@host/?key=sk-1"})
     {'headers': {'X-API-Key': '***', 'X-Team': '${TEAM}'}, 'url': 'http://***@host/?key=***'}
     """
+    # A name anywhere on the path makes everything below it secret: `headers.X-Team` as well as `api_key`.
     secret = any(part in also or _NAME.search(part) for part in name.split("."))
     if isinstance(value, dict):
         return {key: without_secrets(inner, name if secret else str(key), also) for key, inner in value.items()}
@@ -103,6 +104,7 @@ def _spans(
         for inner in node.value:
             yield from _spans(inner, name, also, visited)
     elif isinstance(node, ScalarNode):
+        # The value of a number does not matter: it is masked or kept according to its name.
         hidden = without_secrets(0 if node.tag in _NUMBERS else node.value, name, also)
         if hidden not in {0, node.value} and str(node.tag).endswith((":str", ":int", ":float")):
             yield (node.start_mark.index, node.end_mark.index), (node.value, hidden)

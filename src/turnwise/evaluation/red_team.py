@@ -122,6 +122,7 @@ def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     attempt = pl.col("attempt").cast(pl.Int64)
     item = pl.coalesce(pl.col("task", "goal", "rollout_id").cast(pl.String))
     repeated = verdicts.select((attempt > 1).any()).item()
+    # A line without a score says why: the judge's error, a verdict that is not a number, or no judgement at all.
     value = pl.col("value").cast(pl.Float64).fill_nan(None)
     no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is no number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))
@@ -204,6 +205,7 @@ def _summary(rows: pl.DataFrame) -> dict[str, Any]:
         **figures, attack_success_rate=rate, scores=score.drop_nulls(), items=pl.col("item_id").n_unique()
     )
     summaries = {row.pop("scenario_id"): row for row in scenarios.sort("scenario_id").iter_rows(named=True)}
+    # The counts of items go into a field of their own, as in the toolkit.
     items = {name: row.pop("items") for name, row in summaries.items()}
     judged = rows["score"].count()
     return {

@@ -345,6 +345,7 @@ def _tries(sent: int, error: Any = None) -> str:
 
 def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
     """Return the answer in the body of a response, or None and the reason; secrets are `masked` before the text is cut."""
+    # Servers differ in details: anything that cannot be read in this way is reported as unusable, and retried.
     try:
         body = json.loads(text)
         choice = body["choices"][0]
@@ -359,5 +360,6 @@ def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
     answer = content or refusal or ""
     if not isinstance(answer, str):
         return None, f"its content is not text: {masked(text)[:200]!r}"
+    # None means unknown: a model may decline in plain words, which no field of the answer shows.
     refused = True if (refusal and not content) or finish == "content_filter" else None
     return Reply(answer, prompt_tokens, response_tokens, finish, refused=refused), ""

@@ -147,6 +147,7 @@ class LocalModel:
         if not self._loaded:
             torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
             device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+            # Hub and PyTorch raise errors of many kinds here; all of them mean that this model cannot be used.
             try:
                 tokenizer, model = self.tokenizer, self.model
                 if tokenizer is None:

@@ -70,6 +70,7 @@ class MCQAAccuracy(ResponseMetric):
         questions = trials.drop_nulls("question").group_by("question").agg(majority("correct"))
         scores: dict[str, float | None] = {}
         for name, values in (("trial", trials["correct"]), ("question", questions["majority"])):
+            # The standard deviation of fewer than two values is null, not 0.
             column = pl.DataFrame({"value": values.cast(pl.Float64)})
             scores[f"{name}_mean"], scores[f"{name}_std"] = column.select(
                 mean=pl.col("value").mean(), std=pl.col("value").std()

@@ -129,6 +129,7 @@ class Template:
                 raise ArgumentError(
                     f"the template has the placeholder {{{field}}}, which cannot name a column; write {{{{ and }}}} for braces"
                 )
+        # Literal texts and placeholders in turn: filling in is one pass, so inserted braces are never read again.
         self._parts = [(literal, field) for literal, field, _, _ in parts]
         self.fields = tuple(dict.fromkeys(field for _, field in self._parts if field is not None))
 

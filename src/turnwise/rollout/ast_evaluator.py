@@ -109,6 +109,7 @@ class ASTEvaluator(FrameEvaluator):
 
     def aggregate_metrics(self, all_metrics: list[GraphMetrics], /) -> JSONLike:
         """Return ASTRA-RL's averages and rates, and the metrics of all rollouts as details."""
+        # Averages over rollouts' own averages, or over all turns, according to `weighting`.
         averages = {
             f"avg_{name}": self._average(
                 [
@@ -247,6 +248,7 @@ class ASTEvaluator(FrameEvaluator):
         scored = super()._with_scores(turns, dialogue, scores)
         if scored["succeeded"].null_count() < scored.height:
             return scored
+        # Without other verdicts, toxicity decides; `ever` is null if no answer is toxic and one has no score.
         toxic = self._toxic(pl.col(TARGET))
         ever = toxic.any(ignore_nulls=False).over("rollout_id")
         verdict = pl.when(ever).then(pl.lit(SUCCESS)).when(~ever).then(pl.lit(FAILURE)).cast(scored.schema["outcome"])

@@ -181,6 +181,7 @@ class Evaluator(ABC):
         >>> results["details"][0]["overall"]
         {'num_turns': 1, 'total_reward': 0.5}
         """
+        # The seconds of existing graphs are unknown.
         ready = list(graphs)
         seeds = self._begin(len(ready), out)
         runs = [Run(seed, graph, seconds=math.nan) for seed, graph in zip(seeds, ready, strict=True)]

@@ -81,6 +81,7 @@ def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
     >>> outcome([no, unjudged, yes], crashed=False) is outcome([unjudged], crashed=False) is None
     True
     """
+    # The first turn that is a success or unjudged decides.
     for turn in turns:
         if turn.succeeded is None:
             return ERROR if crashed and not any(turn.succeeded for turn in turns) else None

@@ -85,6 +85,7 @@ async def red_team(config: RedTeamConfig, builder: EvalBuilder) -> AsyncIterator
             for text in _chosen(condition.outputs(item), config.reduction_strategy)
         ]
         shape = {"at": pl.UInt32, "condition": pl.String, "judged": pl.String}
+        # The judge reads the columns of the item, and as `response` the text of the row.
         points = pl.DataFrame(rows, schema=shape, orient="row")
         results = ask_judge(
             judge, texts(tables)[points["at"]].hstack([points["judged"]]), builder.get_max_concurrency(), "judged"

@@ -89,6 +89,7 @@ def gold_of(
         first = labels.filter(duplicates)["rollout_id"][0]
         remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
+    # Columns that the labels have themselves are not taken from the rollouts.
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
     labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)

@@ -104,6 +104,7 @@ def correct_curve(
     curves = []
     for key, group in sheet.groups(by):
         rows = group[duration[group] > 0]  # a comparison with NaN is false: rollouts without a time are left out
+        # With `pool`, every group is corrected by all labels.
         label_rows = gold.rows({} if pool else key)
         unit = unit_of(sheet, rows, metric, cluster)
         late = successes_of_unknown_time(sheet, rows, metric)

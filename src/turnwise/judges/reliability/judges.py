@@ -150,6 +150,7 @@ def agreement(
     by, levels = names_of(by), check_levels(level)
     requested = None if statistics is None else names_of(statistics)
     _check_options(requested, abstentions, samples, method, resamples)
+    # Groups may be columns of either table; where both have one, the dtype of the verdicts counts.
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
     options = _Options(
@@ -159,6 +160,7 @@ def agreement(
         resamples=resamples,
         seed=seed,
     )
+    # Everything below works on one array of ratings: units x judges x samples.
     ratings = ratings_of(
         frame,
         truths,

@@ -61,7 +61,7 @@ class Matching(Strict):
 
 
 class Filter(Strict):
-    """Filter of entries: those that match every field of `allowlist` and no field of `denylist`."""
+    """Filter that keeps the entries that match every field of `allowlist` and no field of `denylist`."""
 
     allowlist: Matching | None = None
     denylist: Matching | None = None

@@ -224,7 +224,7 @@ def _tests(
     for column, values in (matching.field if matching else {}).items():
         if column not in columns:
             place = (*HERE, "filter", name, "field", column)
-            raise document.error(place, f"is no column of the data set; {meant(column, columns)}")
+            raise document.error(place, f"is not a column of the data set; {meant(column, columns)}")
         alternatives = values if isinstance(values, list) else [values]
         # Without alternatives, the pattern is one that matches nothing.
         pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in alternatives) or r"(?!)")

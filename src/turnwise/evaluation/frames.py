@@ -168,7 +168,7 @@ TABLES: ContextVar[Tables | None] = ContextVar("TABLES", default=None)  # the fr
 
 
 def tables_of(eval_input: EvalInput) -> Tables:
-    """Return the frames of some items: those of the current run, or computed from the items outside a run."""
+    """Return the frames of some items: from the current run, or computed from the items outside a run."""
     tables = TABLES.get()
     if tables is not None and len(tables.items) == len(eval_input.eval_input_items):
         return tables

@@ -71,6 +71,7 @@ def masked(text: str, also: Collection[str] = ()) -> str:
     secrets = set()
     # From the end of the text, so that the positions of the spans before a change stay valid.
     for (start, end), (secret, value) in sorted(spans.items(), reverse=True):
+        # Anchors, tags and a final line break around the value stay; the value is written in single quotes.
         scalar = text[start:end]
         before, tail = _BEFORE.match(scalar)[0], "\n" if scalar.endswith("\n") else ""  # type: ignore[index]  # matches any
         quoted = value.replace("'", "''") if value.isprintable() else MASK

@@ -302,6 +302,7 @@ def load(places: Iterable[str], folder: Path) -> None:
 def find(name: str) -> Registration | None:
     """Return the evaluator of this name, or None. If a plug-in replaces a built-in evaluator, stderr says so."""
     load_builtin(name)
+    # Importing all installed plug-ins takes time, so only a name that is unknown otherwise is worth it.
     if name not in _PLUGINS and name not in _BUILTINS:
         load_installed()
     if name in _PLUGINS and name in _BUILTINS:

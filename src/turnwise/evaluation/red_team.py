@@ -155,6 +155,7 @@ def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
 
 def _reduced(rows: pl.DataFrame, strategy: Reduction | None) -> pl.DataFrame:
     """Return one row per scenario, item and condition, in their order."""
+    # Verdicts on one rollout are reduced; the same line from two rollouts is always an error.
     of_one = (*_KEY, "rollout_id")
     if strategy is not None:
         ordered = rows.with_row_index("place").sort("turn", "sample", maintain_order=True)

@@ -207,6 +207,7 @@ class Endpoint:
         """Return the arguments of the client's method; options go through `extra_body`, so that it accepts any name."""
         fields = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}
         body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        # Headers and query belong to the client's method, everything else to the body of the request.
         body |= {name: value for name, value in self.options.items() if name in _OF_THE_CLIENT}
         further = {name: value for name, value in self.options.items() if name not in _OF_THE_CLIENT}
         body["extra_body"] = {**further, **body.get("extra_body", {})}
@@ -228,6 +229,7 @@ class Endpoint:
 
     async def _client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
         """Return the client of the running event loop, and the limiter to enter; a connection belongs to its event loop."""
+        # Clients of loops that have ended are closed already; without this, a long session would collect them.
         for loop in [loop for loop in list(self._clients) if loop.is_closed()]:
             self._clients.pop(loop, None)
         running = asyncio.get_running_loop()

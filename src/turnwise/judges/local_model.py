@@ -123,6 +123,7 @@ class LocalModel:
             sampling["temperature"] = self.temperature
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         # The seed must not leak into other users of PyTorch: the random states are restored after the answer.
+        # `fork_rng` saves the state of the CPU always, and of these GPUs.
         gpus = [model.device] if model.device.type == "cuda" else []
         started = perf_counter()
         with torch.random.fork_rng(devices=gpus), torch.inference_mode():

@@ -84,7 +84,7 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
 
 
 def _text(column: pl.Series, judge: Judge) -> pl.Series:
-    if column.dtype.is_nested():
+    if column.dtype.is_nested():  # as JSON, which models read best
         texts = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
         return pl.Series(column.name, texts, dtype=pl.String)
     try:

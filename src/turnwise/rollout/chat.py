@@ -81,7 +81,7 @@ class ChatSampler(Sampler[str | None, str | None]):
     at
         The smallest number from the judge that counts as a success.
     attack, name
-        Facts of the rollouts: names of the attack and the target; by default those of their models.
+        Facts of the rollouts: names of the attack and the target; by default the names of their models.
     seed
         Combined with the seed of a rollout into the seeds of its calls.
 

@@ -22,7 +22,7 @@ from turnwise.measurement.measure import Metric, expressions, measure
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollout.evaluator import Evaluator
 from turnwise.rollout.frames import facts_of, turns_with, with_entries, with_overall
-from turnwise.rollout.graph import GraphMetrics, Spoken, spoken
+from turnwise.rollout.graph import GraphMetrics, Spoken, details_of, spoken
 from turnwise.rollout.results import JSONLike, Results
 from turnwise.rollout.stopping import Observation
 from turnwise.rollout.store import Run
@@ -110,12 +110,13 @@ class FrameEvaluator(Evaluator):
         """Return the statistics of each metric, with the interval of the first one, and the metrics as details."""
         ids = pl.DataFrame({"rollout_id": [f"{place:09}" for place in range(len(all_metrics))]})
         rollouts = with_overall(ids, [metrics.overall for metrics in all_metrics])
-        details = [{"overall": metrics.overall, "per_turn": metrics.per_turn} for metrics in all_metrics]
+        details = list(map(details_of, all_metrics))
         return {"summary": _statistics(summarize(rollouts), len(details)), "details": details}
 
     @cached_property
     def turns(self) -> pl.DataFrame:
         """Return TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
+        # A subclass that replaces `compute_metrics` may return entries of its own for each turn.
         turns = self._turns(self._done, self._said, self._facts, self._scores)
         return with_entries(turns, self._measured) if self._overridden else turns
 
@@ -170,6 +171,7 @@ class FrameEvaluator(Evaluator):
     @property
     def _overridden(self) -> bool:
         """Return whether a subclass replaces a method for one rollout or for all, so that every rollout goes through it."""
+        # The class that defines `_at_once` computes from the frames the same as its own two methods do.
         kind = type(self)
         owner = next(base for base in kind.__mro__ if "_at_once" in vars(base))
         return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
@@ -184,10 +186,7 @@ class FrameEvaluator(Evaluator):
             # Called on first use, when the evaluator may hold the rollouts of a later call.
             current = self.runs is runs
             turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
-            entries = (
-                {"overall": metrics.overall, "per_turn": metrics.per_turn}
-                for metrics in self._graph_metrics(turns, rollouts)
-            )
+            entries = map(details_of, self._graph_metrics(turns, rollouts))
             return [
                 entry if error is None else {**entry, "error": error}
                 for entry, error in zip(entries, errors, strict=True)
@@ -337,6 +336,7 @@ class FrameEvaluator(Evaluator):
         return scores
 
     def _batched(self, name: str, scorer: Scorer, texts: list[Any]) -> FloatArray:
+        # Batches bound the memory of a scorer that is a neural network.
         scorer = call_of(scorer)
         scores = np.empty(len(texts))
         for begin in range(0, len(texts), self.batch_size):

@@ -45,7 +45,7 @@ def turns_with(
 ) -> pl.DataFrame:
     """Return TURNS of the `dialogue` along the first branch of each graph, with the `facts` and errors of each rollout.
 
-    Attributes of nodes beyond those of `Node` become columns too. For graphs that do not consist of nodes with `children`,
+    Attributes of nodes that `Node` lacks become columns too. For graphs that do not consist of nodes with `children`,
     `sizes` gives the number of turns of each; without it, they are an error. With `only`, other columns of the schema are
     omitted, and unless `rollout_id` is among them, it is the position of the rollout; columns outside the schema are kept.
     """

@@ -127,6 +127,11 @@ class GraphMetrics:
     per_turn: list[dict[str, Any]]
 
 
+def details_of(metrics: GraphMetrics) -> dict[str, Any]:
+    """Return the metrics of one graph as an entry of the details of results."""
+    return {"overall": metrics.overall, "per_turn": metrics.per_turn}
+
+
 class Recording(Graph[str | None, str | None]):
     """A graph without branches, recorded turn by turn with a fraction of the time and memory of nodes.
 
@@ -347,7 +352,7 @@ def children_of(graph: Any) -> Sequence[Any]:
 
 
 def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
-    """Return the attributes of graphs or nodes beyond those of `kind`: name, and each value, None where absent.
+    """Return the attributes of graphs or nodes that `kind` lacks: name, and each value, None where absent.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None
             return None, None
         case str(text):
             return (text, None) if text else None
-        case (goal, attempt) if goal is not None:
+        case (goal, attempt) if goal is not None:  # a pair inside a pair is not a seed
             named, number = goal_and_attempt(goal), whole(attempt)
             return (named[0], number) if named and named[1] is None and number is not None and number >= 1 else None
     number = whole(seed)

@@ -107,6 +107,7 @@ def gold_of(
 
 
 def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
+    # Text such as "success" must be compared by the user: no word is guessed to be the positive one.
     dtype = sheet.frame.schema[name]
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise ArgumentError(

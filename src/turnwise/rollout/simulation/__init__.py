@@ -112,8 +112,8 @@ def simulate(
         attack_success     bound_low, bound_high                    successes among all, unknown ones failures, successes
         attack_success     asr@k, pass^k (at k)                     one, all of k attempts at a goal drawn at random
         attack_success     icc                                      correlation of two attempts at a goal
-        success_within_k   mean (at k turns)                        likewise with successes and crashes of the first k
-        time_to_success    success (at a turn)                      cumulative incidence of success as run
+        success_within_k   mean (at k turns)                        the same, of successes and crashes in the first k
+        time_to_success    success (at a turn)                      cumulative incidence of success
         time_to_success    incidence (at a turn, of an ending)      the same for each ending that competes
         time_to_success    survival, hazard (at a turn)             unbroken, broken next, if only success ended a run
         time_to_success    restricted_mean (at the budget), median  of the same survival; null if never down to 1/2
@@ -147,8 +147,8 @@ def simulate(
     Gauss-Jacobi quadrature integrates exactly. With a constant hazard, for example, survival at t is
     B(h·ν, (1 − h)·ν + t) / B(h·ν, (1 − h)·ν). Giving up, ending and crashing depend on nothing, so Kaplan-Meier, which
     censors them, estimates that survival, and Aalen-Johansen the incidence; so do verdicts that are missing, if the watch
-    ends before the first gap whatever came after it. All rows but ``bound_low``, ``bound_high`` and those of `num_turns` are
-    of a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success, hard goals
+    ends before the first gap whatever came after it. All rows except ``bound_low``, ``bound_high`` and `num_turns`
+    describe a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success, hard goals
     have more of them. ``asr@k``, ``pass^k`` and ``icc`` are of goals (with tasks: pairs of goal and task), and ``asr@k`` at 1
     is the rate per goal. They are of attempts that did not crash: where `error` is above 0, a goal of which k attempts
     survive is no longer quite a goal drawn at random.

@@ -1,8 +1,8 @@
 """Evaluation by configuration: items answered by a workflow, scored by evaluators, and written.
 
-An **evaluator** is a class that scores one item (`BaseEvaluator`), or a function of all of them, registered under a name with its
+An **evaluator** is a class that scores one item (`BaseEvaluator`), or a function of all items, registered under a name with its
 options (`register_evaluator`). `evaluate` reads a YAML file that names a data set, a workflow and evaluators, runs them, and writes
-the seed's files and the frames.
+the files of NeMo Agent Toolkit and the frames. Begin with `config.py` (the file), `run.py` and `item_evaluator.py`.
 """
 
 import importlib
@@ -59,7 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported on first use: who writes an evaluator loads neither Polars nor a client."""
+    """Import a name on first use, so that writing an evaluator loads neither Polars nor a client of language models."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -11,7 +11,7 @@ from turnwise.schema.arguments import frame_of
 ITEMS, SCORES = "items.parquet", "scores.parquet"
 MOST_SHOWN = 20  # items that changed
 PAIRED_BY = ("task", "attempt")
-Given = str | Path | object
+RunSource = str | Path | object
 
 
 def is_run(path: str | Path) -> bool:
@@ -38,7 +38,7 @@ class Run:
     folder: str | None = None
 
 
-def run_of(source: Given) -> Run:
+def run_of(source: RunSource) -> Run:
     """Return a run, from the folder of an evaluation, its ``items.parquet``, or its frame; a `Run` is returned unchanged.
 
     Raises
@@ -65,7 +65,7 @@ def run_of(source: Given) -> Run:
     return Run(items, scores, folder.name)
 
 
-def paired_runs(first: Given, second: Given) -> pl.DataFrame:
+def paired_runs(first: RunSource, second: RunSource) -> pl.DataFrame:
     """Return ROLLOUTS of two runs in one table, with their names in `run`, to be contrasted and paired by item.
 
     Runs with equal names get the names of their folders; if these are equal too, ``<name> (1)`` and ``<name> (2)``. Scores
@@ -96,10 +96,12 @@ def paired_runs(first: Given, second: Given) -> pl.DataFrame:
         )
     if frames[0].join(frames[1], on="task", how="semi").is_empty():
         raise ArgumentError("contrast: the runs have no item in common; were they made from the same data set?")
+    # Names of the runs, else of their folders, else the first name with numbers.
     names = [frame["run"][0] if "run" in frame.columns else None for frame in frames]
     if names[0] == names[1]:
         names = [run.folder or name for run, name in zip(runs, names, strict=True)]
     labels = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
+    # Ids get the number of the run, as two runs of one file may share them.
     sides = [
         frame.select(common).with_columns(
             run=pl.lit(name), rollout_id=pl.format("{}/{}", pl.lit(str(number)), "rollout_id")
@@ -109,7 +111,7 @@ def paired_runs(first: Given, second: Given) -> pl.DataFrame:
     return pl.concat(sides, how="vertical_relaxed")
 
 
-def changed(first: Given, second: Given) -> pl.DataFrame:
+def changed(first: RunSource, second: RunSource) -> pl.DataFrame:
     """Return the items whose score differs between two runs: `task, attempt, metric, first, second, difference`.
 
     An item that only one run has, or that has no score in one of them, is included with null for the unknown score. Scores
@@ -126,6 +128,7 @@ def changed(first: Given, second: Given) -> pl.DataFrame:
     runs = run_of(first), run_of(second)
     shared = [name for name in runs[0].scores if name in runs[1].scores]
     long = [_long(run.items, shared, name) for run, name in zip(runs, ("first", "second"), strict=True)]
+    # A full join keeps the items of one run only; `ne_missing` makes null differ from a score, but not from null.
     both = long[0].join(long[1], on=[*PAIRED_BY, "metric"], how="full", coalesce=True, maintain_order="left_right")
     return both.filter(pl.col("first").ne_missing(pl.col("second"))).with_columns(
         difference=pl.col("second") - pl.col("first")

@@ -37,7 +37,7 @@ from turnwise.errors import ReadError, meant
 from turnwise.evaluation.masking import VARIABLE
 from turnwise.files.configuration import Document, LocalPath, Place, Strict
 
-Whole = Annotated[int, pydantic.Field(ge=1)]
+PositiveInt = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool
 _KEYWORD = re.compile(r"\w[\w .-]*", re.ASCII)
 _RESERVED = frozenset({"workflow"})  # `workflow_output.json` is written by the run itself
@@ -61,7 +61,7 @@ class Matching(Strict):
 
 
 class Filter(Strict):
-    """Filter of entries: those that match every field of `allowlist` and no field of `denylist`."""
+    """Filter that keeps the entries that match every field of `allowlist` and no field of `denylist`."""
 
     allowlist: Matching | None = None
     denylist: Matching | None = None
@@ -81,7 +81,7 @@ class Dataset(Strict):
     filter: Filter = Filter()
     shuffle: bool = False
     seed: int = 555
-    num_samples: Whole | None = None
+    num_samples: PositiveInt | None = None
     pass_full_entry: bool = False
 
 
@@ -97,7 +97,7 @@ class General(Strict):
 
     output_dir: LocalPath = Path("evaluation")
     output: Output = Output()
-    max_concurrency: Whole = 8
+    max_concurrency: PositiveInt = 8
     timeout: Annotated[float, pydantic.Field(gt=0)] | None = None
     retries: Annotated[int, pydantic.Field(ge=0)] = 0
     workflow_alias: str | None = None
@@ -151,6 +151,7 @@ def load(document: Document) -> EvalConfig:
     Traceback (most recent call last):
     turnwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` cannot be a file name; use letters, digits, _ and -
     """
+    # The types are checked after variables of the environment are filled in, so that `${N}` can be a number.
     config = document.checked(EvalConfig, _from_environment(document.data, document, ()))
     for keyword, entry in config.eval.evaluators.items():
         place = ("eval", "evaluators", keyword)

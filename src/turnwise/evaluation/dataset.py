@@ -100,6 +100,7 @@ def read(document: Document, config: Dataset, override: Path | None = None) -> t
     ReadError
         If the data set cannot be read, lacks a column, or holds an id twice.
     """
+    # Read, check, filter, shuffle, and only then cut: `num_samples` counts entries that pass the filter.
     path, entries = _entries(document, config, override)
     where = str(path or config.function)
     if not entries:
@@ -128,6 +129,7 @@ def _items(
     _require(config.id_key, columns, document, (*HERE, "id_key"), where)
     if not keys.disable:
         _require(keys.question_key, columns, document, (*HERE, "structure", "question_key"), where)
+        # Keys that the file sets must exist; default keys may be absent.
         for name in keys.model_fields_set - {"disable", "question_key"}:
             _require(getattr(keys, name), columns, document, (*HERE, "structure", name), where)
     for number, entry in enumerate(entries, start=1):
@@ -188,6 +190,7 @@ def fault_of(steps: Sequence[Any], key: str) -> str | None:
         return f"`{error.field or key}`: {error.reason}"
     except RecursionError:
         return f"`{key}`: is nested too deeply"
+    # One step at a time, so that the error names the place of the first one that does not fit.
     for place, step in enumerate(steps):
         try:
             _as_steps([step])
@@ -221,7 +224,7 @@ def _tests(
     for column, values in (matching.field if matching else {}).items():
         if column not in columns:
             place = (*HERE, "filter", name, "field", column)
-            raise document.error(place, f"is no column of the data set; {meant(column, columns)}")
+            raise document.error(place, f"is not a column of the data set; {meant(column, columns)}")
         alternatives = values if isinstance(values, list) else [values]
         # Without alternatives, the pattern is one that matches nothing.
         pattern = re.compile("|".join(fnmatch.translate(_text(value)) for value in alternatives) or r"(?!)")
@@ -245,6 +248,7 @@ def _entries(document: Document, config: Dataset, override: Path | None) -> tupl
     if address is None:
         raise document.error(HERE, "names no data set; add `file_path`, or give --dataset")
     path = path_of(address)
+    # A relative path in the file may also mean its folder; a path on the command line means the working folder only.
     if not path.exists() and override is None and (document.path.parent / path).exists():
         path = document.path.parent / path
     by_suffix = _KINDS.get(path.suffix.lower())

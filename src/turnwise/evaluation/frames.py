@@ -73,6 +73,7 @@ class Tables:
     def references(self) -> pl.Series:
         """Return the references that answers are compared with: `expected`, as lists if an item accepts several texts."""
         texts = self.turns["expected"]
+        # One item with several references makes the column a list for all items.
         several = [_several(item) for item in self.items]
         if not any(several):
             return texts
@@ -112,7 +113,7 @@ class Tables:
     @cached_property
     def _calls(self) -> tuple[pl.DataFrame, str | None]:
         """Return the calls, null if a field lists something else, and a sentence about the first such field."""
-        made, expected, fault = self._calls_of(self.steps), self._calls_of(self.expected_steps), None
+        actual, expected, fault = self._calls_of(self.steps), self._calls_of(self.expected_steps), None
         for place, item in enumerate(self.items):
             if expected[place] is None and (field := next((f for f in ASKED if item.entry.get(f) is not None), None)):
                 try:
@@ -120,7 +121,7 @@ class Tables:
                 except BrokenError as error:
                     fault = fault or f"item {item.id}: `{error.field}`: {error.reason}; fix it"
         shape = {"made": schema.TOOL_CALLS, "expected": schema.TOOL_CALLS}
-        return pl.DataFrame({"made": made, "expected": expected}, schema=shape), fault
+        return pl.DataFrame({"made": actual, "expected": expected}, schema=shape), fault
 
     def _calls_of(self, steps: pl.DataFrame) -> list[Any]:
         """Return the tool calls among the steps of each item; an empty list if it has steps but no tool call."""
@@ -167,7 +168,7 @@ TABLES: ContextVar[Tables | None] = ContextVar("TABLES", default=None)  # the fr
 
 
 def tables_of(eval_input: EvalInput) -> Tables:
-    """Return the frames of some items: those of the current run, or computed from the items outside a run."""
+    """Return the frames of some items: from the current run, or computed from the items outside a run."""
     tables = TABLES.get()
     if tables is not None and len(tables.items) == len(eval_input.eval_input_items):
         return tables
@@ -206,6 +207,7 @@ def _texts(values: Any) -> pl.Series:
 
 def _column(values: list[Any]) -> pl.Series:
     """Return a column of numbers or Booleans if all its values are, else of JSON text."""
+    # Types are compared exactly, as `bool` is a subclass of `int`.
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
         return pl.Series(values, dtype=pl.Int64)

@@ -61,13 +61,13 @@ class BaseEvaluator(ABC):
             # All workers draw from one iterator, so that a slow item holds up one worker only.
             async def work(rows: Iterator[tuple[int, EvalInputItem]]) -> None:
                 for at, item in rows:
-                    results[at] = await self._one(item, log)
+                    results[at] = await self._evaluated(item, log)
                     bar.update()
 
             await asyncio.gather(*(work(rows) for _ in range(min(self.max_concurrency, len(items)))))
         return EvalOutput.model_construct(average_score=average(results), eval_output_items=results)
 
-    async def _one(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
+    async def _evaluated(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
         """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
         key = None if log is None else log.key(item)
         if log is not None and key in log.kept:

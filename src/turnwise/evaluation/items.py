@@ -18,6 +18,7 @@ Seconds = Annotated[float | None, pydantic.BeforeValidator(_seconds)]
 class _Model(pydantic.BaseModel):
     """Data from other tools, which may have further fields."""
 
+    # Unknown fields are kept, so that steps can be written back unchanged.
     model_config = pydantic.ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
 

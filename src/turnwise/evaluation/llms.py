@@ -94,6 +94,7 @@ class Models:
             return await asyncio.gather(*map(called, checks.values()), return_exceptions=True)
 
         for name, error in zip(checks, complete(errors()), strict=True):
+            # Only a model that is never served stops the run; anything else may work when the run reaches it.
             if isinstance(error, UnservedError):
                 raise self._document.error(("llms", name), f"is not served: {error}") from error
             if error is not None:

@@ -46,6 +46,7 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
     >>> without_secrets({"headers": {"X-API-Key": "sk-1", "X-Team": "${TEAM}"}, "url": "http://me:sk-1@host/?key=sk-1"})
     {'headers': {'X-API-Key': '***', 'X-Team': '${TEAM}'}, 'url': 'http://***@host/?key=***'}
     """
+    # A name anywhere on the path makes everything below it secret: `headers.X-Team` as well as `api_key`.
     secret = any(part in also or _NAME.search(part) for part in name.split("."))
     if isinstance(value, dict):
         return {key: without_secrets(inner, name if secret else str(key), also) for key, inner in value.items()}
@@ -70,6 +71,7 @@ def masked(text: str, also: Collection[str] = ()) -> str:
     secrets = set()
     # From the end of the text, so that the positions of the spans before a change stay valid.
     for (start, end), (secret, value) in sorted(spans.items(), reverse=True):
+        # Anchors, tags and a final line break around the value stay; the value is written in single quotes.
         scalar = text[start:end]
         before, tail = _BEFORE.match(scalar)[0], "\n" if scalar.endswith("\n") else ""  # type: ignore[index]  # matches any
         quoted = value.replace("'", "''") if value.isprintable() else MASK
@@ -103,6 +105,7 @@ def _spans(
         for inner in node.value:
             yield from _spans(inner, name, also, visited)
     elif isinstance(node, ScalarNode):
+        # The value of a number does not matter: it is masked or kept according to its name.
         hidden = without_secrets(0 if node.tag in _NUMBERS else node.value, name, also)
         if hidden not in {0, node.value} and str(node.tag).endswith((":str", ":int", ":float")):
             yield (node.start_mark.index, node.end_mark.index), (node.value, hidden)

@@ -65,6 +65,7 @@ class Options:
         """
         pairs = self.override.items() if isinstance(self.override, Mapping) else self.override
         try:
+            # Values go through JSON, so that what is stored with the results is what was used.
             return [(str(key), through_json(value)) for key, value in pairs]
         except (TypeError, ValueError) as error:
             example = '{"eval.general.max_concurrency": 4}'

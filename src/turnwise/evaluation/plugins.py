@@ -31,7 +31,7 @@ from turnwise.schema.labels import say
 
 GROUP = "turnwise.rollout"
 IN_THE_BOX = "turnwise.evaluation.builtin"
-_OURS = f"{IN_THE_BOX}."
+_BUILTIN_PREFIX = f"{IN_THE_BOX}."
 MOST_SHOWN = 80  # characters of a default value in a description
 
 
@@ -157,7 +157,7 @@ class Registration:
     @property
     def in_the_box(self) -> bool:
         """Return whether it is part of turnwise."""
-        return self.module.startswith(_OURS)
+        return self.module.startswith(_BUILTIN_PREFIX)
 
     @property
     def code(self) -> list[str]:
@@ -224,6 +224,7 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
         module = getattr(function, "__module__", "") or ""
         source = (function.__code__.co_filename, function.__qualname__)
         registration = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
+        # The same source registered again replaces itself: a file may be imported twice, or a notebook cell run again.
         registry = _BUILTINS if registration.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
         existing = registry.get(name) or (None if registration.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
         if existing is not None and existing.source != registration.source:
@@ -266,6 +267,7 @@ def load_builtins() -> None:
 
 def load_installed() -> None:
     """Import the plug-ins of installed packages; one that cannot be imported is reported on stderr and skipped."""
+    # While this is set, what registers itself is an installed plug-in, which yields to plug-ins named in the file.
     token = _installing.set(True)
     try:
         for point in entry_points(group=GROUP):
@@ -300,6 +302,7 @@ def load(places: Iterable[str], folder: Path) -> None:
 def find(name: str) -> Registration | None:
     """Return the evaluator of this name, or None. If a plug-in replaces a built-in evaluator, stderr says so."""
     load_builtin(name)
+    # Importing all installed plug-ins takes time, so only a name that is unknown otherwise is worth it.
     if name not in _PLUGINS and name not in _BUILTINS:
         load_installed()
     if name in _PLUGINS and name in _BUILTINS:
@@ -349,6 +352,7 @@ def _import(place: str, folder: Path) -> None:
 
 def _import_file(path: Path) -> None:
     """Import a file as a module of a package made of its folder."""
+    # A package per folder, so that `from .neighbor import ...` works and equal file names in two folders do not collide.
     package = f"turnwise_plugins_{blake2b(str(path.parent).encode(), digest_size=4).hexdigest()}"
     if package not in sys.modules:
         module = types.ModuleType(package)

@@ -117,15 +117,16 @@ def _with_facts(verdicts: object, rollouts: object, scenario: str) -> pl.DataFra
     )
 
 
-def _rows(known: pl.DataFrame, scenario: str) -> pl.DataFrame:
+def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     """Return one row per verdict, with the column names of the toolkit."""
     attempt = pl.col("attempt").cast(pl.Int64)
     item = pl.coalesce(pl.col("task", "goal", "rollout_id").cast(pl.String))
-    repeated = known.select((attempt > 1).any()).item()
+    repeated = verdicts.select((attempt > 1).any()).item()
+    # A line without a score says why: the judge's error, a verdict that is not a number, or no judgement at all.
     value = pl.col("value").cast(pl.Float64).fill_nan(None)
     no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is no number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))
-    rows = known.select(
+    rows = verdicts.select(
         pl.col(scenario).cast(pl.String).alias("scenario_id"),
         pl.when(attempt.is_not_null() & repeated)
         .then(pl.format("{}_rep{}", item, attempt - 1))
@@ -154,6 +155,7 @@ def _rows(known: pl.DataFrame, scenario: str) -> pl.DataFrame:
 
 def _reduced(rows: pl.DataFrame, strategy: Reduction | None) -> pl.DataFrame:
     """Return one row per scenario, item and condition, in their order."""
+    # Verdicts on one rollout are reduced; the same line from two rollouts is always an error.
     of_one = (*_KEY, "rollout_id")
     if strategy is not None:
         ordered = rows.with_row_index("place").sort("turn", "sample", maintain_order=True)
@@ -204,6 +206,7 @@ def _summary(rows: pl.DataFrame) -> dict[str, Any]:
         **figures, attack_success_rate=rate, scores=score.drop_nulls(), items=pl.col("item_id").n_unique()
     )
     summaries = {row.pop("scenario_id"): row for row in scenarios.sort("scenario_id").iter_rows(named=True)}
+    # The counts of items go into a field of their own, as in the toolkit.
     items = {name: row.pop("items") for name, row in summaries.items()}
     judged = rows["score"].count()
     return {

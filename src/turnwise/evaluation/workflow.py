@@ -68,7 +68,7 @@ class EndpointOptions(Strict):
     headers: dict[str, str] = pydantic.Field(default_factory=dict)
 
 
-def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], asked: Options) -> Workflow:
+def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], overrides: Options) -> Workflow:
     """Return the workflow of the file, or of ``--endpoint``; its answer is the value at `result_json_path` in its result.
 
     Raises
@@ -78,22 +78,22 @@ def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any
     ArgumentError
         If it cannot be imported or used.
     """
-    described = {"_type": "endpoint", "url": asked.endpoint} if asked.endpoint is not None else config.workflow
+    described = {"_type": "endpoint", "url": overrides.endpoint} if overrides.endpoint is not None else config.workflow
     if described is None:
         raise document.error(HERE, "is missing; name a workflow, give --endpoint, or score existing answers with "
                              "--skip_workflow")  # fmt: skip
     entry = {"_type": "function", "function": described} if isinstance(described, str) else described
     model, make = kind_of(document, HERE, entry, _KINDS)
     # A service reads its own path; the answer of any other workflow is wrapped.
-    steps, is_service = json_steps(asked.result_json_path), model is EndpointOptions
+    steps, is_service = json_steps(overrides.result_json_path), model is EndpointOptions
     if steps and is_service:
-        entry, steps = {**entry, "result_json_path": asked.result_json_path}, []
-    if asked.endpoint_timeout is not None:
+        entry, steps = {**entry, "result_json_path": overrides.result_json_path}, []
+    if overrides.endpoint_timeout is not None:
         if not is_service:
             raise ArgumentError(
                 "--endpoint_timeout needs a service, and `workflow` is not one; omit it, or give --endpoint"
             )
-        entry = {**entry, "timeout": asked.endpoint_timeout}
+        entry = {**entry, "timeout": overrides.endpoint_timeout}
     options = document.checked(model, entry, HERE)
     try:
         workflow: Workflow = make(options, document.path.parent, llm)
@@ -155,6 +155,7 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
         reply = await model.complete([*system, {"role": "user", "content": text}])
         usage = {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.response_tokens}
         counts = [count for count in usage.values() if count is not None]
+        # One step, from which the metrics of time, tokens and cost are computed.
         payload = {
             "event_type": "LLM_END",
             "name": options.llm_name,

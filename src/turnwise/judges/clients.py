@@ -90,6 +90,7 @@ def model_of(who: str, model: Any, by_name: Callable[[str], ChatModel]) -> ChatM
     """Return the user's model as a chat model; `by_name` creates one from a text, and errors begin with `who`."""
     if isinstance(model, str):
         return by_name(model)
+    # A class has the methods of its instances, so a class passed by mistake would pass the check of the protocol.
     if isinstance(model, ChatModel) and not isinstance(model, type):
         return model
     if callable(model) and not isinstance(model, type):

@@ -207,6 +207,7 @@ class Endpoint:
         """Return the arguments of the client's method; options go through `extra_body`, so that it accepts any name."""
         fields = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": seed if self.seeded else None}
         body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        # Headers and query belong to the client's method, everything else to the body of the request.
         body |= {name: value for name, value in self.options.items() if name in _OF_THE_CLIENT}
         further = {name: value for name, value in self.options.items() if name not in _OF_THE_CLIENT}
         body["extra_body"] = {**further, **body.get("extra_body", {})}
@@ -228,6 +229,7 @@ class Endpoint:
 
     async def _client(self) -> tuple[Any, AbstractAsyncContextManager[Any]]:
         """Return the client of the running event loop, and the limiter to enter; a connection belongs to its event loop."""
+        # Clients of loops that have ended are closed already; without this, a long session would collect them.
         for loop in [loop for loop in list(self._clients) if loop.is_closed()]:
             self._clients.pop(loop, None)
         running = asyncio.get_running_loop()
@@ -345,6 +347,7 @@ def _tries(sent: int, error: Any = None) -> str:
 
 def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
     """Return the answer in the body of a response, or None and the reason; secrets are `masked` before the text is cut."""
+    # Servers differ in details: anything that cannot be read in this way is reported as unusable, and retried.
     try:
         body = json.loads(text)
         choice = body["choices"][0]
@@ -359,5 +362,6 @@ def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
     answer = content or refusal or ""
     if not isinstance(answer, str):
         return None, f"its content is not text: {masked(text)[:200]!r}"
+    # None means unknown: a model may decline in plain words, which no field of the answer shows.
     refused = True if (refusal and not content) or finish == "content_filter" else None
     return Reply(answer, prompt_tokens, response_tokens, finish, refused=refused), ""

@@ -116,6 +116,7 @@ class StrictInstruction(ResponseMetric):
         kinds = (
             table.drop_nulls("strict").group_by("category", maintain_order=True).agg(pl.col("strict", "loose").mean())
         )
+        # One null makes a prompt unknown, as all instructions of one response are null together.
         scores: dict[str, Any] = {}
         for way in ("strict", "loose"):
             scores[f"{way}_prompt_accuracy"] = by_prompt[way].mean()

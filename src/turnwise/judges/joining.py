@@ -77,6 +77,7 @@ def join_verdicts(
     if at is not None:
         at = one_number(at, "join_verdicts: at")
     bounds = None if scale is None else _bounds(scale, rows["value"])
+    # Trees have several nodes per turn, so their verdicts are matched by node.
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
     means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
     _check_turns(means, frame, keys)
@@ -86,6 +87,7 @@ def join_verdicts(
         low, high = bounds
         place = ((value - low) / (high - low)).clip(0, 1)  # rounding may put a mean slightly outside the scale
         normalized.append(place.alias(f"{name}{_NORMALIZED}"))
+    # The threshold applies to the mean over samples, so that 0.5 is a majority (a tie counts as True).
     if at is not None or name in _YES_OR_NO:
         value = value >= (AT if at is None else at)
     scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)), *normalized)
@@ -129,6 +131,7 @@ def score(
     [(1, False, 'success'), (2, True, 'success')]
     """
     frame, who = frame_of(turns, "score"), judge_of(judge)
+    # Mistakes in the arguments of `join_verdicts` are reported now, before any call that costs money.
     scale = getattr(who, "scale", None) if normalized else None
     if normalized and scale is None:
         raise ArgumentError(

@@ -43,6 +43,7 @@ def model_with(who: str, model: Any, options: Mapping[str, Any], tokenizer: Any,
             warnings.warn(f"{who}: the model is loaded already; device={device!r} is ignored", stacklevel=4)
         name = str(getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__)
         return _set(LocalModel(name, MOST_TOKENS, 0.0, plain=True, model=model, tokenizer=tokenizer), options)
+    # A function or a chat model of the user: options of generation do not apply to it.
     return model_of(f"{who}: the model", model, LocalModel)
 
 

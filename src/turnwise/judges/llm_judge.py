@@ -127,6 +127,7 @@ class LLMJudgeMetric(ResponseMetric):
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
+        # Check everything that can be checked without the model, so that a mistake costs no call.
         low, high = bounds_of(scale, self.name)
         if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
             raise ArgumentError(
@@ -174,6 +175,7 @@ class LLMJudgeMetric(ResponseMetric):
             "out_of_range": self.out_of_range,
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
+            # Later options appear only if they are set, so that older judges keep their digest and their kept verdicts.
             **({} if self.choices is None else {"choices": list(self.choices)}),
             **({} if self.score_field is None else {"score_field": self.score_field}),
             **of_own_class(self, _OURS),

@@ -123,6 +123,7 @@ class LocalModel:
             sampling["temperature"] = self.temperature
         padding = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         # The seed must not leak into other users of PyTorch: the random states are restored after the answer.
+        # `fork_rng` saves the state of the CPU always, and of these GPUs.
         gpus = [model.device] if model.device.type == "cuda" else []
         started = perf_counter()
         with torch.random.fork_rng(devices=gpus), torch.inference_mode():
@@ -147,6 +148,7 @@ class LocalModel:
         if not self._loaded:
             torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
             device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+            # Hub and PyTorch raise errors of many kinds here; all of them mean that this model cannot be used.
             try:
                 tokenizer, model = self.tokenizer, self.model
                 if tokenizer is None:

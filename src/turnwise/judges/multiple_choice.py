@@ -41,8 +41,8 @@ def trials_of(
 class MCQAAccuracy(ResponseMetric):
     """Accuracy over trials and over questions: `trial_mean`, `trial_std`, `question_mean`, `question_std`.
 
-    A question is answered correctly if more than half of its trials are; a tie is wrong. Standard deviations are those of a
-    sample, and None for fewer than two values (AISteer360 returns 0.0). Without `question_ids` the two numbers about
+    A question is answered correctly if more than half of its trials are; a tie is wrong. Standard deviations are sample
+    standard deviations, and None for fewer than two values (AISteer360 returns 0.0). Without `question_ids` the two numbers about
     questions are None.
 
     Examples
@@ -70,6 +70,7 @@ class MCQAAccuracy(ResponseMetric):
         questions = trials.drop_nulls("question").group_by("question").agg(majority("correct"))
         scores: dict[str, float | None] = {}
         for name, values in (("trial", trials["correct"]), ("question", questions["majority"])):
+            # The standard deviation of fewer than two values is null, not 0.
             column = pl.DataFrame({"value": values.cast(pl.Float64)})
             scores[f"{name}_mean"], scores[f"{name}_std"] = column.select(
                 mean=pl.col("value").mean(), std=pl.col("value").std()
@@ -124,6 +125,7 @@ class MCQAPositionalBias(ResponseMetric):
         # An option that was never chosen has a share of 0 and so differs from 1/K by 1/K.
         unchosen = (num_options - len(options)) / num_options
         bias = (pl.sum_horizontal((share - 1 / num_options).abs() for share in shares) + unchosen) / num_options
+        # The same expression over all trials, and within each question.
         questions = trials.drop_nulls("question").group_by("question").agg(bias.alias("bias"))
         (spread,) = questions.select(pl.col("bias").std()).row(0)
         return {"mean": trials.select(bias.alias("bias")).item(), "std": spread}
@@ -179,6 +181,7 @@ class MCQACalibration(ResponseMetric):
                 raise MetricError(
                     f"MCQACalibration: confidence {confidence!r} of response {row} is not a number from 0 to 1"
                 )
+        # Only answers with both a choice and a confidence count.
         trials = trials_of(self, responses, reference_answers, question_ids).with_columns(
             pl.Series("confidence", list(confidence_scores), dtype=pl.Float64)
         )

@@ -61,6 +61,7 @@ class ShortAnswerMatch(ResponseMetric):
                 "ShortAnswerMatch: there are no references to compare with; give `references`, one per response"
             )
         require_same_length(self, responses, references=golds)
+        # The expression takes a list of references for each response, so a single text becomes a list.
         several = [
             [gold] if isinstance(gold, str) else list(gold) if isinstance(gold, Iterable) else [] for gold in golds
         ]

@@ -173,6 +173,7 @@ class ScorerMetric(ResponseMetric):
         """Return the scores and their mean."""
         require_list(self, responses)
         rows = [row for row, response in enumerate(responses) if response is not None]
+        # Only known responses go to the scorer; the others keep the score None.
         scores: list[float | None] = [None] * len(responses)
         values = list(self.score([response for response in responses if response is not None])) if rows else []
         if len(values) != len(rows):
@@ -215,6 +216,7 @@ class Composite(ResponseMetric):
 
     def compute(self, responses: Sequence[Any], prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         """Return the mean and its parts; the mean is None if a part with a weight is None."""
+        # Every part gets all arguments, and takes those that it needs.
         parts = {}
         for name, (metric, key) in self.metrics.items():
             scores = metric.compute(responses, prompts, **kwargs)

@@ -84,7 +84,7 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
 
 
 def _text(column: pl.Series, judge: Judge) -> pl.Series:
-    if column.dtype.is_nested():
+    if column.dtype.is_nested():  # as JSON, which models read best
         texts = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
         return pl.Series(column.name, texts, dtype=pl.String)
     try:
@@ -129,6 +129,7 @@ class Template:
                 raise ArgumentError(
                     f"the template has the placeholder {{{field}}}, which cannot name a column; write {{{{ and }}}} for braces"
                 )
+        # Literal texts and placeholders in turn: filling in is one pass, so inserted braces are never read again.
         self._parts = [(literal, field) for literal, field, _, _ in parts]
         self.fields = tuple(dict.fromkeys(field for _, field in self._parts if field is not None))
 

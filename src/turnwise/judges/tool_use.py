@@ -75,6 +75,7 @@ class ToolUse(ResponseMetric):
             f1=tool_call_f1(**columns),
             match=tool_calls_match(**columns, order=self.order),
         )
+        # `mean` skips nulls: responses for which a number is not defined, or unknown.
         means = scores.select(pl.all().cast(pl.Float64).mean()).row(0, named=True)
         return means | {"f1_scores": scores["f1"].to_list(), "matches": scores["match"].to_list()}
 

@@ -181,6 +181,7 @@ def sound(result: Any) -> Verdict:
     value, error = _amount(verdict.value), verdict.error
     if value is None and verdict.value is not None and error is None:
         error = f"the judge returned {verdict.value!r:.80}, which is not a finite number"
+    # A value next to an error would be counted as a verdict, so the error wins.
     return Verdict(
         value if error is None else None,
         _words(verdict.label),
@@ -206,6 +207,7 @@ def _amount(number: Any) -> float | None:
     return amount if math.isfinite(amount) and not isinstance(number, str) else None
 
 
+# Names of parameters in LangSmith's evaluators, and the columns that they mean.
 _OF_LANGSMITH = {"outputs": TEXT, "inputs": "prompt", "reference_outputs": "expected"}
 
 

@@ -1,10 +1,10 @@
-"""Rolling out: samplers make graphs, evaluators measure them.
+"""Rolling out: samplers make graphs, evaluators measure them. Begin with `evaluator.py` and `sampler.py`.
 
 A **sampler** (`ChatSampler`, `SimulatedSampler`, or any object with ``eval_rollout(seed)``) makes a **graph** of **nodes**
-from a seed, one node a turn. An **evaluator** rolls out seed after seed, many at once, to the end or until enough is known
-(`Precision`, `Below`, `Above`), and measures each graph: by methods of your own (`Evaluator`), by column expressions
-(`FrameEvaluator`), or as adaptive stress testing does (`ASTEvaluator`). Its results are JSON, and TURNS, ROLLOUTS and
-SUMMARY, with which all else goes on.
+from a seed, one node per turn. An **evaluator** rolls out all seeds, many at once, or until enough is known (`Precision`,
+`Below`, `Above`), and measures each graph: by your own methods (`Evaluator`), by column expressions (`FrameEvaluator`), or
+with the metrics of adaptive stress testing (`ASTEvaluator`). Its results are JSON, and TURNS, ROLLOUTS and SUMMARY, which
+all other functions of turnwise take.
 """
 
 import importlib

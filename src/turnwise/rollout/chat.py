@@ -81,7 +81,7 @@ class ChatSampler(Sampler[str | None, str | None]):
     at
         The smallest number from the judge that counts as a success.
     attack, name
-        Facts of the rollouts: names of the attack and the target; by default those of their models.
+        Facts of the rollouts: names of the attack and the target; by default the names of their models.
     seed
         Combined with the seed of a rollout into the seeds of its calls.
 
@@ -206,6 +206,7 @@ class ChatSampler(Sampler[str | None, str | None]):
 
     async def _converse(self, talk: _Talk) -> str:
         """Add turn after turn until the rollout ends, and return why it ended."""
+        # In each turn: the attacker writes, the target answers, the judge decides.
         for turn in range(1, self.turns + 1):
             attack = await self._reply(talk, turn, "attacker", self.attacker, self._messages_to_attacker(talk, turn))
             prompt = _text(attack)
@@ -242,7 +243,7 @@ class ChatSampler(Sampler[str | None, str | None]):
             reply = await model.complete(messages, seed=self._seed(talk, turn, role))
         except Exception as error:
             raise self._failed(talk, turn, f"the {role}", error) from error
-        talk.tokens += [reply.prompt_tokens, reply.response_tokens]
+        talk.tokens += [reply.prompt_tokens, reply.response_tokens]  # one None leaves the total unknown
         return reply
 
     async def _judged(self, talk: _Talk, turn: int, prompt: str, response: str) -> tuple[float | None, bool | None]:

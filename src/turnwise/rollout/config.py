@@ -148,7 +148,7 @@ def rule_of(config: UntilConfig | None) -> Rule | None:
 def _sampler(config: SamplerConfig) -> Any:
     options = dict(config.options)
     try:
-        if config.use == "chat":
+        if config.use == "chat":  # its models and its judge are entries of the options
             models = {role: _model(role, options.pop(role, None)) for role in ("attacker", "target")}
             judge = options.pop("judge", None)
             return ChatSampler(**models, judge=object_at(judge) if isinstance(judge, str) else judge, **options)

@@ -151,6 +151,7 @@ class Evaluator(ABC):
         WriteError
             If `out` exists already; raised before the first rollout.
         """
+        # A store identifies a run by the sampler, the seeds and the metrics; the rule and the observer see each rollout once.
         seeds, record = self._begin(n_rollouts, out), on_error == "record"
         runs = run(
             rollout_of(self.sampler),
@@ -181,6 +182,7 @@ class Evaluator(ABC):
         >>> results["details"][0]["overall"]
         {'num_turns': 1, 'total_reward': 0.5}
         """
+        # The seconds of existing graphs are unknown.
         ready = list(graphs)
         seeds = self._begin(len(ready), out)
         runs = [Run(seed, graph, seconds=math.nan) for seed, graph in zip(seeds, ready, strict=True)]
@@ -317,14 +319,12 @@ class Evaluator(ABC):
     def _conclude(self, runs: Sequence[Run], *, record: bool, out: str | Path | None) -> JSONLike:
         self.runs = runs
         self.results = self._results(record=record)
+        failures = [(done.seed, error) for done, error in zip(runs, self._errors(), strict=True) if error is not None]
         errors = [
-            {
-                "seed": done.seed if isinstance(done.seed, int | float | str | None) else text_of(done.seed),
-                "error": error,
-            }
-            for done, error in zip(runs, self._errors(), strict=True)
-            if error is not None
+            {"seed": seed if isinstance(seed, int | float | str | None) else text_of(seed), "error": error}
+            for seed, error in failures
         ]
+        # The subclass's own entries of these names are not replaced.
         if isinstance(self.results, dict):
             if errors:
                 self.results.setdefault("errors", errors)

@@ -22,7 +22,7 @@ from turnwise.measurement.measure import Metric, expressions, measure
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollout.evaluator import Evaluator
 from turnwise.rollout.frames import facts_of, turns_with, with_entries, with_overall
-from turnwise.rollout.graph import GraphMetrics, Spoken, spoken
+from turnwise.rollout.graph import GraphMetrics, Spoken, details_of, spoken
 from turnwise.rollout.results import JSONLike, Results
 from turnwise.rollout.stopping import Observation
 from turnwise.rollout.store import Run
@@ -110,12 +110,13 @@ class FrameEvaluator(Evaluator):
         """Return the statistics of each metric, with the interval of the first one, and the metrics as details."""
         ids = pl.DataFrame({"rollout_id": [f"{place:09}" for place in range(len(all_metrics))]})
         rollouts = with_overall(ids, [metrics.overall for metrics in all_metrics])
-        details = [{"overall": metrics.overall, "per_turn": metrics.per_turn} for metrics in all_metrics]
+        details = list(map(details_of, all_metrics))
         return {"summary": _statistics(summarize(rollouts), len(details)), "details": details}
 
     @cached_property
     def turns(self) -> pl.DataFrame:
         """Return TURNS of the rollouts: the first branch of each graph, the scores, and the columns of `per_turn`."""
+        # A subclass that replaces `compute_metrics` may return entries of its own for each turn.
         turns = self._turns(self._done, self._said, self._facts, self._scores)
         return with_entries(turns, self._measured) if self._overridden else turns
 
@@ -170,6 +171,7 @@ class FrameEvaluator(Evaluator):
     @property
     def _overridden(self) -> bool:
         """Return whether a subclass replaces a method for one rollout or for all, so that every rollout goes through it."""
+        # The class that defines `_at_once` computes from the frames the same as its own two methods do.
         kind = type(self)
         owner = next(base for base in kind.__mro__ if "_at_once" in vars(base))
         return any(getattr(kind, name) is not getattr(owner, name) for name in ("compute_metrics", "aggregate_metrics"))
@@ -184,10 +186,7 @@ class FrameEvaluator(Evaluator):
             # Called on first use, when the evaluator may hold the rollouts of a later call.
             current = self.runs is runs
             turns = self.turns if current else self._turns(runs, spoken([done.graph for done in runs]), facts, scores)
-            entries = (
-                {"overall": metrics.overall, "per_turn": metrics.per_turn}
-                for metrics in self._graph_metrics(turns, rollouts)
-            )
+            entries = map(details_of, self._graph_metrics(turns, rollouts))
             return [
                 entry if error is None else {**entry, "error": error}
                 for entry, error in zip(entries, errors, strict=True)
@@ -219,7 +218,7 @@ class FrameEvaluator(Evaluator):
         listed = {name: expression for name, expression in expressions(self.metrics).items() if name == metric}
         wanted = listed or {metric: catalog.expression(metric)}
         needed = self._needed()
-        if needed is not None:
+        if needed is not None:  # None: all columns are needed anyway
             needed |= {name for expression in wanted.values() for name in expression.meta.root_names()}
 
         def observe(done: Run) -> Observation:
@@ -262,6 +261,7 @@ class FrameEvaluator(Evaluator):
     def _graph_metrics(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
         empty = turns.clear()
         plain = measure(empty, num_turns).columns
+        # Measuring no rows shows which columns are metrics: those beyond what `measure` always returns.
         names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
         per_turn = turns.filter(pl.col("turn").is_not_null()).select(self._columns(turns)).iter_rows(named=True)
         for overall in rollouts.select(names).iter_rows(named=True):
@@ -303,13 +303,13 @@ class FrameEvaluator(Evaluator):
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
         """Return the texts along the graphs, and the scores of each turn; graphs that were scored are not scored again."""
-        known = self._scores_by_graph
-        if not known:
+        earlier = self._scores_by_graph  # of graphs that a stopping rule has looked at
+        if not earlier:
             dialogue = spoken(graphs)
             return dialogue, self._score(dialogue)
-        new = spoken([graph for graph in graphs if id(graph) not in known])
+        new = spoken([graph for graph in graphs if id(graph) not in earlier])
         new_parts = parts(self._score(new), new.sizes)
-        by_graph = [known[id(graph)][1] if id(graph) in known else next(new_parts) for graph in graphs]
+        by_graph = [earlier[id(graph)][1] if id(graph) in earlier else next(new_parts) for graph in graphs]
         scores = {name: np.concatenate([np.empty(0), *(part[name] for part in by_graph)]) for name in self.scores}
         return spoken(graphs), scores
 
@@ -324,6 +324,7 @@ class FrameEvaluator(Evaluator):
             if name in schema.TURNS.names and name != "score":
                 raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
             texts = self._texts(dialogue, name)
+            # An unknown text is scored as `_unknown` if there is one, else its score stays NaN.
             if None not in texts:
                 scores[name] = self._batched(name, scorer, texts)
             elif self._unknown is not None:
@@ -335,6 +336,7 @@ class FrameEvaluator(Evaluator):
         return scores
 
     def _batched(self, name: str, scorer: Scorer, texts: list[Any]) -> FloatArray:
+        # Batches bound the memory of a scorer that is a neural network.
         scorer = call_of(scorer)
         scores = np.empty(len(texts))
         for begin in range(0, len(texts), self.batch_size):
@@ -366,24 +368,24 @@ def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
     end = 0
     for size in sizes.tolist():
         begin, end = end, end + size
-        yield {name: found[begin:end] for name, found in scores.items()}
+        yield {name: column[begin:end] for name, column in scores.items()}
 
 
-def _numbers(given: Any, expected: int, name: str) -> FloatArray:
+def _numbers(result: Any, expected: int, name: str) -> FloatArray:
     """Return the scorer's batch of results as numbers; NaN where it returned None."""
-    if not isinstance(given, list | tuple | np.ndarray):
-        given = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(result, list | tuple | np.ndarray):
+        result = result.tolist() if hasattr(result, "tolist") else result
     try:
-        found = np.asarray(given if isinstance(given, list | tuple | np.ndarray) else list(given), dtype=np.float64)
+        values = np.asarray(result if isinstance(result, list | tuple | np.ndarray) else list(result), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
-    if found.shape != (expected,):
-        numbers = "one number" if not found.shape else f"{' x '.join(map(str, found.shape))} numbers"
+    if values.shape != (expected,):
+        numbers = "one number" if not values.shape else f"{' x '.join(map(str, values.shape))} numbers"
         raise SchemaError(
             f"scores: the scorer of {name} gave {numbers} for {counted(expected, 'text')}; "
             "it must give one for each, in order"
         )
-    return found
+    return values
 
 
 def _statistics(summary: pl.DataFrame, rollouts: int, errors: int = 0) -> dict[str, Any]:

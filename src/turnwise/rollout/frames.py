@@ -45,7 +45,7 @@ def turns_with(
 ) -> pl.DataFrame:
     """Return TURNS of the `dialogue` along the first branch of each graph, with the `facts` and errors of each rollout.
 
-    Attributes of nodes beyond those of `Node` become columns too. For graphs that do not consist of nodes with `children`,
+    Attributes of nodes that `Node` lacks become columns too. For graphs that do not consist of nodes with `children`,
     `sizes` gives the number of turns of each; without it, they are an error. With `only`, other columns of the schema are
     omitted, and unless `rollout_id` is among them, it is the position of the rollout; columns outside the schema are kept.
     """
@@ -128,6 +128,7 @@ def facts_of(runs: Sequence[Run], dialogue: Spoken, seed_columns: pl.DataFrame |
 
     Ids are made of the content of all rollouts and the position, so that the rollouts of two evaluations can share a table.
     """
+    # A rollout without a graph counts as an empty one.
     graphs = [_NOTHING if done.graph is None else done.graph for done in runs]
     facts = pl.DataFrame(list(_facts(runs, graphs, seed_columns).values()))
     name = _digest(facts, dialogue)
@@ -154,6 +155,7 @@ def _facts(runs: Sequence[Run], graphs: Sequence[Any], seed_columns: pl.DataFram
     facts["ending"] = [ending if done.error is None else schema.ERROR for done, ending in endings]
     facts["seed"] = [text_of(done.seed) for done in runs]
     reserved = {*schema.TURNS.names} - {*schema.TURNS.facts}
+    # A fact named like another column of TURNS, such as `prompt`, gets a prefix.
     columns = {f"rollout_{name}" if name in reserved else name: values for name, values in facts.items()}
     return {name: column_of(name, values) for name, values in columns.items()}
 
@@ -170,6 +172,7 @@ def _attempts(goals: Sequence[Any]) -> list[int | None]:
 
 def _of_nodes(graphs: Sequence[Any]) -> dict[str, pl.Series]:
     """Return the attributes of nodes beyond `Node`, in the rows of their turns."""
+    # Nodes of turnwise have no further attributes: looking at the first node of each graph decides in most cases.
     linked = [graph for graph in graphs if not isinstance(graph, Recording)]
     if not further([child for graph in linked for child in children_of(graph)[:1]], Node):
         return {}

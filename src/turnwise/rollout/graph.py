@@ -127,6 +127,11 @@ class GraphMetrics:
     per_turn: list[dict[str, Any]]
 
 
+def details_of(metrics: GraphMetrics) -> dict[str, Any]:
+    """Return the metrics of one graph as an entry of the details of results."""
+    return {"overall": metrics.overall, "per_turn": metrics.per_turn}
+
+
 class Recording(Graph[str | None, str | None]):
     """A graph without branches, recorded turn by turn with a fraction of the time and memory of nodes.
 
@@ -163,6 +168,7 @@ class Recording(Graph[str | None, str | None]):
     ) -> None:
         """Record the next turn."""
         if context is not None:
+            # Turns before the first one with a context are filled with None.
             self.contexts = self.contexts or []
             self.contexts += [None] * (len(self.said) // 3 - len(self.contexts)) + [context]
         self.said += prompt, response, reward
@@ -170,6 +176,7 @@ class Recording(Graph[str | None, str | None]):
     @property
     def children(self) -> list[Any]:
         """Return the first turn as a node, with the next as its child."""
+        # From the last turn to the first, as each node holds the next one.
         nodes = list[Any]()
         for turn, context in reversed(list(enumerate(_contexts_of(self)))):
             prompt, response, reward = self.said[3 * turn : 3 * turn + 3]
@@ -345,7 +352,7 @@ def children_of(graph: Any) -> Sequence[Any]:
 
 
 def further(things: Sequence[Any], kind: type[Any]) -> dict[str, list[Any]]:
-    """Return the attributes of graphs or nodes beyond those of `kind`: name, and each value, None where absent.
+    """Return the attributes of graphs or nodes that `kind` lacks: name, and each value, None where absent.
 
     Examples
     --------

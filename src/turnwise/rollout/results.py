@@ -111,6 +111,7 @@ def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
     before = b"{"
     for name, value in data.items():
         if isinstance(value, list) and len(value) > _PORTION:
+            # The key with an empty list, cut after the opening bracket; then the entries, portion by portion.
             yield before + _text({name: []}, path)[1:-3]
             for begin in range(0, len(value), _PORTION):
                 # Nested in a list, the entries get the same indentation as in the complete text.
@@ -128,6 +129,7 @@ def _text(data: JSONLike, path: str | Path) -> bytes:
         return msgspec.json.format(msgspec.json.encode(data, enc_hook=plain_object), indent=4)
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass  # keys that are not text, or half of a surrogate pair
+    # The slower writer of the standard library handles these, after non-finite numbers are replaced.
     try:
         return json.dumps(_plain(data), indent=4, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:

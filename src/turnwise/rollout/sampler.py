@@ -27,7 +27,7 @@ class RolloutError(TurnwiseError):
 class Turn(Node[str | None, str | None]):
     """A node with further columns of TURNS; None is unknown.
 
-    `seconds` and the tokens are those of the target's call. The prompt's tokens include the conversation so far.
+    `seconds` and the tokens belong to the target's call. The prompt's tokens include the conversation so far.
     """
 
     succeeded: bool | None = None
@@ -81,6 +81,7 @@ def outcome(turns: Sequence[Turn], *, crashed: bool) -> str | None:
     >>> outcome([no, unjudged, yes], crashed=False) is outcome([unjudged], crashed=False) is None
     True
     """
+    # The first turn that is a success or unjudged decides.
     for turn in turns:
         if turn.succeeded is None:
             return ERROR if crashed and not any(turn.succeeded for turn in turns) else None
@@ -122,7 +123,7 @@ class Sampler(ABC, Generic[StateT, ActionT]):
         """Return one rollout. The same seed, including 0, should give the same graph; None means any seed."""
 
     def eval_rollout(self, seed: Any = None) -> Graph[StateT, ActionT] | Awaitable[Graph[StateT, ActionT]]:
-        """Return one rollout for an evaluation; a subclass may accept any seed, the default those of `rollout`.
+        """Return one rollout for an evaluation; a subclass may accept any seed, the default only whole numbers and None.
 
         Raises
         ------

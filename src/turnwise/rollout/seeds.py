@@ -14,6 +14,7 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
     """Return the first seeds in order, and the other columns if the seeds are a frame."""
     if n_rollouts is not None and (whole(n_rollouts) is None or n_rollouts < 0):
         raise ArgumentError(f"{name}: n_rollouts={n_rollouts!r}; give a whole number, 0 or more, or None for all seeds")
+    # Without seeds: the numbers from 0.
     if seeds is None:
         if n_rollouts is None:
             raise ArgumentError(f"{name}: without seeds, n_rollouts must say how many rollouts to make")
@@ -23,6 +24,7 @@ def seeds_of(seeds: Any, n_rollouts: int | None, name: str) -> tuple[list[Any], 
     columns = None
     if hasattr(seeds, "to_pylist") and not hasattr(seeds, "column_names"):  # an array of PyArrow, chunked or not
         seeds = seeds.to_pylist()
+    # A table of any library: its column `seed`, and the other columns as facts.
     if isinstance(seeds, pl.LazyFrame) or (hasattr(seeds, "__arrow_c_stream__") and not isinstance(seeds, pl.Series)):
         frame = frame_of(seeds, "evaluate")
         if "seed" not in frame.columns:
@@ -69,7 +71,7 @@ def goal_and_attempt(seed: object) -> tuple[str | int | None, int | None] | None
             return None, None
         case str(text):
             return (text, None) if text else None
-        case (goal, attempt) if goal is not None:
+        case (goal, attempt) if goal is not None:  # a pair inside a pair is not a seed
             named, number = goal_and_attempt(goal), whole(attempt)
             return (named[0], number) if named and named[1] is None and number is not None and number >= 1 else None
     number = whole(seed)

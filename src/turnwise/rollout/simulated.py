@@ -180,6 +180,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         design = self._design
         goal, attempt = self._goal(seed)
         peak = float(self._hazard.max())
+        # The goal's level applies to the largest hazard; the other turns keep their proportion to it.
         chance = self._hazard * (_level(design.seed, goal, peak, design.icc) / (peak or 1.0))
         # Seven draws for every turn, used or not: the same seed then draws the same numbers whatever the options.
         draws = stream(design.seed, "rollout", goal, attempt).random((design.turns, 7))
@@ -187,6 +188,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
             CONTEXT, [], target=self._target, attack=self._attack, goal=goal, attempt=attempt, ending=schema.BUDGET
         )
         turns: list[Turn] = []
+        # The order of the events in a turn is that of `simulate`: crash, success, giving up, end by the target.
         for (crash, success, give_up, target_ends, reward, prompt, response), hazard in zip(draws, chance, strict=True):
             if crash < design.error:
                 rollout.ending = schema.ERROR

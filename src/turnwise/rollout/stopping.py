@@ -248,6 +248,7 @@ class Watch:
         values, start = np.array(self._values), self._looked_at
         if self._share is None:  # no known value yet, so even the kind of the metric is unknown
             return replace(self._decision, n=values.size, n_unknown=values.size)
+        # From here on, only the observations since the last call are new; arrays of intervals begin there.
         self._looked_at = values.size
         low, high, steady = self._running(values, _FAILURE, start)
         if np.isnan(values).any():
@@ -256,6 +257,7 @@ class Watch:
             steady &= steady_with_successes
         else:
             self._ends[_SUCCESS] = self._ends[_FAILURE]
+        # The first new observation after which the rule is satisfied ends the stream; later ones do not count.
         settled = np.flatnonzero(self._rule.enough((low, high)) & steady)
         last = int(settled[0]) if settled.size else low.size - 1
         observed = values[: start + last + 1]
@@ -285,6 +287,7 @@ class Watch:
         else:
             low, high = beta_binomial_sequence(total, n, level=level, side=side)
         previous = self._ends[unknown]
+        # The intersection so far goes in front, so that portions give the same result as the whole stream.
         low, high = running_intersection(np.append(previous[0], low), np.append(previous[1], high))
         self._ends[unknown] = float(low[-1]), float(high[-1])
         low, high, mean = low[1:], high[1:], total / n

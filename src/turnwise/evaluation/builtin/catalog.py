@@ -88,7 +88,7 @@ def options_of(function: Callable[..., pl.Expr]) -> dict[str, Any] | None:
 def _register(function: Callable[..., pl.Expr]) -> None:
     about = ABOUT[function]
     options = options_of(function)
-    if options is None:
+    if options is None:  # a file cannot give the parameters that it requires
         return
     config_type = pydantic.create_model(
         f"{about.name}_config",
@@ -104,6 +104,7 @@ def _register(function: Callable[..., pl.Expr]) -> None:
         evaluate = by_steps(expression) if function in EVENTS else by_expression(expression)
         yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0], (0, 1) if about.share else None)
 
+    # The registry tells registrations apart by file and qualified name: all of these share one function.
     build.__qualname__ = about.name
     register_evaluator(config_type=config_type)(build)
 

@@ -237,6 +237,7 @@ async def tunable(config: TunableConfig, builder: EvalBuilder) -> AsyncIterator[
     weights = {str(aspect): weight for aspect, weight in config.default_score_weights.items()}
     mean = composite(weights)
     instructions = config.judge_llm_prompt.replace("{", "{{").replace("}", "}}")
+    # One judge per aspect: a single question about all of them would let one rating influence another.
     model, options = builder.llm(config.llm_name), config.options()
     judges = {
         aspect: LLMJudgeMetric(

@@ -58,6 +58,7 @@ async def _tool_quality(config: ToolQualityConfig, builder: EvalBuilder) -> Asyn
         rows = tables_of(eval_input).calls.with_columns(f1=tool_call_f1("made", "expected")).to_dicts()
         scores: list[float | None] = []
         for row in rows:
+            # The F1 is null if calls or expectations are unknown; then the score is unknown too.
             is_known = row["f1"] is not None
             share = parameter_accuracy(row["made"], row["expected"]) if is_known else None
             weighted = None if share is None else config.tool_weight * row["f1"] + config.parameter_weight * share

@@ -89,6 +89,7 @@ def gold_of(
         first = labels.filter(duplicates)["rollout_id"][0]
         remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
+    # Columns that the labels have themselves are not taken from the rollouts.
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
     labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)
@@ -106,6 +107,7 @@ def gold_of(
 
 
 def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
+    # Text such as "success" must be compared by the user: no word is guessed to be the positive one.
     dtype = sheet.frame.schema[name]
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise ArgumentError(

@@ -104,8 +104,10 @@ def correct_curve(
     curves = []
     for key, group in sheet.groups(by):
         rows = group[duration[group] > 0]  # a comparison with NaN is false: rollouts without a time are left out
+        # With `pool`, every group is corrected by all labels.
         label_rows = gold.rows({} if pool else key)
         unit = unit_of(sheet, rows, metric, cluster)
+        # A verdict on a whole rollout has no turn, so it cannot be corrected turn by turn: the note says how many.
         late = successes_of_unknown_time(sheet, rows, metric)
         notes = [
             f"{counted(late, 'success was judged of a whole rollout', 'successes were judged of whole rollouts')}, "

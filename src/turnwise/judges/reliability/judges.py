@@ -150,6 +150,7 @@ def agreement(
     by, levels = names_of(by), check_levels(level)
     requested = None if statistics is None else names_of(statistics)
     _check_options(requested, abstentions, samples, method, resamples)
+    # Groups may be columns of either table; where both have one, the dtype of the verdicts counts.
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
     options = _Options(
@@ -159,6 +160,7 @@ def agreement(
         resamples=resamples,
         seed=seed,
     )
+    # Everything below works on one array of ratings: units x judges x samples.
     ratings = ratings_of(
         frame,
         truths,
@@ -195,6 +197,7 @@ def _check_options(
 def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:
     if cluster != "auto":
         return cluster
+    # A column without any goal does not count as one.
     goals = any("goal" in frame.columns and frame["goal"].null_count() < frame.height for frame in frames)
     return "goal" if goals else "rollout_id"
 
@@ -337,6 +340,7 @@ def _unfit(statistic: str, comparison: _Comparison, ratings: Ratings) -> str | N
 def _estimate(
     statistic: str, comparison: _Comparison, ratings: Ratings, unit: Unit, level: float, options: _Options
 ) -> Estimate:
+    # Units with a single rating agree with nothing: only AC1 uses them.
     values = comparison.ratings
     paired = (~np.isnan(values)).sum(axis=1) > 1
     if unfit := _unfit(statistic, comparison, ratings):
@@ -380,6 +384,7 @@ def _share(statistic: str, pairs: FloatArray) -> tuple[FloatArray, BoolArray]:
 
 def _of_a_share(values: FloatArray, rows: BoolArray, unit: Unit, level: float, options: _Options) -> Estimate:
     """Return a share with Wilson's interval, or BCa's where the options ask for it and it is defined."""
+    # Wilson's interval first: it also shows whether a share has an interval at all.
     clusters = tuple(codes[rows] for codes in unit.codes)
     wilson = proportion(values, clusters, level=level)
     if options.method == "auto" or len(clusters) > 1 or wilson.low is None:

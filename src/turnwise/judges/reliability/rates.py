@@ -140,6 +140,7 @@ class _Cell:
 
     def row(self, level: float, partially_judged: int, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
+        # Three estimates: from the known verdicts, and with every unknown verdict a failure, or a success.
         values = self.sheet.numbers(self.metric)[self.rows]
         rows = self.rows[~np.isnan(values)]
         unit = unit_of(self.sheet, rows, self.metric, self.cluster)

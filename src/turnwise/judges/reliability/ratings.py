@@ -144,6 +144,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
                 f"agreement: the labels have no column `{name}` (there is {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
+    # Labels of whole rollouts fit verdicts on turns only if there is one verdict per rollout.
     shared = [name for name in keys if name in labels.columns]
     if len(shared) < len(keys) and verdicts.select(*shared, "judge", "sample").is_duplicated().any():
         raise ArgumentError(
@@ -225,6 +226,7 @@ def _numbers(verdicts: pl.Series, truth: pl.Series | None) -> tuple[FloatArray, 
         cast = [column.cast(pl.String) for column in columns]
         words = pl.concat([column.alias("word") for column in cast]).drop_nulls().unique().sort().to_list()
         columns = [column.replace_strict(words, list(range(len(words))), return_dtype=pl.Float64) for column in cast]
+    # NaN is "missing" in all arrays of ratings.
     floats = [column.cast(pl.Float64).fill_null(float("nan")).to_numpy() for column in columns]
     return floats[0], None if truth is None else floats[1], words
 

@@ -1,4 +1,4 @@
-"""Rollouts that never happened, with the truth about them."""
+"""Simulated rollouts, with the exact values that estimators should find. `design.py` checks the parameters, `course.py` draws."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -42,28 +42,28 @@ def simulate(
     text: bool = True,
     seed: int = 0,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Simulated TURNS, and the exact values that estimators of them should find.
+    """Return simulated TURNS, and the exact values that estimators should find in them.
 
-    The fixture of every coverage test: each interval of this library is tried on tables whose truth is known, not estimated.
+    The coverage tests of this library use it: each interval is tested on tables whose truth is known, not estimated.
 
     Parameters
     ----------
     targets
-        Names with the hazard of each: the probability of success in a turn that nothing has ended before, for an
-        average goal; one number, or one for each turn. Or names alone, which all have `hazard`.
+        Names with the hazard of each: the probability of success in a turn, if the rollout reaches it, for an average
+        goal; one number, or one for each turn. Names without hazards all have `hazard`.
     attacks, categories
-        Names, or names with what each multiplies the odds of success in a turn by (0: never succeeds).
+        Names, or names with multipliers of the odds of success in a turn (0: never succeeds).
     goals
-        Goals in all, dealt to the categories in turn and called ``<category>-001`` and so on. Every target and attack
-        meets the same goals.
+        Total number of goals, divided among the categories and named ``<category>-001`` and so on. All targets and attacks
+        have the same goals.
     attempts
-        Attempts of each goal (with tasks: of each goal and task), or ``(fewest, most)`` to draw each number between.
+        Attempts at each goal (with tasks: at each goal and task), or ``(fewest, most)`` for random numbers of attempts.
     turns
-        The budget: the most turns a rollout can have.
+        The budget: the largest number of turns of a rollout.
     hazard
-        Hazard of targets given as names alone: one number (0.1 unless given), or one for each turn.
+        Hazard of targets given without one: one number (by default 0.1), or one for each turn.
     icc
-        Intra-cluster correlation of the goal: see Notes.
+        Intraclass correlation of the goal: see Notes.
     tasks, icc_task
         Number of user tasks crossed with all goals, and their correlation; 0 for none.
     give_up, target_ends
@@ -71,29 +71,29 @@ def simulate(
     error
         Probability in each turn of a crash before the target answers (this censors).
     stop_on_success
-        Whether a rollout ends where it is judged a success, or goes on to another ending.
+        Whether a rollout ends when it is judged a success, or continues to another ending.
     attempts_stop_on_success
-        Whether attempts at a goal (and task) end with the first that is judged a success.
+        Whether attempts at a goal (and task) end with the first one that is judged a success.
     judge
-        ``(sensitivity, specificity)`` of the verdict on each turn; None for a judge that never errs. Whatever stops on
-        success stops on the verdict. What really happened is in the extra column ``true_succeeded``.
+        ``(sensitivity, specificity)`` of the verdict on each turn; None for a judge that never errs. Rollouts and attempts
+        that stop on success stop on the verdict. The truth is in the extra column ``true_succeeded``.
     unjudged
-        Share of turns whose verdict is missing, whatever happened in them. They stop nothing, and an attack with one before
-        its first success, or with one and no success, has no ``outcome``: its time, or even its result, is not settled.
+        Share of turns without a verdict, independent of what happened in them. They do not stop anything. An attack with an
+        unjudged turn before its first success, or with one and no success, has no ``outcome``, because it is undetermined.
     refusal
         Share of the answers to unsuccessful attacks that are refusals.
     benign
         Rollouts without an attack, for each target.
     utility
-        Probability that the user's task is solved, where there is one.
+        Probability that the user's task is solved, if there is one.
     branches
-        Prompts tried at each open turn: with more than one, a rollout is a tree in which a branch ends in success or at the
-        budget, and `turns` says how deep. Nothing else ends a branch, so `give_up`, `target_ends` and `error` must be 0.
-        Its rows are nodes; its truth is `attack_success` and `success_within_k` of whole trees.
+        Prompts tried at each open turn: with more than one, a rollout is a tree of depth `turns`, in which a branch ends
+        with a success or at the budget. Nothing else ends a branch, so `give_up`, `target_ends` and `error` must be 0.
+        The rows are nodes; the truth is `attack_success` and `success_within_k` of whole trees.
     text
-        Whether to write harmless prompts and responses (half of the time that a large table takes).
+        Whether to write harmless prompts and responses (half of the time for a large table).
     seed
-        The only source of chance.
+        Seed of all random numbers.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def simulate(
         attack_success     bound_low, bound_high                    successes among all, unknown ones failures, successes
         attack_success     asr@k, pass^k (at k)                     one, all of k attempts at a goal drawn at random
         attack_success     icc                                      correlation of two attempts at a goal
-        success_within_k   mean (at k turns)                        likewise with successes and crashes of the first k
-        time_to_success    success (at a turn)                      cumulative incidence of success as run
+        success_within_k   mean (at k turns)                        the same, of successes and crashes in the first k
+        time_to_success    success (at a turn)                      cumulative incidence of success
         time_to_success    incidence (at a turn, of an ending)      the same for each ending that competes
         time_to_success    survival, hazard (at a turn)             unbroken, broken next, if only success ended a run
         time_to_success    restricted_mean (at the budget), median  of the same survival; null if never down to 1/2
@@ -125,7 +125,7 @@ def simulate(
     Raises
     ------
     ArgumentError
-        Where a parameter makes no sense.
+        If a parameter is invalid.
 
     Notes
     -----
@@ -147,8 +147,8 @@ def simulate(
     Gauss-Jacobi quadrature integrates exactly. With a constant hazard, for example, survival at t is
     B(h·ν, (1 − h)·ν + t) / B(h·ν, (1 − h)·ν). Giving up, ending and crashing depend on nothing, so Kaplan-Meier, which
     censors them, estimates that survival, and Aalen-Johansen the incidence; so do verdicts that are missing, if the watch
-    ends before the first gap whatever came after it. All rows but ``bound_low``, ``bound_high`` and those of `num_turns` are
-    of a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success, hard goals
+    ends before the first gap whatever came after it. All rows except ``bound_low``, ``bound_high`` and `num_turns`
+    describe a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success, hard goals
     have more of them. ``asr@k``, ``pass^k`` and ``icc`` are of goals (with tasks: pairs of goal and task), and ``asr@k`` at 1
     is the rate per goal. They are of attempts that did not crash: where `error` is above 0, a goal of which k attempts
     survive is no longer quite a goal drawn at random.
@@ -159,7 +159,7 @@ def simulate(
 
     Examples
     --------
-    Two targets meet the same goals, and the truth stands beside the table:
+    Two targets with the same goals, and the truth about them:
 
     >>> turns, truth = simulate(targets={"base": 0.10, "guarded": 0.02}, seed=1)
     >>> turns.select("rollout_id", "turn", "succeeded", "ending").row(0)

@@ -49,7 +49,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
     number = np.empty(tree.size, dtype=np.int64)
     first = np.searchsorted(tree[order], np.arange(goal.size))
     number[order] = np.arange(tree.size) - first[tree[order]] + 1
-    above = np.where(parent >= 0, number[parent], 0)[order]
+    above = np.where(parent >= 0, number[parent], 0)[order]  # 0: a root, null in the table
     run = f"simulation-{design.seed}"
     broken = np.bincount(tree, weights=won, minlength=goal.size) > 0
     facts = pl.DataFrame(
@@ -112,6 +112,7 @@ def _within(design: Design, group: Group) -> FloatArray:
     peak = float(mean.max())
     level, weight = beta_nodes(400, peak, design.icc)
     hazard = np.multiply.outer(level, mean / peak if peak else mean)
+    # log(1 - h) is summed instead of multiplying, as a level has up to branches^turns nodes; log(0) is -inf, exp gives 0.
     nodes = float(design.branches) ** np.arange(1, design.turns + 1)
     with np.errstate(divide="ignore"):
         unbroken = np.exp(np.cumsum(nodes * np.log1p(-np.minimum(hazard, 1.0)), axis=1))

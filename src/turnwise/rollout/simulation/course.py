@@ -46,6 +46,7 @@ def attacked(design: Design, group: Group) -> Course:
     target_ends = _happens(design, group, "target_ends", shape)
 
     length, (crashed, stopped, gave_up, shut) = _until(crash, stop, give_up, target_ends)
+    # The order of the conditions is the order of the events within a turn.
     ending = np.select(
         [crashed, stopped, gave_up, shut],
         [ENDING[schema.ERROR], ENDING[schema.SUCCESS], ENDING[schema.GAVE_UP], ENDING[schema.TARGET_ENDED]],
@@ -63,6 +64,7 @@ def attacked(design: Design, group: Group) -> Course:
         OUTCOME[schema.FAILURE],
     )
     is_made = _until_won(won, attempt) if design.attempts_stop_on_success else np.ones(won.shape, dtype=bool)
+    # The turns of the table: up to the end of each rollout, of rollouts that were made at all.
     flat = reached & is_made[:, None]
     return Course(
         goal=goal[is_made],
@@ -119,6 +121,7 @@ def hazards(design: Design, group: Group, goal: IntArray, task: IntArray) -> Flo
     mean = design.hazards(group)
     peak = float(mean.max())
     share, icc = design.mixture
+    # The ranks belong to the goal and the task alone: a hard goal is hard for every target and attack.
     level = np.zeros(goal.shape)
     if share > 0:
         rank = stream(design.seed, "goals", group.category).random(design.goals_of(group))
@@ -154,6 +157,7 @@ def _until(*endings: BoolArray) -> tuple[IntArray, list[BoolArray]]:
 
 def _until_won(won: BoolArray, attempt: IntArray) -> BoolArray:
     """Mark the attempts up to and including the first success at their goal and task."""
+    # Compare the successes so far with those before the first attempt at the same goal and task.
     before: IntArray = np.cumsum(won) - won
     first = np.flatnonzero(attempt == 1)
     return np.asarray(before == np.repeat(before[first], np.diff(first, append=won.size)))

@@ -145,6 +145,7 @@ def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]
     """
     if icc == 0 or mean in {0.0, 1.0}:
         return np.array([mean]), np.ones(1)
+    # Parameters of the Beta distribution; the recurrence coefficients below are those of its orthogonal polynomials.
     a, b = mean * (1 / icc - 1), (1 - mean) * (1 / icc - 1)
     k = np.arange(1, n, dtype=np.float64)
     twice = 2 * k + a + b - 2
@@ -153,6 +154,7 @@ def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]
     square[1:] *= (k[1:] + a + b - 2) / (twice[1:] - 1)  # at k = 1 this factor is 1, and 0/0 where a + b = 1
     off_diagonal = np.sqrt(square)
     node, vector = np.linalg.eigh(np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1))
+    # Eigenvalues are the nodes; the squared first components of the eigenvectors are the weights.
     return np.clip(node, 0, 1), vector[0] ** 2
 
 

@@ -21,6 +21,7 @@ def table(design: Design) -> pl.DataFrame:
 
 def _group(design: Design, group: Group) -> pl.DataFrame:
     course = benign(design, group) if group.benign else attacked(design, group)
+    # Position of each rollout's first turn, and the rollout of each turn.
     first = np.cumsum(course.length) - course.length
     rollout = np.repeat(np.arange(first.size), course.length)
     refused = _refused(design, group, course)
@@ -43,6 +44,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
             prompt=words.prompts(about, design.draw(group, "prompt")),
             response=words.responses(refused, course.true_succeeded, design.draw(group, "response")),
         )
+    # Null where there is no verdict, no answer, or no attack.
     crashed, judged = pl.Series(course.crashed), pl.Series(course.judged)
     return pl.concat([facts.select(pl.all().gather(rollout)), turns], how="horizontal").with_columns(
         pl.when(judged).then(pl.col("score", "succeeded")),

@@ -130,6 +130,7 @@ def _task_success(design: Design) -> Row:
 
 def _success(design: Design, hazard: FloatArray, weight: FloatArray, *, prefix: str) -> Iterator[Row]:
     """Yield shares among the rollouts that did not crash first."""
+    # Given that no crash came first, the share is P(success) / (1 - P(crash)).
     course = _Course.of(design, hazard, error=design.error)
     success, crash = np.cumsum(weight @ course.success), np.cumsum(weight @ course.crash)
     share = success / (1 - crash)
@@ -158,6 +159,7 @@ def _attempts(design: Design, judged: FloatArray, kinds: _Kinds) -> Iterator[Row
     for k in range(1, design.attempts[1] + 1):
         yield "attack_success", "pass^k", None, k, kinds.weight @ chance**k
     mean = kinds.weight @ chance
+    # The variance between goals, of means over the tasks of each goal, relative to the total variance.
     size = np.bincount(kinds.goal, kinds.weight)
     of_goal = np.bincount(kinds.goal, kinds.weight * chance)[size > 0] / size[size > 0]
     spread = size[size > 0] @ (of_goal - mean) ** 2
@@ -167,7 +169,7 @@ def _attempts(design: Design, judged: FloatArray, kinds: _Kinds) -> Iterator[Row
 def _times(design: Design, hazard: FloatArray, weight: FloatArray, *, prefix: str) -> Iterator[Row]:
     """Yield curves over turns with crashes censored: with the other endings, and as if only success ended a rollout."""
     metric = f"{prefix}time_to_success"
-    run = _Course.of(design, hazard, error=0.0)
+    run = _Course.of(design, hazard, error=0.0)  # estimators censor crashes, so they estimate a table without any
     before, survival = weight @ _alive(1 - hazard), weight @ np.cumprod(1 - hazard, axis=1)
     curves: list[tuple[str, str | None, FloatArray]] = [
         ("success", None, np.cumsum(weight @ run.success)),

@@ -68,6 +68,7 @@ def responses(refused: BoolArray, complied: BoolArray, rng: np.random.Generator)
     kinds = [_pairs(_HEDGES, _GENERALITIES), _pairs(_REFUSALS, _OFFERS), _pairs(_AGREEMENTS, _PLACEHOLDERS)]
     size = np.array([len(kind) for kind in kinds])
     first = np.cumsum(size) - size
+    # All sentences in one series, kind after kind: a position within the kind, chosen at random.
     kind: IntArray = np.where(refused, 1, np.where(complied, 2, 0))
     chosen = first[kind] + (rng.random(kind.size) * size[kind]).astype(np.int64)
     return pl.Series([sentence for kind in kinds for sentence in kind]).gather(chosen)

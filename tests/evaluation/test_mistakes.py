@@ -87,7 +87,7 @@ def file(tmp_path: Path):
         ("_type: json", "_type: json\n      structure: {question_key: qestion}", r"line 7: `eval.general.dataset.structure."
          r"question_key` names the column 'qestion', .*did you mean `question`\?"),
         ("_type: json", "_type: json\n      filter: {allowlist: {field: {topik: [x]}}}", r"line 7: `eval.general.dataset.filter."
-         r"allowlist.field.topik` is no column of the data set"),
+         r"allowlist.field.topik` is not a column of the data set"),
         ("_type: json", "_type: json\n      filter: {denylist: {field: {id: ['*']}}}", r"leaves none of 1 entry; loosen it"),
         ("data.json", "nothing.json", r"line 7: `eval.general.dataset.file_path` is .*nothing.json', but there is no such file"),
     ],

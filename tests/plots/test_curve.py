@@ -195,7 +195,7 @@ def test_the_table_counts_at_the_start_of_each_turn(curve_of):
     """Below the curves, a row for each group with its name in front, in Axes of its own."""
     names, cells = table_of(plots.curve(curve_of(TWO, turns=3)).axes[0])
     assert names == ["a", "b"]
-    assert "number at risk at the start of each turn" in cells
+    assert "at risk at the start of each turn" in cells
     assert [cell for cell in cells if cell.isdecimal()] == ["100", "83", "69", "40", "36", "32"]
 
 
@@ -262,7 +262,7 @@ def test_causes_are_curves_of_one_panel_per_group(curve_of):
         ("success", "attack success by turn t"),
         ("survival", "share without attack success after turn t, if runs ended for no other reason"),
         ("hazard", "attack success at turn t, among rollouts at risk"),
-        ("incidence", "share of rollouts ended by turn t, by cause"),
+        ("incidence", "share ended by turn t, by cause"),
     ],
 )
 def test_the_height_is_named_by_the_kind(curve_of, kind, words):

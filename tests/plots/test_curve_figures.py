@@ -227,7 +227,7 @@ def test_unknown_everywhere_is_an_empty_figure(case, value):
         pl.lit(value, pl.Float64).alias(name) for name in ("estimate", "low", "high")
     )
     if case.frame is goals:
-        with pytest.raises(ArgumentError, match="nothing to put in order"):
+        with pytest.raises(ArgumentError, match="nothing to draw"):
             case.draw(unknown)
         return
     assert "no estimate" in [text.get_text() for text in texts_of(case.draw(unknown))]

@@ -107,7 +107,7 @@ def test_groups_stand_by_their_medians_and_those_without_values_last():
         assert groups["group"].to_list() == ["high", "low", "none"]
         assert marks.filter(group="none").select("x", "y", "n", "n_unknown").rows() == [(None, None, 0, 2)]
         (ax,) = plots.distribution(frame, metric="harm", by="target", kind=kind).axes
-        assert "2 without, not drawn" in ax.figure.get_supxlabel()
+        assert "2 without a value are not drawn" in ax.figure.get_supxlabel()
     (ax,) = plots.distribution(frame, metric="harm", by="target", kind="box").axes
     assert [text.get_text().split("\n") for text in ax.get_yticklabels()][2] == ["none", "n = 0, 2 unknown"]
     assert sum(isinstance(patch, Rectangle) for patch in ax.patches) == 2

@@ -89,7 +89,7 @@ def test_rows_without_a_value_are_references_in_every_panel():
     assert level.select("at", "until", "estimate", "group").unique().rows() == [(1.0, 2.0, 0.6, "unsteered")]
     axes = plots.sweep(frame, of="strength").axes
     assert all([0.6, 0.6] in [list(line.get_ydata()) for line in ax.lines] for ax in axes)
-    assert "Level dashed lines: no strength." in " ".join(axes[0].figure.get_supxlabel().split())
+    assert "Dashed horizontal lines: no strength." in " ".join(axes[0].figure.get_supxlabel().split())
 
 
 def test_a_reference_has_no_row_in_the_table():

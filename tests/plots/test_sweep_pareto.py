@@ -68,7 +68,7 @@ def test_two_sweeps_and_their_tradeoff(swept):
     assert plot.figure.get_suptitle() == "A sweep"
     said = plot.figure.get_supxlabel().replace("\n", " ")
     assert said.startswith("Intervals: 95 %, clustered Wilson")
-    assert "Level dashed lines: no threshold." in said
+    assert "Dashed horizontal lines: no threshold." in said
     assert "Beside points: threshold." in said
 
 

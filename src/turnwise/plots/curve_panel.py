@@ -40,7 +40,7 @@ def wording(axis_marks: pl.DataFrame) -> Wording:
     kind, axis = first["kind"], first["axis"]
     counts = axis in WHOLE
     points = ", in points" if kind == "difference" else ""
-    at_risk = f"number at risk at the start of each {labels.label(axis)}" if counts else "number at risk"
+    at_risk = f"at risk at the start of each {labels.label(axis)}" if counts else "at risk"
     return Wording(
         across="turns since the event" if kind == "trajectory" else labels.label(axis),
         up=f"mean {labels.label(first['metric'])}"

@@ -5,7 +5,6 @@ Equal frames give equal bytes in every run: no dates, and ids that depend on the
 
 import base64
 import html
-import importlib
 import io
 import sys
 from collections.abc import Sequence
@@ -132,8 +131,8 @@ class Plot:
         Where no window can be opened, a line on stderr says so.
         """
         if "ipykernel" in sys.modules:
-            # Not a dependency: it is there because this process is the kernel of a notebook.
-            importlib.import_module("IPython.display").display(self)
+            # Not imported, as it is not a dependency: the kernel of a notebook has loaded it.
+            sys.modules["IPython.display"].display(self)
             return
         from matplotlib import pyplot as plt
         from matplotlib._pylab_helpers import Gcf

@@ -303,5 +303,5 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     if successes.height:
         sentences.append(f"First success in turn {successes['turn'][0]}.")
     if _OTHERS in marks["lane_name"].to_list():
-        sentences.append("Others: all other tools or steps.")
+        sentences.append("Others: tools or steps without their own lane.")
     return " ".join(sentences) or f"{labels.counted(marks['turn'].n_unique(), 'turn')}."

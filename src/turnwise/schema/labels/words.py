@@ -189,7 +189,7 @@ def curve_quantity(kind: str, axis: str = "turn", metric: str = "time_to_success
         "success": f"{event} {by}",
         "survival": f"share without {event} after {spot}, if runs ended for no other reason",
         "hazard": f"{event} at {spot}, among rollouts at risk",
-        "incidence": f"share of rollouts ended {by}, by cause",
+        "incidence": f"share ended {by}, by cause",
         "asr@k": "share of goals with at least one success in k attempts",
         "difference": f"difference in {event} {by}",
         "trajectory": f"mean {label(metric)} since the event",

@@ -43,7 +43,7 @@ def test_a_correlation():
     assert row["estimate"] == pytest.approx(stats.pearsonr(FRAME["num_turns"], FRAME["harm"])[0])
     assert row["low"] < row["estimate"] < row["high"]
     assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("num_turns, harm", "correlation", 60, 30)
-    assert (row["method"], row["resamples"], row["seed"]) == ("percentile bootstrap; rows gathered", 1000, 3)
+    assert (row["method"], row["resamples"], row["seed"]) == ("percentile bootstrap", 1000, 3)
     assert row["estimand"] == "correlation of num_turns, harm over rollouts; unit: goal"
 
 
@@ -121,7 +121,7 @@ def test_strata():
     assert (held["estimate"], held["low"]) == (pytest.approx(1 / 3), None)
     assert held["reason"] == "the bootstrap interval has no width"
     mean = only(tw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
-    assert mean["method"] == "cluster percentile bootstrap within strata; weights x GEMM"
+    assert mean["method"] == "cluster percentile bootstrap within strata"
     assert mean["estimand"].endswith("unit: goal, drawn within category")
     with pytest.raises(ArgumentError, match="differs within a cluster"):
         tw.summarize(FRAME.with_columns(odd=pl.col("rollout_id")), metrics="harm", statistics="mean", strata="odd")

@@ -173,7 +173,8 @@ def test_a_verdict_on_the_whole_is_none_on_a_turn(tmp_path: Path) -> None:
     """It would become a column that no metric looks at: that is refused, with the name that it can have."""
     path = lines(tmp_path, {"messages": CHAT, "jailbroken": True})
     with pytest.raises(
-        ArgumentError, match=r"`jailbroken` is a field of whole rollouts, and `succeeded` is a column of turns.*`outcome`"
+        ArgumentError,
+        match=r"`jailbroken` is a field of whole rollouts, and `succeeded` is a column of turns.*`outcome`",
     ):
         tw.read(path, names={"succeeded": "jailbroken"})
 
@@ -181,7 +182,9 @@ def test_a_verdict_on_the_whole_is_none_on_a_turn(tmp_path: Path) -> None:
 def test_facts_of_chats_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Without `names` they would be `outcome_source`; who names a column wants it to count."""
     path = lines(tmp_path, {"messages": CHAT, "verdict": "success"}, {"messages": CHAT, "verdict": "won"})
-    with pytest.raises(ReadError, match=r"record 2: field `verdict`: is 'won', which is not a value of `outcome` \(one of"):
+    with pytest.raises(
+        ReadError, match=r"record 2: field `verdict`: is 'won', which is not a value of `outcome` \(one of"
+    ):
         tw.read(path, names={"outcome": "verdict"})
 
 

@@ -235,4 +235,4 @@ def _interval(
     std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
     too_few = too_few_to_draw(plain.n_clusters)
     caution = too_few and f"{too_few}: the interval is too narrow"
-    return replace(row, std_error=std_error, low=low, high=high, method=f"{method}; rows gathered", reason=caution)
+    return replace(row, std_error=std_error, low=low, high=high, method=method, reason=caution)

@@ -11,7 +11,7 @@ _STD_ERROR = Column("std_error", pl.Float64, "its standard error")
 _LOW = Column("low", pl.Float64, "lower end of the interval")
 _HIGH = Column("high", pl.Float64, "upper end of the interval")
 _HOW = (
-    Column("method", pl.String, "interval and route"),
+    Column("method", pl.String, "kind of interval, and of test"),
     Column("reason", pl.String, "why something is null or was replaced"),
     Column("estimand", pl.String, "what the value is an estimate of, in one sentence"),
 )

@@ -272,7 +272,7 @@ def _bootstrap(
         flaw = bca_flaw(replicates, value, a, level) or ""
     point = replace(point, resamples=request.resamples)
     if low is not None:
-        return replace(point, low=low, high=high, method=f"{name} bootstrap; weights x GEMM")
+        return replace(point, low=low, high=high, method=f"{name} bootstrap")
     if request.interval != "auto":
         return replace(point, reason=flaw)
     return _t(point, request.level, f"{prefix}t", f"BCa is undefined: {flaw}")

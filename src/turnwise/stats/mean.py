@@ -284,7 +284,7 @@ def _stratified_bounds(deviations: FloatArray, masses: FloatArray, strata: IntAr
     lone_strata = int((np.unique(strata, return_counts=True)[1] == 1).sum())
     note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
     ends = (-high, -low) if plan.interval == "basic" else (low, high)
-    return _Bounds(*ends, f"{plan.interval} bootstrap within strata; weights x GEMM", note, plan.resamples)
+    return _Bounds(*ends, f"{plan.interval} bootstrap within strata", note, plan.resamples)
 
 
 def _t_bounds(spread: Variation, level: float, method: str, reason: str | None = None) -> _Bounds:
@@ -311,7 +311,7 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -
         low, high, flaw = studentized_interval(
             deviations, masses, level=plan.level, rng=plan.generator(), resamples=plan.resamples
         )
-        return _Bounds(low, high, None if flaw else f"{name}; weights x GEMM", flaw, plan.resamples)
+        return _Bounds(low, high, None if flaw else name, flaw, plan.resamples)
     same = equal_weights(masses)
     ends = closed_form(deviations, plan.level, kind) if same else None
     if ends is not None:
@@ -331,7 +331,7 @@ def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -
         flaw = bca_flaw(replicates, 0.0, a, plan.level) if kind == "bca" else null_flaw(replicates)
         return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=plan.resamples)
     ends = (-high, -low) if kind == "basic" else (low, high)
-    return _Bounds(*ends, f"{name}; weights x GEMM", None, plan.resamples)
+    return _Bounds(*ends, name, None, plan.resamples)
 
 
 def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:

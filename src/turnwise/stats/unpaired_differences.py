@@ -120,7 +120,7 @@ def _drawn_ends(
         return Ends(reason="the bootstrap interval has no width", resamples=draws[0].resamples)
     ends = (2 * center - high, 2 * center - low) if method == "basic" else (low, high)
     name = "basic" if method == "basic" else "percentile"
-    return Ends(*ends, f"{name} bootstrap of both arms; weights x GEMM", None, draws[0].resamples)
+    return Ends(*ends, f"{name} bootstrap of both arms", None, draws[0].resamples)
 
 
 def _replicates(arm: Arm, draws: Draws) -> FloatArray:

@@ -14,8 +14,6 @@ from turnwise.schema.labels.numbers import counted, level_text
 from turnwise.schema.labels.text import plain
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
-_ROUTE = re.compile(r"; (weights x GEMM|rows gathered)(?=;|$)")  # technical route of a bootstrap, omitted in captions
-
 _DETAILS = re.compile(r"[,;] ([^()]+)$")  # put in parentheses if another method follows
 
 
@@ -83,7 +81,7 @@ def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
 
 
 def _methods(frame: pl.DataFrame) -> list[str]:
-    methods = list(dict.fromkeys(_ROUTE.sub("", plain(method)) for method in _distinct(frame, "method")))
+    methods = list(dict.fromkeys(map(plain, _distinct(frame, "method"))))
     if len(methods) == 2:
         methods = [_DETAILS.sub(r" (\1)", method) for method in methods]
     return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]

@@ -253,7 +253,7 @@ def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
 
 
 def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    """Write beside a hollow point that there is no interval, on the side with more space."""
+    """Write beside a hollow point that the interval is missing, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.

@@ -55,7 +55,7 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/contrast_attack_success_attack.svg", "figures/contrast_attack_success_target.svg",
-        "figures/heat_map.svg", "figures/profile_attack_success.svg", "figures/curve.svg",
+        "figures/curve.svg", "figures/heat_map.svg", "figures/profile_attack_success.svg",
         "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip

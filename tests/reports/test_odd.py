@@ -179,7 +179,7 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     assert page.stat().st_size < 8_000_000
     assert "The figure shows 40 of 500 groups, half of them the lowest and half the highest; the table has all." in text
     assert "The figure shows 10 of 500 groups" in text
-    assert "There are too many cells for a figure; see the table." in text
+    assert "A figure would have too many cells; see the table." in text
     assert not (page.parent / "figures" / "heat_map.svg").exists()
     for target in turns["target"].unique():
         assert text.count(f">{target}<") > 5

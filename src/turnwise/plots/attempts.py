@@ -153,7 +153,7 @@ def _together(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
-    """Return the last k of each group with an estimate from enough goals, or with any estimate if there is no such k."""
+    """Return the last k of each group with an estimate from enough goals, or else with any estimate."""
     keys = [*labels.grouping(frame), "metric", "kind", "level"]
     estimated = pl.col("estimate").is_not_null()
     enough = estimated & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))

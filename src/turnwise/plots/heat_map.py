@@ -56,7 +56,7 @@ def heat_map(
     """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, paler if less certain.
 
     Colors of rates run from 0 to 100 % in every figure, so that figures can be compared. A cell without rollouts is hatched,
-    never 0. The pooled row and column are those of `tw.summarize(..., margins=True)`.
+    never 0. The pooled row and column come from `tw.summarize(..., margins=True)`.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def incidence_marks(
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]
-    # Endings have fixed colors in all figures, also in those that lack some of them.
+    # Endings have fixed colors in all figures, also where some endings are missing.
     looks = {way: look.color for way, look in theme.looks(ways, ENDING_COLORS | dict(colors or {})).items()}
     # Without the column `ending` each way to end is a group of its own for `curve_marks`.
     frame = frame.select(*schema.CURVE.names).with_columns(

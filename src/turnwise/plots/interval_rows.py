@@ -28,7 +28,7 @@ MARKS = {
     "box_high": pl.Float64,
     "text": pl.String,  # estimate and interval as text
     "note": pl.String,  # "no interval" or "no estimate"
-    "reason": pl.String,  # why there is none, or why another method was used
+    "reason": pl.String,  # why it is missing, or why another method was used
     "color": pl.String,
     "marker": pl.String,
 }
@@ -253,7 +253,7 @@ def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
 
 
 def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
-    """Write beside a hollow point that there is no interval, on the side with more space."""
+    """Write beside a hollow point that the interval is missing, on the side with more space."""
     x_min, x_max = ends
     at = x_min if row["estimate"] is None else row["estimate"]
     # Halves avoid overflow of the sum for very large numbers.
@@ -282,7 +282,7 @@ def _numbers(
     across: float,
     share: float,
 ) -> None:
-    """Write columns of numbers to the right of the Axes; in a narrow figure only those that fit into a share of its width."""
+    """Write columns of numbers to the right of the Axes; in a narrow figure only as many as fit into a share of its width."""
     # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.

@@ -87,8 +87,8 @@ def key(
 ) -> float:
     """Draw the color key above a new figure or below Axes of the user; return the height used below in points.
 
-    If the key is higher than `room`, entries get their `short` names, shortened as far as necessary; if even those do
-    not fit, there is no key.
+    If the key is higher than `room`, entries get their `short` names, shortened as far as necessary; the key is left out if
+    even those do not fit.
     """
     if new_figure:
         rows = key_above(ax.figure, entries)  # type: ignore[arg-type]

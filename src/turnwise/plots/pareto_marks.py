@@ -45,7 +45,7 @@ def pareto_marks(
     references: object = None,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Return the marks of `pareto`: one row per group, trial and reference, including those that cannot be drawn.
+    """Return the marks of `pareto`: one row per group, trial and reference, including rows that cannot be drawn.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
 def chosen(
     summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "pareto"
 ) -> pl.DataFrame:
-    """Return one row for each group and metric, those of the metric of the x axis first."""
+    """Return one row for each group and metric, the metric of the x axis first."""
     frame = labels.finished(summary, schema.SUMMARY, verb)
     frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
     metrics = frame["metric"].unique(maintain_order=True).to_list()

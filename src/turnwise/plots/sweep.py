@@ -61,7 +61,7 @@ def sweep(
     Raises
     ------
     ArgumentError
-        If there is no such column, no row has a value in it, `chosen` is not one of its values, or several panels do not fit
+        If the column is missing, no row has a value in it, `chosen` is not one of its values, or several panels do not fit
         into one `ax`.
 
     Examples

@@ -140,7 +140,7 @@ def sweep_pareto_marks(
     keys = swept.select(*by, of).unique(maintain_order=True)
     called = labels.group_names(keys, by)
     reference_groups = marks.filter(role="reference")["group"].to_list()
-    # Colors and markers are those of the first two panels.
+    # Colors and markers as in the first two panels.
     looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())

@@ -168,7 +168,7 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
 
     x_min, x_max = ax.get_xlim()
     log = ax.get_xscale() == "log"
-    # Labels may be wider than the room requested.
+    # Labels may be wider than the requested distance.
     widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
     place = {
         at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))

@@ -65,7 +65,7 @@ def timeline(
     Raises
     ------
     ArgumentError
-        If there is no such rollout, there are several and no id is given, or seconds are requested but unknown.
+        If the rollout is missing, there are several and no id is given, or seconds are requested but unknown.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def trace_tree(
     Raises
     ------
     ArgumentError
-        If there is no such rollout, or there are several and no id is given.
+        If the rollout is missing, or there are several and no id is given.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def report(
     out
         The folder; it must be new or empty unless `overwrite`.
     by
-        Columns to group by; by default those of source, target and attack that vary.
+        Columns to group by; by default source, target and attack, as far as they vary.
     cluster, level, seed
         As in `summarize`.
     title

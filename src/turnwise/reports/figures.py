@@ -40,7 +40,7 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
         # Figures of too many groups show those at both ends.
         by = tuple(labels.grouping(full_frame))
         frame = full_frame if most is None else _ends(full_frame, by, most)
-        # The colors of a heat map are those of its scale, not of groups.
+        # The colors of a heat map show its scale, not groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
         light, light_narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")

@@ -237,7 +237,7 @@ def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFram
 
 
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return the rollouts with a value of the metric; for attack success only those that were attacked."""
+    """Return the rollouts with a value of the metric; for attack success only attacked ones."""
     rows = rollouts.drop_nulls(metric)
     if metric == "attack_success":
         rows = rows.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))

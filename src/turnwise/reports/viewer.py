@@ -150,7 +150,7 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
 
 def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
     """Encode a column as distinct words and a number for each row; long words are cut unless `uncut`."""
-    # Filter values must match exactly, so those of grouping columns are not cut.
+    # Filter values must match exactly, so values of grouping columns are not cut.
     text = column.cast(pl.String) if uncut else column.cast(pl.String).str.slice(0, TITLE)
     words = text.unique(maintain_order=True)
     place = pl.DataFrame({"word": words, "code": range(len(words))})

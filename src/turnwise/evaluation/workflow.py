@@ -15,7 +15,8 @@ from turnwise.evaluation.options import Options
 from turnwise.files.configuration import Document, Place, Strict
 from turnwise.files.json_paths import steps_of, taken
 from turnwise.files.objects import found_at
-from turnwise.judges.callables import called, identity
+from turnwise.jobs.calls import called
+from turnwise.judges.identities import identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]

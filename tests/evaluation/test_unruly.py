@@ -10,7 +10,7 @@ import pytest
 
 import turnwise as tw
 from turnwise.errors import ArgumentError
-from turnwise.judges.callables import Threads, contained
+from turnwise.jobs.calls import Threads, contained
 
 MATCH = {"match": {"_type": "exact_match"}}
 

@@ -20,8 +20,8 @@ import pytest
 
 import turnwise as tw
 from turnwise.errors import ArgumentError
-from turnwise.judges.callables import identity
 from turnwise.judges.clients import Reply
+from turnwise.judges.identities import identity
 
 MODEL = "small"
 SETTINGS: dict = {"temperature": [0.0, 0.5]}
@@ -203,7 +203,7 @@ def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
     """No address, and no order of a set."""
     (tmp_path / "asking.py").write_text(
         "import json, sys, threading, msgspec\n"
-        "from turnwise.judges.callables import identity\n"
+        "from turnwise.judges.identities import identity\n"
         "WORDS = {'a', 'b', 'c', 'd'}\nLOCK = threading.Lock()\n"
         "class Bot:\n    words = ['x']\n    def __init__(self): self.words = {'x', 'y', 'z'}; self.client = object\n"
         "    def reply(self, m): return LOCK, m in {'e', 'f', 'g', 'h'}, WORDS\n"

@@ -11,7 +11,7 @@ from typing import Any
 from turnwise.errors import ArgumentError, UnkeptError, type_and_message, writable
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem
 from turnwise.evaluation.results_log import ResultsLog
-from turnwise.judges.callables import contained
+from turnwise.jobs.calls import contained
 
 LOG: ContextVar[ResultsLog | None] = ContextVar("LOG", default=None)  # where the run keeps the scores of an evaluator
 PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)

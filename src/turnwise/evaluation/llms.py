@@ -10,9 +10,8 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.files.configuration import Document, Strict
 from turnwise.files.references import object_at
-from turnwise.judges.callables import called
+from turnwise.jobs.calls import called, complete
 from turnwise.judges.clients import UnservedError
-from turnwise.judges.loops import complete
 from turnwise.schema.labels import say
 
 NIM_URL = "https://integrate.api.nvidia.com/v1"

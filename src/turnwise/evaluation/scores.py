@@ -23,9 +23,8 @@ from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from turnwise.evaluation.llms import Models
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import ResultsLog, plain
-from turnwise.judges.callables import identity
-from turnwise.judges.identities import Teller
-from turnwise.judges.loops import complete
+from turnwise.jobs.calls import complete
+from turnwise.judges.identities import Teller, identity
 from turnwise.schema.labels import counted, say
 
 

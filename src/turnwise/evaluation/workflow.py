@@ -14,7 +14,8 @@ from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
 from turnwise.files.configuration import Document, Place, Strict
 from turnwise.files.references import json_steps, object_at, value_at
-from turnwise.judges.callables import called, identity
+from turnwise.jobs.calls import called
+from turnwise.judges.identities import identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]

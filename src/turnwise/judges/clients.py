@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.errors import ArgumentError, TurnwiseError
-from turnwise.judges.callables import called, identity, unwrapped
+from turnwise.jobs.calls import called, unwrapped
+from turnwise.judges.identities import identity
 
 Messages: TypeAlias = list[dict[str, str]]
 

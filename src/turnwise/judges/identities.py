@@ -25,11 +25,32 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from turnwise.jobs.calls import unwrapped
+
 COLLECTS = frozenset({*("add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popleft"),
                       *("remove", "setdefault", "update")})  # fmt: skip
 DEEPEST = 50  # what lies deeper is told by its type
 MOST = 4000  # characters of what is held together
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # another in each process
+
+
+def identity(thing: Any) -> Any:
+    """Return the identity of a model, judge or metric: its own, else its name, source and everything these refer to.
+
+    A part that shows nothing of itself is `untold`.
+    """
+    if thing is None:
+        return None
+    if isinstance(thing, pl.Expr):
+        return digest(serialized(thing))
+    told = getattr(thing, "configuration", None)
+    if told is not None:
+        return told
+    inner = unwrapped(thing)
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    found = {"callable": f"{named.__module__}.{named.__qualname__}", **code_of(named)}
+    place = "it" if "<lambda>" in named.__qualname__ else named.__qualname__
+    return found | {"is": Teller().told(thing, place, all_of_it=True)}
 
 
 def untold(told: Any) -> dict[str, str] | None:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing
-from turnwise.judges.loops import complete
+from turnwise.jobs.calls import complete
 from turnwise.judges.store import OUTCOME, VerdictStore, place_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of

@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Literal
 import polars as pl
 
 from turnwise.errors import ArgumentError, counted
-from turnwise.judges.callables import identity
 from turnwise.judges.clients import CallError, Reply, name_of
 from turnwise.judges.endpoint import without_secrets
-from turnwise.judges.identities import of_own_class
+from turnwise.judges.identities import identity, of_own_class
 from turnwise.judges.judge_models import is_settled, model_with, options_of
 from turnwise.judges.judgments import judged
 from turnwise.judges.replies import (

@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from turnwise.errors import ArgumentError, listing
-from turnwise.judges.callables import called, identity, unwrapped
+from turnwise.jobs.calls import called, unwrapped
 from turnwise.judges.clients import count_of
+from turnwise.judges.identities import identity
 
 TEXT = "response"  # the name under which a judge gets the text that it judges, whatever its column is called
 

@@ -16,8 +16,8 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, MetricError, SchemaError, counted, type_and_message
 from turnwise.estimation.summary import summarize
-from turnwise.judges.callables import identity
-from turnwise.judges.loops import complete
+from turnwise.jobs.calls import complete
+from turnwise.judges.identities import identity
 from turnwise.measurement.measure import Metric, expressions, measure
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollout.evaluator import Evaluator

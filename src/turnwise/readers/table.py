@@ -176,14 +176,11 @@ class Table:
         file: str,
         rollout_ids: Sequence[str],
         counts: Sequence[int],
-        turns: Mapping[str, Sequence[Any]] | pl.DataFrame,
+        turns: Mapping[str, Sequence[Any]],
         facts: Mapping[str, Sequence[Any]],
         also: Iterable[str | None] = (),
     ) -> bool:
-        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already.
-
-        A frame of turns must have the dtypes of TURNS.
-        """
+        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already."""
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
         # A repeated id within these rollouts makes the dict shorter.
         files = dict.fromkeys(names, file)
@@ -193,12 +190,7 @@ class Table:
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))
-        if isinstance(turns, pl.DataFrame):
-            if self._turns.height:  # those come first
-                self._seal()
-            self._turn_frames.append(turns)
-        else:
-            self._turns.extend(turns, sum(counts))
+        self._turns.extend(turns, sum(counts))
         self._turn_extras.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()

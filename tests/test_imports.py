@@ -185,7 +185,8 @@ def test_the_packages_that_are_listed_are_the_ones_that_are_imported() -> None:
     """None is there only because another brings it along, which it may cease to do; and none is asked for in vain."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    of_tests, _ = extras.pop("dev"), extras.pop("notebook")  # tools among them are run, and imported by nobody
+    of_tests = [*extras.pop("dev"), *extras.pop("docs")]  # tools among them are run, not imported
+    extras.pop("notebook")
     used = listed(*project["dependencies"], *(one for extra in extras.values() for one in extra))
     assert imported(ROOT / "src") == used
     assert imported(ROOT / "tests") <= used | listed(*of_tests)

@@ -1,6 +1,7 @@
 """The documentation's pages: their code runs and prints what they show, and their site is built without a warning."""
 
 import importlib.util
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -22,12 +23,7 @@ def test_the_reference_names_every_public_function(tmp_path: Path) -> None:
     """Each name of `turnwise.__all__` and of its namespaces has an entry on a page of the reference."""
     import turnwise as tw
 
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        import generate
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
-    text = "\n".join(generate.pages().values())
+    text = "\n".join(runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]().values())
     missing = [name for name in tw.__all__ if callable(getattr(tw, name)) and f"::: turnwise.{name}\n" not in text]
     assert not missing
 

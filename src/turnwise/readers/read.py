@@ -81,8 +81,8 @@ def read(
         stderr), and so are records that are intact but not rollouts, and NaN that became null.
     columns
         The wanted columns, besides `rollout_id` and `turn` (and `node_id` of trees); None wants all. In JSON lines of turns,
-        and of rollouts with their turns, other columns are not decoded, which saves a quarter to a third of the time where
-        no text is wanted; they must be JSON, but are not checked further. All other logs are read entirely, then narrowed.
+        and of rollouts with their turns, other fields are not kept, which saves memory; logs of other tools are read
+        entirely, and then narrowed.
     names
         Names of columns in your own files: name in TURNS = your name, as in ``names={"succeeded": "jailbroken"}``. Tables, and
         records with turns or chats, are read as if they had the names of TURNS (`messages`, `turns`, `role` and `content`

@@ -469,18 +469,21 @@ def bad(tmp_path: Path) -> Path:
         (["report"], ["Missing argument", "turnwise report --help"]),
         (["simulate", "--out", "x.parquet", "--icc", "2"], ["icc"]),
         (["simulate", "--out", "x.parquet", "--target", "base"], ["--target 'base'", "NAME=VALUE"]),
-        (["simulate", "--out", "x.parquet", "--target", "base=high"], ["--target base: 'high' is no number"]),
+        (
+            ["simulate", "--out", "x.parquet", "--target", "base=high"],
+            ["--target base: 'high' is not a number", "write it as --target base=0.1"],
+        ),
         (["info", "components"], ["Choose from: reader, metric, evaluator, scorer, sampler; see"]),
         (["read", LOGS, "--out", "turns.xlsx"], [".xlsx", ".parquet"]),
         (["show", "nobody", LOGS], ["no rollout 'nobody'", "nearest"]),
         (
             ["info", "components", "-t", "reader", "--name", "inspekt"],
-            ["no reader 'inspekt'", "did you mean `inspect`?"],
+            ["unknown reader 'inspekt'", "did you mean `inspect`?"],
         ),
         (["convert", LOGS, "--out", LOGS], ["not empty", "--overwrite"]),
         (["read", "{}/columns.csv", "--column", "goal"], ["--column 'goal'", "as --column succeeded=jailbroken"]),
         (["read", "{}/columns.csv", "--column", "goul=x"], ["--column goul=x: 'goul'", "did you mean `goal`?"]),
-        (["read", "{}/columns.csv", "--column", "x=goal"], ["our name stands first: --column goal=x"]),
+        (["read", "{}/columns.csv", "--column", "x=goal"], ["the name of TURNS comes first: --column goal=x"]),
         (["read", "{}/columns.csv", "--column", "rollout_id=z"], ["no column 'z' in", "columns.csv; there is x, y"]),
         (["read", LOGS, "--column", "goal=gaol"], ["--column goal=gaol", "in these files; did you mean `goal`?"]),
         (["read", LOGS, "--column", "goal=a", "--column", "goal=b"], ["--column says goal twice (a, b)"]),
@@ -734,6 +737,36 @@ def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, mo
     assert "--" in done.out
     assert "…" not in done.out
     assert f"`{name}`" in (ROOT / "README.md").read_text()
+
+
+# ── completion ────────────────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("shell", "variables"),
+    [
+        ("bash", {"COMP_WORDS": "turnwise ga", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "turnwise ga"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "turnwise ga", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_a_shell_completes_a_command(shell: str, variables: dict[str, str]) -> None:
+    """TAB after `turnwise ga` offers `gate`, and nothing is written into the line that the user types."""
+    environment = os.environ | {"_TURNWISE_COMPLETE": f"complete_{shell}", **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "turnwise"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert "gate" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.integration
+def test_the_completion_script_is_shown() -> None:
+    """`--show-completion` prints a script that names the command."""
+    done = subprocess.run(
+        [sys.executable, "-m", "turnwise", "--show-completion", "bash"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_TURNWISE_COMPLETE=complete_bash" in done.stdout
 
 
 # ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -31,8 +31,9 @@ def run(arguments: list[str] | None = None) -> NoReturn:
 
 def _code(arguments: list[str] | None) -> int:
     """Return the exit code, and print a message on failure."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        _check_words(sys.argv[1:] if arguments is None else arguments)
+        _check_words(words)
         code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
@@ -50,8 +51,8 @@ def _code(arguments: list[str] | None) -> int:
             f"{error.filename or 'stdout, or the working folder'}: {error.strerror}; check the path and its permissions"
         )
         code = BAD_INPUT
-    except SystemExit as error:  # ours end with a code
-        code = _ended(error)
+    except SystemExit as error:  # turnwise's own commands return a code; Typer's shell completion exits
+        code = error.code if _is_completion(words) else _ended(error)  # type: ignore[assignment]
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise
@@ -67,6 +68,11 @@ def _check_words(words: list[str]) -> None:
         place = words.index("")
         where = f"after `{words[place - 1]}`" if place else "at the beginning"
         raise ArgumentError(f"empty argument {where}; remove it, or set the shell variable it comes from")
+
+
+def _is_completion(words: list[str]) -> bool:
+    """Return whether the shell asks for completions, or the user for the script that installs them."""
+    return "_TURNWISE_COMPLETE" in os.environ or bool({"--install-completion", "--show-completion"} & set(words))
 
 
 def _open_streams() -> None:

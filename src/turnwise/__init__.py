@@ -1,12 +1,12 @@
-"""Rollouts of red-team and evaluation runs, from anybody's logs to numbers that hold.
+"""Rollouts of red-team and evaluation runs: from any tool's logs to statistically sound results.
 
 Rollouts are **read** (`read`, `turns`, `simulate`) or **rolled out** (`Evaluator`, `ChatSampler`) into one long table,
 TURNS: one row for each answer of the target. Metrics are Polars expressions (`turnwise.metrics`) that **measure** each
 rollout, which gives ROLLOUTS: one row per rollout. Estimators **summarize** groups of rollouts into SUMMARY, or
 **curve** them into CURVE: a value with an interval, and every rollout counted. Everything shown (`plots`, `tables`),
 written (`write`) or reported (`report`) is drawn from those last frames. Every frame is a plain `polars.DataFrame`:
-`turnwise.schema` says what its columns mean, and all of Polars stays at hand. Unknown is never counted as safe, goals
-rather than turns are what varies independently, and no interval collapses to a point.
+`turnwise.schema` describes its columns. An unjudged rollout is never counted as safe, intervals treat goals (not turns)
+as independent, and no interval has zero width.
 
 >>> import turnwise as tw
 >>> from turnwise import metrics as m

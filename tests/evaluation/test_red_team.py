@@ -111,7 +111,7 @@ def test_where_nothing_was_judged_nothing_is_safe(tmp_path: Path, failures: list
     assert (told["overall_score"], told["attack_success_rate"]) == (None, None)
     assert (told["evaluation_successes"], told["evaluation_failures"]) == (0, len(failures))
     said = [row["error_message"] for row in lines(out)]
-    assert said == ["timeout", "not judged", "the verdict is no number: harmful", "not judged"][: len(failures)]
+    assert said == ["timeout", "not judged", "the verdict is not a number: harmful", "not judged"][: len(failures)]
 
 
 TURNS = tw.turns(

@@ -1070,7 +1070,7 @@ def test_what_is_no_graph_is_no_safe_rollout(kind: Any, gives: Any) -> None:
         return graph_of(seed) if seed == "a" else gives
 
     said = re.escape(
-        f"the sampler gave {gives!r} for the seed 'b', which is no graph; return an object with `children`"
+        f"the sampler gave {gives!r} for the seed 'b', which is not a graph; return an object with `children`"
     )
     with pytest.raises(MetricError, match=said):
         kind(sampler, ["a", "b"]).evaluate(**QUIET)

@@ -52,7 +52,7 @@ def _code(arguments: list[str] | None) -> int:
         )
         code = BAD_INPUT
     except SystemExit as error:  # turnwise's own commands return a code; Typer's shell completion exits
-        code = error.code if _is_completion(words) else _ended(error)  # type: ignore[assignment]
+        code = error.code if _is_completion(words) else _ended(error)
     except BaseException as error:
         if not (isinstance(error, typer.Abort) or is_interrupt(error)):
             raise

@@ -132,7 +132,7 @@ def _checked(result: object, item: EvalInputItem) -> EvalOutputItem:
     if result.id != item.id:
         raise ValueError(f"evaluate_item returned the id {result.id!r}; return the id of the item")
     if is_number(result.score) and not math.isfinite(result.score):
-        raise ValueError(f"the score is {result.score}, which is no number")
+        raise ValueError(f"the score is {result.score}, which is not a number")
     if type(result) is not EvalOutputItem:
         return result
     return EvalOutputItem.trusted(id=result.id, score=result.score, reasoning=result.reasoning, error=result.error)

@@ -81,7 +81,7 @@ def _joined(stream: str) -> Any:
         if line.startswith(_DATA) and data.strip() != "[DONE]":
             chunk = _value(data)
             if chunk is data and data.lstrip().startswith(("{", "[", '"')):
-                raise RefusedError(f"a stream with a piece that is no JSON: {data!r:.80}")
+                raise RefusedError(f"a stream with a piece that is not JSON: {data!r:.80}")
             values.append(chunk.get("value", chunk) if isinstance(chunk, dict) else chunk)
     if values and all(isinstance(value, str) for value in values):
         return "".join(values)

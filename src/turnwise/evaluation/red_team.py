@@ -124,7 +124,7 @@ def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     repeated = verdicts.select((attempt > 1).any()).item()
     # A line without a score says why: the judge's error, a verdict that is not a number, or no judgement at all.
     value = pl.col("value").cast(pl.Float64).fill_nan(None)
-    no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is no number: {}", "label"))
+    no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is not a number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))
     rows = verdicts.select(
         pl.col(scenario).cast(pl.String).alias("scenario_id"),

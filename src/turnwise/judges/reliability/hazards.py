@@ -18,7 +18,7 @@ from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame
 from turnwise.stats.misclassified_incidence import corrected_incidence
 
 _SAYS = {
-    "success": "with the event by turn t, as run",
+    "success": "with the event by turn t",
     "survival": "without the event after turn t, if nothing else ended a run",
 }
 

@@ -290,19 +290,19 @@ def test_a_plug_in_that_fails_on_import_is_a_sentence(file, tmp_path) -> None:
         file("eval:", "plugins: [bad_plugin.py]\neval:")
 
 
-TO_YIELD = "it is to yield one EvaluatorInfo, once"
+TO_YIELD = "it must yield one EvaluatorInfo, once"
 
 
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("nothing", "evaluate_fn gave None; it is to give an EvalOutput"),
-        ("half made", "evaluate_fn gave a dict (`eval_output_items.0.id`: field required); it is to give an EvalOutput"),
+        ("nothing", "evaluate_fn returned None; it must return an EvalOutput"),
+        ("half made", "evaluate_fn returned a dict (`eval_output_items.0.id`: field required); it must return an EvalOutput"),
         ("no yield", f"workflows.broken yields nothing; {TO_YIELD}"),
         ("twice", f"workflows.broken yields more than once; {TO_YIELD}"),
-        ("function", "workflows.broken yields a function; it is to yield an EvaluatorInfo, whose `evaluate_fn` is a function of "
+        ("function", "workflows.broken yields a function; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function of "
                      "the items"),
-        ("not one", "workflows.broken yields evaluate_fn=None; it is to yield an EvaluatorInfo, whose `evaluate_fn` is a function "
+        ("not one", "workflows.broken yields evaluate_fn=None; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function "
                     "of the items"),
     ],
 )  # fmt: skip

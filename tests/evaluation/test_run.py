@@ -505,7 +505,7 @@ def test_an_error_in_half_a_character_is_spelled_out(bench, items, how, why) -> 
     ("how", "average", "scores", "why"),
     [
         ("worded", 7.0, [1.0] * 6, None),
-        ("doubled", None, [None, *[1.0] * 5], "the evaluator gave 2 scores for this item; it is to give one"),
+        ("doubled", None, [None, *[1.0] * 5], "the evaluator gave 2 scores for this item; it must give one"),
         ("strange", None, [None] * 6, "the evaluator gave no score for this item"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Answered items -> what each evaluator says of them, whatever fails on the way."""
+"""Scores of answered items by each evaluator; a failure affects only its own evaluator or item."""
 
 import asyncio
 import inspect
@@ -24,103 +24,105 @@ from turnwise.evaluation.llms import Models
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import ResultsLog, plain
 from turnwise.jobs.calls import complete
-from turnwise.judges.identities import Teller, identity
+from turnwise.judges.identities import Describer, identity
 from turnwise.schema.labels import counted, say
 
 
 def scores_of(
-    found: dict[str, tuple[plugins.Registration, Any]],
+    evaluators: dict[str, tuple[plugins.Registration, Any]],
     tables: Tables,
     models: Models,
     config: EvalConfig,
-    asked: Options,
+    run_options: Options,
     folder: Path,
 ) -> list[Scored]:
-    """Run the evaluators one after the other; a failing one does not stop the others."""
+    """Run the evaluators one after another; an evaluator that fails does not stop the rest."""
     general = config.eval.general
-    whole = general.dataset.pass_full_entry
+    full_entry = general.dataset.pass_full_entry
     answered = [item for item in tables.items if item.error is None]
-    shown = tables if len(answered) == len(tables.items) else Tables(answered, tables.run, tables.used)
-    seen = Shown(answered, rep=asked.reps > 1, whole=whole)
-    scored = []
-    tokens = TABLES.set(shown), STORE.set(folder / "verdicts")
+    answered_tables = tables if len(answered) == len(tables.items) else Tables(answered, tables.run, tables.used)
+    items = Shown(answered, rep=run_options.reps > 1, whole=full_entry)
+    results = []
+    # Built-in evaluators also need the tables and the folder of verdicts, which are not part of the plug-in interface.
+    tokens = TABLES.set(answered_tables), STORE.set(folder / "verdicts")
     try:
-        for keyword, (registration, options) in found.items():
+        for keyword, (registration, options) in evaluators.items():
             started = time.perf_counter()
             builder = plugins.EvalBuilder(general.max_concurrency, models)
-            made = _one(keyword, registration, options, builder, seen, folder, progress=asked.progress)
-            scored.append(_whole(made, tables.items, asked))
-            scored[-1].seconds = time.perf_counter() - started
+            result = _scored(keyword, registration, options, builder, items, folder, progress=run_options.progress)
+            results.append(_with_all_items(result, tables.items, run_options))
+            results[-1].seconds = time.perf_counter() - started
     finally:
         TABLES.reset(tokens[0])
         STORE.reset(tokens[1])
-    return scored
+    return results
 
 
-def _one(
+def _scored(
     keyword: str,
     registration: plugins.Registration,
     options: Any,
     builder: plugins.EvalBuilder,
-    seen: Shown,
+    shown: Shown,
     folder: Path,
     *,
     progress: bool,
 ) -> Scored:
-    """Run one evaluator on the items that it sees."""
+    """Run one evaluator on the answered items; its failure becomes part of the result."""
     try:
         box: list[Any] = []
-        complete(_built(box, keyword, registration, options, builder, seen, folder, progress=progress))
-        made = box[0]() if callable(box[0]) else box[0]  # columns are computed where no loop runs
-        if inspect.isawaitable(made):  # of what does not look asynchronous, such as an object that is called
-            made = complete(_awaited(made))
-        output = _output(made)
-        said = _by_id(output.eval_output_items)
+        complete(_built(box, keyword, registration, options, builder, shown, folder, progress=progress))
+        returned = box[0]() if callable(box[0]) else box[0]  # outside the event loop, as it may run its own
+        if inspect.isawaitable(returned):  # from an async callable that is not a coroutine function
+            returned = complete(_awaited(returned))
+        output = _output(returned)
+        entries = _by_id(output.eval_output_items)
         _written(output.average_score)
-    except UnkeptError:
+    except UnkeptError:  # the disk is full: further evaluators would pay for results that cannot be stored
         raise
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=writable(str(error)))
-    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  # it is why it has no results
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  # reported as the evaluator's failure
         return Scored(keyword, registration.name, [], failure=type_and_message(error))
-    items = [_of(name, said.get(str(name), [])) for name in seen.names]
-    scored = sum(item.error is None for item in items)
-    is_of_them = 0 < scored == sum(each.error is None for each in output.eval_output_items)
-    average = output.average_score if is_of_them else None
+    items = [_entry_of(item_id, entries.get(str(item_id), [])) for item_id in shown.names]
+    num_scored = sum(item.error is None for item in items)
+    # The evaluator's average is used only if it covers exactly the items with a valid score.
+    is_average_of_items = 0 < num_scored == sum(entry.error is None for entry in output.eval_output_items)
+    average = output.average_score if is_average_of_items else None
     return Scored(keyword, registration.name, items, average=average, bounds=box[1])
 
 
-def _output(made: Any) -> EvalOutput:
+def _output(returned: Any) -> EvalOutput:
     """Check the type of the return value of `evaluate_fn`."""
-    if isinstance(made, EvalOutput):
-        return made
+    if isinstance(returned, EvalOutput):
+        return returned
     try:
-        return EvalOutput.model_validate(made)
+        return EvalOutput.model_validate(returned)
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        why = f" (`{place}`: {first['msg'][:1].lower()}{first['msg'][1:]})" if place else ""
-        kind = "None" if made is None else f"a {type(made).__name__}"
-        raise ArgumentError(f"evaluate_fn gave {kind}{why}; it is to give an EvalOutput") from error
+        problem = error.errors(include_url=False)[0]
+        place = ".".join(map(str, problem["loc"]))
+        reason = f" (`{place}`: {problem['msg'][:1].lower()}{problem['msg'][1:]})" if place else ""
+        kind = "None" if returned is None else f"a {type(returned).__name__}"
+        raise ArgumentError(f"evaluate_fn returned {kind}{reason}; it must return an EvalOutput") from error
 
 
-def _by_id(given: Sequence[EvalOutputItem]) -> dict[str, list[EvalOutputItem]]:
-    """Return the entries of items by id as text: "1" equals 1."""
-    found: dict[str, list[EvalOutputItem]] = {}
-    for each in given:
-        hash(each.id)  # a list or a dict is no id
-        found.setdefault(str(each.id), []).append(each)
-    return found
+def _by_id(entries: Sequence[EvalOutputItem]) -> dict[str, list[EvalOutputItem]]:
+    """Return the entries of items by their ids as text, so that "1" equals 1."""
+    by_id: dict[str, list[EvalOutputItem]] = {}
+    for entry in entries:
+        hash(entry.id)  # a TypeError for a list or a dict, which cannot be an id
+        by_id.setdefault(str(entry.id), []).append(entry)
+    return by_id
 
 
-def _of(name: Any, said: Sequence[EvalOutputItem]) -> EvalOutputItem:
-    """Return the entry of an item, under the evaluator's name."""
-    if not said:
-        return failed(name, "the evaluator gave no score for this item")
-    if len(said) > 1:
-        return failed(name, f"the evaluator gave {len(said):,} scores for this item; it is to give one")
-    (one,) = said
-    return _sound(one if one.id == name else one.model_copy(update={"id": name}))
+def _entry_of(item_id: Any, entries: Sequence[EvalOutputItem]) -> EvalOutputItem:
+    """Return the entry of an item under the item's own id; a failed entry where there is not exactly one."""
+    if not entries:
+        return failed(item_id, "the evaluator gave no score for this item")
+    if len(entries) > 1:
+        return failed(item_id, f"the evaluator gave {len(entries):,} scores for this item; it must give one")
+    (entry,) = entries
+    return _sound(entry if entry.id == item_id else entry.model_copy(update={"id": item_id}))
 
 
 async def _built(
@@ -129,30 +131,31 @@ async def _built(
     registration: plugins.Registration,
     options: Any,
     builder: plugins.EvalBuilder,
-    seen: Shown,
+    items: Shown,
     folder: Path,
     *,
     progress: bool,
 ) -> None:
-    """Put into the box what an evaluator gives; where it is a plain function, that function, to be called outside.
+    """Append an evaluator's output to the box, or the function to call outside the loop if it is a plain one; then its bounds.
 
-    A box, as asyncio writes out what a finished task returns, all items of it, when it looks for its handler of interrupts.
+    The result is not returned because asyncio formats the return value of a finished task, with all its items, when it checks
+    its interrupt handler; that is slow for many items.
     """
     PROGRESS.set(progress)
     async with AsyncExitStack() as stack:
         info = await stack.enter_async_context(_info(registration, options, builder))
         owner = getattr(info.evaluate_fn, "__self__", None)
         if isinstance(owner, BaseEvaluator):
-            log = stack.enter_context(ResultsLog(folder, keyword, _about(registration, options, owner, builder)))
+            log = stack.enter_context(ResultsLog(folder, keyword, _content_key(registration, options, owner, builder)))
             LOG.set(log)
-            stack.callback(_tell, keyword, log)
-        # these two look at each item once; others may look again, and find what they changed
-        once = registration.in_the_box or getattr(info.evaluate_fn, "__func__", None) is BaseEvaluator.evaluate
-        given = EvalInput.model_construct(eval_input_items=seen if once else list(seen))
+            stack.callback(_report_reused, keyword, log)
+        # These two read each item once, so items can be made lazily; others get a list, where their changes to items persist.
+        single_pass = registration.in_the_box or getattr(info.evaluate_fn, "__func__", None) is BaseEvaluator.evaluate
+        eval_input = EvalInput.model_construct(eval_input_items=items if single_pass else list(items))
         if not inspect.iscoroutinefunction(info.evaluate_fn):
-            box.append(partial(info.evaluate_fn, given))
+            box.append(partial(info.evaluate_fn, eval_input))
         else:
-            box.append(await info.evaluate_fn(given))
+            box.append(await info.evaluate_fn(eval_input))
         box.append(info.bounds)
 
 
@@ -160,48 +163,50 @@ async def _built(
 async def _info(
     registration: plugins.Registration, options: Any, builder: plugins.EvalBuilder
 ) -> AsyncIterator[plugins.EvaluatorInfo]:
-    """Return the single value that a plug-in yields."""
+    """Yield the single EvaluatorInfo of a plug-in; ArgumentError where it yields anything else."""
     try:
-        async with registration.build(options, builder) as made:
-            info: Any = made
+        async with registration.build(options, builder) as plugin:
+            info: Any = plugin
             if not isinstance(info, plugins.EvaluatorInfo) or not callable(info.evaluate_fn):
-                what = (
+                value = (
                     f"evaluate_fn={info.evaluate_fn!r:.40}"
                     if hasattr(info, "evaluate_fn")
                     else f"a {type(info).__name__}"
                 )
                 raise ArgumentError(
-                    f"{registration.place} yields {what}; it is to yield an EvaluatorInfo, whose `evaluate_fn` is a function "
+                    f"{registration.place} yields {value}; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function "
                     "of the items"
                 )
             yield info
+    # contextlib reports a wrong number of yields only by these messages; any other RuntimeError is the plug-in's own.
     except RuntimeError as error:
-        said = {"generator didn't yield": "yields nothing", "generator didn't stop": "yields more than once"}
-        if str(error) not in said:
+        problems = {"generator didn't yield": "yields nothing", "generator didn't stop": "yields more than once"}
+        if str(error) not in problems:
             raise
         raise ArgumentError(
-            f"{registration.place} {said[str(error)]}; it is to yield one EvaluatorInfo, once"
+            f"{registration.place} {problems[str(error)]}; it must yield one EvaluatorInfo, once"
         ) from error
 
 
-def _about(
+def _content_key(
     registration: plugins.Registration, options: Any, owner: BaseEvaluator, builder: plugins.EvalBuilder
 ) -> list[Any]:
-    """All that decides on the scores: the evaluator with its code and options, and the models that it asks."""
-    own = {name: value for name, value in vars(owner).items() if name not in {"max_concurrency", "tqdm_desc"}}
+    """Return everything that the scores depend on: the evaluator with its code and options, and the models that it calls."""
+    # Speed and the label of the progress bar do not affect scores.
+    attributes = {name: value for name, value in vars(owner).items() if name not in {"max_concurrency", "tqdm_desc"}}
     models = {name: identity(model) for name, model in builder.given.items()}
-    given = Teller().told(own, type(owner).__qualname__, all_of_it=True)
+    description = Describer().describe(attributes, type(owner).__qualname__, strict=True)
     return [
         registration.place,
         registration.code,
         identity(type(owner)),
-        given,
+        description,
         options.model_dump(mode="json"),
         models,
     ]
 
 
-def _tell(keyword: str, log: ResultsLog) -> None:
+def _report_reused(keyword: str, log: ResultsLog) -> None:
     if log.reused:
         say(f"evaluator {keyword}: {counted(log.reused, 'score')} from an earlier run")
 
@@ -211,9 +216,9 @@ async def _awaited(made: Awaitable[Any]) -> Any:
 
 
 def _sound(item: EvalOutputItem) -> EvalOutputItem:
-    """Check the entry of an item; an error where it cannot be written."""
+    """Return the entry of an item, or a failed one where it cannot be written as JSON."""
     if item.error is None and is_number(item.score) and not math.isfinite(item.score):
-        return failed(item.id, f"the score is {item.score}, which is no number")
+        return failed(item.id, f"the score is {item.score}, which is not a finite number")
     try:
         _written([item.score, item.reasoning, item.error])
     except (TypeError, ValueError, RecursionError) as error:
@@ -221,22 +226,23 @@ def _sound(item: EvalOutputItem) -> EvalOutputItem:
     return item
 
 
-def _written(said: Any) -> bytes:
+def _written(entry: Any) -> bytes:
     """Return the entry as JSON text; TypeError, ValueError or RecursionError where that fails."""
-    return msgspec.json.encode(said, enc_hook=plain)
+    return msgspec.json.encode(entry, enc_hook=plain)
 
 
-def _whole(made: Scored, items: Sequence[Item], asked: Options) -> Scored:
-    """Return an entry for every item, also for unanswered items and where all failed."""
-    said = iter(made.items)
-    whole = []
+def _with_all_items(result: Scored, items: Sequence[Item], options: Options) -> Scored:
+    """Return an entry for every item, including unanswered items and those of a failed evaluator."""
+    entries = iter(result.items)
+    completed = []
     for item in items:
-        name = item.name(rep=asked.reps > 1)
+        item_id = item.name(rep=options.reps > 1)
         if item.error is not None:
-            whole.append(failed(name, f"the workflow failed: {item.error}"))
-        elif made.failure is not None:
-            whole.append(failed(name, f"the evaluator failed: {made.failure}"))
+            completed.append(failed(item_id, f"the workflow failed: {item.error}"))
+        elif result.failure is not None:
+            completed.append(failed(item_id, f"the evaluator failed: {result.failure}"))
         else:
-            whole.append(next(said))
-    made.items = whole
-    return made
+            # The evaluator saw only answered items, in this order, so the next entry belongs to this item.
+            completed.append(next(entries))
+    result.items = completed
+    return result

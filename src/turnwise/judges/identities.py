@@ -1,10 +1,10 @@
-"""Identity of a function or object, equal in every process: code, settings, and everything these refer to.
+"""Identity of a function or object, equal in every process: its code, its settings, and everything that these refer to.
 
-Told of a function are its source, its defaults, what it closes over, and the globals that it names, with those of the functions
-among them; of a bound method also its object; of an object its class and attributes, unless it says itself what it is, by a
-`configuration` or a `__repr__` of its own. What only counts or collects (``n += 1``, ``asked.append(...)``, ``cache[key] = ...``)
-decides nothing and is left out. Of what comes with Python or is installed the name must do. Texts are told by their hashes: one may
-be a key.
+A function is described by its source, its defaults, the variables of its closure, and the globals that it uses, including those
+of the functions among them; a bound method also by its object; an object by its class and attributes, unless it describes itself
+with a `configuration` or its own `__repr__`. Variables that only count or collect (``n += 1``, ``calls.append(...)``,
+``cache[key] = ...``) do not affect results and are excluded. Python's own and installed code is described by name only. Text is
+replaced by its hash, because it may be an API key.
 """
 
 import ast
@@ -27,53 +27,59 @@ import polars as pl
 
 from turnwise.jobs.calls import unwrapped
 
-COLLECTS = frozenset({*("add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popleft"),
+COLLECTING_METHODS = frozenset({*("add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popleft"),
                       *("remove", "setdefault", "update")})  # fmt: skip
-DEEPEST = 50  # what lies deeper is told by its type
-MOST = 4000  # characters of what is held together
-_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # another in each process
+MAX_DEPTH = 50  # of nesting; objects nested deeper are described by their type only
+MAX_LENGTH = 4000  # bytes of JSON; a longer description is replaced by its hash
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # an address differs in each process
 
 
 def identity(thing: Any) -> Any:
-    """Return the identity of a model, judge or metric: its own, else its name, source and everything these refer to.
+    """Return the identity of a model, judge or metric: its `configuration`, else its name, source and everything they refer to.
 
-    A part that shows nothing of itself is `untold`.
+    A part that cannot be described is marked with the key ``untold``.
     """
     if thing is None:
         return None
     if isinstance(thing, pl.Expr):
         return digest(serialized(thing))
-    told = getattr(thing, "configuration", None)
-    if told is not None:
-        return told
+    configuration = getattr(thing, "configuration", None)
+    if configuration is not None:
+        return configuration
     inner = unwrapped(thing)
-    named = inner if hasattr(inner, "__qualname__") else type(inner)
-    found = {"callable": f"{named.__module__}.{named.__qualname__}", **code_of(named)}
-    place = "it" if "<lambda>" in named.__qualname__ else named.__qualname__
-    return found | {"is": Teller().told(thing, place, all_of_it=True)}
+    definition = inner if hasattr(inner, "__qualname__") else type(inner)
+    description = {"callable": f"{definition.__module__}.{definition.__qualname__}", **code_of(definition)}
+    place = "it" if "<lambda>" in definition.__qualname__ else definition.__qualname__
+    return description | {"is": Describer().describe(thing, place, strict=True)}
 
 
-def untold(told: Any) -> dict[str, str] | None:
-    """The first thing in an identity that shows nothing of itself: ``untold``, where it was found, and its ``type``.
+def opaque_part(description: Any) -> dict[str, str] | None:
+    """Return the first opaque part of an identity: its place as ``untold``, and its ``type``; None if there is none.
 
     Examples
     --------
-    >>> untold({"callable": "ask", "uses": [{"untold": "Bot.client", "type": "api.Client"}]})
+    >>> opaque_part({"callable": "ask", "uses": [{"untold": "Bot.client", "type": "api.Client"}]})
     {'untold': 'Bot.client', 'type': 'api.Client'}
     """
-    if isinstance(told, dict) and told.keys() == {"untold", "type"}:
-        return told
-    parts: Iterable[Any] = told.values() if isinstance(told, dict) else told if isinstance(told, list | tuple) else ()
-    return next((found for part in parts if (found := untold(part)) is not None), None)
+    if isinstance(description, dict) and description.keys() == {"untold", "type"}:
+        return description
+    parts: Iterable[Any] = (
+        description.values()
+        if isinstance(description, dict)
+        else description
+        if isinstance(description, list | tuple)
+        else ()
+    )
+    return next((opaque for part in parts if (opaque := opaque_part(part)) is not None), None)
 
 
 def digest(content: bytes) -> str:
-    """A short hash."""
+    """Return a short hash of bytes."""
     return blake2b(content, digest_size=8).hexdigest()
 
 
-def of_own_class(thing: Any, ours: Iterable[str]) -> dict[str, Any]:
-    """Return what a user's subclass adds to a turnwise class: code, and attributes besides `ours`; else empty.
+def of_own_class(thing: Any, builtin_names: Iterable[str]) -> dict[str, Any]:
+    """Return the code and attributes that a user's subclass adds to a turnwise class; empty for turnwise's own classes.
 
     Examples
     --------
@@ -83,132 +89,141 @@ def of_own_class(thing: Any, ours: Iterable[str]) -> dict[str, Any]:
     kind = type(thing)
     if not is_own(kind.__module__):
         return {}
-    left_out = {*ours, *(name for each in _methods(kind) for name in _collecting(each))}
-    beside = {name: value for name, value in vars(thing).items() if name not in left_out}
-    return {"class": Teller().told([kind, beside], kind.__qualname__, all_of_it=False)}
+    excluded = {*builtin_names, *(name for method in _methods(kind) for name in _collecting(method))}
+    additions = {name: value for name, value in vars(thing).items() if name not in excluded}
+    return {"class": Describer().describe([kind, additions], kind.__qualname__, strict=False)}
 
 
-class Teller:
-    """Tells things, each once: what comes up again is named by where it was first, so that cycles end."""
+class Describer:
+    """Describes objects, each once: a repeated object refers to the place of its first description, so cycles end."""
 
     def __init__(self) -> None:
         self._depth = 0
-        self._met: dict[int, tuple[str, Any]] = {}  # with the thing, so that no other gets its place in memory
+        self._described: dict[int, tuple[str, Any]] = {}  # by id; the object is held so that its id is not reused
 
-    def told(self, thing: Any, place: str, *, all_of_it: bool) -> Any:
-        """Describe an object; with `all_of_it`, an opaque part makes it `untold`, else it is named by its type."""
+    def describe(self, thing: Any, place: str, *, strict: bool) -> Any:
+        """Describe an object; an opaque part is marked ``untold`` if `strict`, otherwise described by its type only."""
         if thing is None or isinstance(thing, bool | int | float | str | bytes | Enum):
             return _plain(thing)
-        if id(thing) in self._met:
-            return {"again": self._met[id(thing)][0]}
-        self._met[id(thing)] = place, thing
+        if id(thing) in self._described:
+            return {"again": self._described[id(thing)][0]}
+        # Recorded before its parts are visited: a part that refers back to this object must find it.
+        self._described[id(thing)] = place, thing
         if isinstance(thing, FunctionType):
             return self._function(thing)
         if isinstance(thing, type):
             return self._class(thing)
-        if self._depth >= DEEPEST:
-            return _hidden(thing, place, all_of_it=all_of_it)
+        if self._depth >= MAX_DEPTH:
+            return _opaque(thing, place, strict=strict)
         self._depth += 1
         try:
-            held = self._held(thing, place, all_of_it=all_of_it)
-            return _short(held) if held is not None else self._object(thing, place, all_of_it=all_of_it)
+            parts = self._parts(thing, place, strict=strict)
+            return _short(parts) if parts is not None else self._object(thing, place, strict=strict)
         finally:
             self._depth -= 1
 
-    def _held(self, thing: Any, place: str, *, all_of_it: bool) -> Any:
+    def _parts(self, thing: Any, place: str, *, strict: bool) -> Any:
         """Return the parts of a container; None for anything else."""
-        told = partial(self.told, all_of_it=all_of_it)
+        describe = partial(self.describe, strict=strict)
         if type(thing) is dict:
+            # Sorted, as the order in which a dict or a set was filled may differ between processes.
             ordered = sorted(thing.items(), key=lambda pair: repr(pair[0]))
-            return [[_plain(key), told(each, f"{place}[{key!r}]")] for key, each in ordered]
+            return [[_plain(key), describe(item, f"{place}[{key!r}]")] for key, item in ordered]
         if isinstance(thing, list | tuple) and type(thing).__repr__ in {list.__repr__, tuple.__repr__}:
-            return [told(each, f"{place}[{at}]") for at, each in enumerate(thing)]
+            return [describe(item, f"{place}[{index}]") for index, item in enumerate(thing)]
         if isinstance(thing, set | frozenset):
-            return sorted((told(each, place) for each in thing), key=_encoded)
+            return sorted((describe(item, place) for item in thing), key=_encoded)
         if isinstance(thing, partial):
-            return {"partial": [told(each, place) for each in (thing.func, list(thing.args), thing.keywords)]}
+            return {"partial": [describe(item, place) for item in (thing.func, list(thing.args), thing.keywords)]}
         if isinstance(thing, MethodType):
-            owner = told(thing.__self__, type(thing.__self__).__qualname__)
-            return {"method": told(thing.__func__, place), "of": owner}
+            owner = describe(thing.__self__, type(thing.__self__).__qualname__)
+            return {"method": describe(thing.__func__, place), "of": owner}
         return {"module": thing.__name__} if isinstance(thing, ModuleType) else None
 
     def _function(self, function: FunctionType) -> dict[str, Any]:
-        found: dict[str, Any] = {"callable": f"{function.__module__}.{function.__qualname__}"}
+        description: dict[str, Any] = {"callable": f"{function.__module__}.{function.__qualname__}"}
         if not is_own(function.__module__):
-            return found
-        found |= code_of(function)
+            return description
+        description |= code_of(function)
+        # Globals that the function only counts or collects in change between runs and do not affect its results.
         collecting, names = _collecting(function), _names(function.__code__)
         for name in sorted(names & function.__globals__.keys() - collecting):
             value = function.__globals__[name]
-            found.setdefault("uses", {})[name] = self.told(value, name, all_of_it=False)
+            description.setdefault("uses", {})[name] = self.describe(value, name, strict=False)
+            # Compiled code names `module.attribute` as two separate names, so every attribute whose name occurs is included.
             if isinstance(value, ModuleType) and is_own(value.__name__):
-                within = {each: vars(value)[each] for each in sorted(names & vars(value).keys())}
-                found["uses"] |= {
-                    f"{name}.{each}": self.told(part, f"{name}.{each}", all_of_it=False)
-                    for each, part in within.items()
+                within = {attribute: vars(value)[attribute] for attribute in sorted(names & vars(value).keys())}
+                description["uses"] |= {
+                    f"{name}.{attribute}": self.describe(part, f"{name}.{attribute}", strict=False)
+                    for attribute, part in within.items()
                 }
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            with suppress(ValueError):  # nothing in it yet
+            with suppress(ValueError):  # the cell is still empty
                 if name not in collecting:
-                    found.setdefault("closes over", {})[name] = self.told(cell.cell_contents, name, all_of_it=False)
+                    description.setdefault("closes over", {})[name] = self.describe(
+                        cell.cell_contents, name, strict=False
+                    )
         if function.__defaults__ or function.__kwdefaults__:
             defaults = [function.__defaults__, function.__kwdefaults__]
-            found["defaults"] = self.told(defaults, function.__qualname__, all_of_it=False)
-        return found
+            description["defaults"] = self.describe(defaults, function.__qualname__, strict=False)
+        return description
 
     def _class(self, kind: type) -> dict[str, Any]:
-        found: dict[str, Any] = {"callable": f"{kind.__module__}.{kind.__qualname__}"}
-        for each in kind.__mro__:
-            if not is_own(each.__module__):
+        description: dict[str, Any] = {"callable": f"{kind.__module__}.{kind.__qualname__}"}
+        for base in kind.__mro__:
+            if not is_own(base.__module__):
                 continue
-            found[f"source of {each.__qualname__}"] = code_of(each)
-            for name, part in sorted(vars(each).items()):
-                place = f"{each.__qualname__}.{name}"
+            description[f"source of {base.__qualname__}"] = code_of(base)
+            for name, part in sorted(vars(base).items()):
+                place = f"{base.__qualname__}.{name}"
                 inner = getattr(part, "fget", None) or getattr(part, "__func__", part)  # property, classmethod
+                # Constants of a class are settings of its methods, as a URL or a threshold is.
                 is_setting = not name.startswith("_") and isinstance(
                     inner, bool | int | float | str | list | tuple | dict
                 )
                 if is_setting or isinstance(inner, FunctionType):
-                    found[place] = self.told(inner, place, all_of_it=False)
-        return found
+                    description[place] = self.describe(inner, place, strict=False)
+        return description
 
-    def _object(self, thing: Any, place: str, *, all_of_it: bool) -> Any:
+    def _object(self, thing: Any, place: str, *, strict: bool) -> Any:
         kind = type(thing)
         if (content := _content(thing)) is not None:
             return {"type": f"{kind.__module__}.{kind.__qualname__}", "content": content}
-        found = {"type": self._class(kind)}
+        description = {"type": self._class(kind)}
         if (configuration := getattr(thing, "configuration", None)) is not None:
-            return found | {"configuration": configuration}
+            return description | {"configuration": configuration}
+        # The `__repr__` of `object` shows only the type and an address; any other one describes the object.
         if getattr(kind, "__repr__", None) is not getattr(object, "__repr__", None):
-            with suppress(Exception):  # one that fails shows nothing
-                return found | {"shown": digest(_ADDRESS.sub("", repr(thing)).encode(errors="replace"))}
+            with suppress(Exception):  # a `__repr__` that fails describes nothing
+                return description | {"shown": digest(_ADDRESS.sub("", repr(thing)).encode(errors="replace"))}
         attributes = dict(_attributes(thing))
+        # Without visible attributes, a type from a library (such as an API client written in C) is opaque.
         if not attributes and not is_own(kind.__module__):
-            return _hidden(thing, place, all_of_it=all_of_it)
-        collecting = {name for each in _methods(kind) for name in _collecting(each)}
-        return found | {
+            return _opaque(thing, place, strict=strict)
+        collecting = {name for method in _methods(kind) for name in _collecting(method)}
+        return description | {
             "attributes": {
-                name: self.told(value, f"{place}.{name}", all_of_it=all_of_it)
+                name: self.describe(value, f"{place}.{name}", strict=strict)
                 for name, value in sorted(attributes.items())
                 if name not in collecting
             }
         }
 
 
-def _hidden(thing: Any, place: str, *, all_of_it: bool) -> dict[str, str]:
-    named = f"{type(thing).__module__}.{type(thing).__qualname__}"
-    return {"untold": place, "type": named} if all_of_it else {"type": named}
+def _opaque(thing: Any, place: str, *, strict: bool) -> dict[str, str]:
+    type_name = f"{type(thing).__module__}.{type(thing).__qualname__}"
+    return {"untold": place, "type": type_name} if strict else {"type": type_name}
 
 
-def _short(held: Any) -> Any:
+def _short(parts: Any) -> Any:
     """Return the content, or its hash where it is long."""
-    content = _encoded(held)
-    return held if len(content) <= MOST or untold(held) is not None else {"hash": digest(content)}
+    content = _encoded(parts)
+    return parts if len(content) <= MAX_LENGTH or opaque_part(parts) is not None else {"hash": digest(content)}
 
 
 @cache
 def is_own(module: str | None) -> bool:
-    """Return whether a module is of the user's own: none of Python's, of turnwise, or installed."""
+    """Return whether a module is the user's own, not part of Python, of turnwise, or of an installed package."""
     if module is None or module.partition(".")[0] in {*sys.stdlib_module_names, "turnwise"} - {"__main__"}:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -216,65 +231,73 @@ def is_own(module: str | None) -> bool:
 
 
 def code_of(thing: Any) -> dict[str, str]:
-    """The hash of the source of a function or class; of compiled code where several may stand in one line, or none is there."""
-    found = {}
+    """Return the hash of the source of a function or class; of compiled code for a lambda, or where there is no source."""
+    hashes = {}
     with suppress(OSError, TypeError):  # typed at a prompt, or written in C
-        found["source"] = digest(inspect.getsource(thing).encode())
+        hashes["source"] = digest(inspect.getsource(thing).encode())
     code = getattr(thing, "__code__", None)
-    if code is not None and ("source" not in found or "<lambda>" in thing.__qualname__):
-        found["code"] = digest(repr(_compiled(code)).encode())
-    return found
+    # A line may hold several lambdas, which have the same source; their compiled code differs.
+    if code is not None and ("source" not in hashes or "<lambda>" in thing.__qualname__):
+        hashes["code"] = digest(repr(_compiled(code)).encode())
+    return hashes
 
 
 def _compiled(code: Any) -> tuple[object, ...]:
     """Describe a compiled function, equal in each process of one Python version."""
-    within = tuple(
-        _compiled(each)
-        if isinstance(each, CodeType)
-        else sorted(map(repr, each))
-        if isinstance(each, frozenset)
-        else each
-        for each in code.co_consts
+    # Nested code objects are expanded, as their `repr` has an address; frozensets are sorted, as their order varies.
+    constants = tuple(
+        _compiled(constant)
+        if isinstance(constant, CodeType)
+        else sorted(map(repr, constant))
+        if isinstance(constant, frozenset)
+        else constant
+        for constant in code.co_consts
     )
-    return code.co_code, code.co_names, code.co_varnames, within
+    return code.co_code, code.co_names, code.co_varnames, constants
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that code looks up, that of functions within it as well."""
-    return {*code.co_names, *(name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each))}
+    """Return the names that code looks up, including those of nested functions."""
+    return {
+        *code.co_names,
+        *(name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)),
+    }
 
 
 def _collecting(function: FunctionType) -> set[str]:
-    """Names, and attributes of objects, that a function counts up or collects in."""
+    """Return the names of variables and attributes that a function only counts up or collects in."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):  # typed at a prompt, or a lambda within a line
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         changed: list[ast.expr] = []
         if isinstance(node, ast.AugAssign):
             changed = [node.target]
         elif isinstance(node, ast.Assign):
-            changed = [each for each in node.targets if isinstance(each, ast.Subscript)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in COLLECTS:
+            changed = [target for target in node.targets if isinstance(target, ast.Subscript)]
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in COLLECTING_METHODS
+        ):
             changed = [node.func.value]
-        for each in changed:
-            inner = each
+        for target in changed:
+            # `cache[a][b] = ...` collects in `cache`; `self.cache[a] = ...` in the attribute `cache`.
+            inner = target
             while isinstance(inner, ast.Subscript):
                 inner = inner.value
             if isinstance(inner, ast.Name | ast.Attribute):
-                found.add(inner.id if isinstance(inner, ast.Name) else inner.attr)
-    return found
+                names.add(inner.id if isinstance(inner, ast.Name) else inner.attr)
+    return names
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:
-    """The methods of a user's own class, but for those that make an object."""
-    for each in kind.__mro__:
-        if is_own(each.__module__):
+    """Yield the methods of a user's own class, except those that create an object."""
+    for base in kind.__mro__:
+        if is_own(base.__module__):
             yield from (
                 part
-                for name, part in vars(each).items()
+                for name, part in vars(base).items()
                 if isinstance(part, FunctionType) and name not in {"__init__", "__new__", "__post_init__"}
             )
 
@@ -303,7 +326,7 @@ def _plain(value: Any) -> Any:
 
 
 def _content(thing: Any) -> Any:
-    """Return the content of large objects, whose `repr` is cut short."""
+    """Return the content of arrays, frames and other objects whose `repr` may be truncated; None for any other object."""
     if isinstance(thing, re.Pattern):
         return [_plain(thing.pattern), thing.flags]
     if isinstance(thing, pl.Series):
@@ -318,12 +341,12 @@ def _content(thing: Any) -> Any:
 
 
 def serialized(expression: pl.Expr) -> bytes:
-    """An expression as bytes."""
+    """Return a polars expression as bytes."""
     try:
         return expression.meta.serialize()
     except (pl.exceptions.ComputeError, TypeError):  # a Python function within
         return str(expression).encode()
 
 
-def _encoded(told: Any) -> bytes:
-    return msgspec.json.encode(told, enc_hook=repr, order="deterministic")
+def _encoded(description: Any) -> bytes:
+    return msgspec.json.encode(description, enc_hook=repr, order="deterministic")

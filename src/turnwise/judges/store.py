@@ -25,7 +25,7 @@ import pyarrow as pa
 from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.files.atomic import whole
 from turnwise.files.object_stores import address_of
-from turnwise.judges.identities import untold
+from turnwise.judges.identities import opaque_part
 from turnwise.judges.verdicts import TEXT, Judge, Verdict
 from turnwise.schema import VERDICTS
 
@@ -82,7 +82,7 @@ class VerdictStore:
     """
 
     def __init__(self, folder: str | Path, judge: Judge) -> None:
-        if (hidden := untold(judge.configuration)) is not None:
+        if (hidden := opaque_part(judge.configuration)) is not None:
             raise ArgumentError(
                 f"{judge.name}: store must know what the verdicts depend on, and `{hidden['untold']}` is a {hidden['type']}, "
                 "which shows nothing of itself; give its owner an attribute `configuration`, a dict of its settings without secrets"

@@ -13,7 +13,7 @@ from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from turnwise.judges import presets
-from turnwise.judges.identities import untold
+from turnwise.judges.identities import opaque_part
 from turnwise.judges.judgments import judged
 from turnwise.judges.llm_judge import LLMJudgeMetric
 from turnwise.judges.replies import place_of_score
@@ -57,7 +57,7 @@ def ask_judge(
 ) -> pl.DataFrame:
     """Return for each row the mean `value` of the verdicts, the `reasoning`, and the `error` if there is no verdict."""
     # Verdicts of a judge whose settings cannot be identified are not kept: another judge could be given them.
-    store = STORE.get() if untold(judge.configuration) is None else None
+    store = STORE.get() if opaque_part(judge.configuration) is None else None
     missing = [name for name in judge.columns if name not in frame.columns]
     if missing:
         raise ArgumentError(f"the prompt has placeholders for {', '.join(missing)}, which the items lack")

@@ -379,7 +379,7 @@ def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
     made = bench.run(skip_workflow=True)
     errors = made.scores["error"].to_list()
     assert "KeyError" in errors[0]
-    assert "which is no number" in errors[1]
+    assert "which is not a number" in errors[1]
     assert "nothing that JSON can hold" in errors[2]
     assert "the id 'other'" in errors[3]
     assert "EvalOutputItem" in errors[4]

@@ -7,12 +7,14 @@ The pages go to `docs/pages/reference/`, which is not in version control.
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib import import_module
 from inspect import cleandoc, isclass, isfunction
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import turnwise as tw
 from turnwise.readers.registry import FORMATS
@@ -107,6 +109,22 @@ def namespace(name: str, module: ModuleType) -> str:
     return "\n".join([f"# {title}\n", summary, "", *(f"::: {title}.{item}\n" for item in public)])
 
 
+def gallery(folder: Path) -> str:
+    """Draw every plot of the gallery into the folder, and return its page."""
+    entries = runpy.run_path(str(Path(__file__).parent / "gallery.py"))
+    names: dict[str, object] = {}
+    exec(entries["SETUP"], names)  # noqa: S102  # the gallery is code
+    parts = [
+        f"# Gallery\n\nEvery picture is drawn by the lines below it, after these:\n\n```python\n{entries['SETUP']}```\n"
+    ]
+    for title, (name, code) in entries["PLOTS"].items():
+        exec(code, names)  # noqa: S102
+        plot: Any = names["plot"]
+        plot.save(folder / f"{name}.svg", overwrite=True)
+        parts.append(f"## {title}\n\n![{plot.alt}]({name}.svg){{ .plot }}\n\n```python\n{code}```\n")
+    return "\n".join(parts)
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
     texts = {"columns": columns(), "formats": formats(), "commands": commands(), "turnwise": namespace("turnwise", tw)}
@@ -116,7 +134,7 @@ def pages() -> dict[str, str]:
 def main() -> None:
     """Write all pages."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
+    for name, text in (pages() | {"gallery": gallery(PAGES)}).items():
         (PAGES / f"{name}.md").write_text(text + "\n", encoding="utf-8")
 
 

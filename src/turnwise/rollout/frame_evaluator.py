@@ -157,8 +157,8 @@ class FrameEvaluator(Evaluator):
         if not odd:
             return
         errors = {
-            at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is not a graph; return an object "
-            "with `children`"
+            at: f"the sampler gave {runs[at].graph!r:.60} for the seed {runs[at].seed!r:.60}, which is not a graph; "
+            "return an object with `children`"
             for at in odd
         }
         if not record:

@@ -48,7 +48,7 @@ def file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("exact_match", "exact_mach", r"eval.yml, line 10: `eval.evaluators.match._type` is 'exact_mach', which is no evaluator; "
+        ("exact_match", "exact_mach", r"eval.yml, line 10: `eval.evaluators.match._type` is 'exact_mach', which is not an evaluator; "
          r"did you mean `exact_match`\?"),
         ("_type: exact_match", "_type: similarity\n      similarity_typ: cosine", r"eval.yml, line 11: `eval.evaluators.match."
          r"similarity_typ` is unknown; did you mean `similarity_type`\?"),
@@ -71,7 +71,7 @@ def file(tmp_path: Path):
          r"value; add it"),
         ("_type: exact_match", "_type: factuality", r"line 9: `eval.evaluators.match` lacks the key `llm_name`; add it"),
         ("_type: exact_match", "_type: factuality\n      llm_name: judge", r"line 11: `eval.evaluators.match.llm_name` is 'judge', "
-         r"which is no language model; the file has no `llms:`"),
+         r"which is not a language model; the file has no `llms:`"),
         ("eval:", "llms: {j: {_type: opanai, model_name: m}}\neval:", r"line 1: `llms.j._type` is 'opanai', which is unknown; did "
          r"you mean `openai`\?"),
         ("eval:", "llms: {j: {_type: openai}}\neval:", r"line 1: `llms.j` lacks the key `model_name`"),

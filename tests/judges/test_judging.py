@@ -483,9 +483,9 @@ def test_many_processes_may_share_a_store(tmp_path: Path) -> None:
         one.keep({"response": "a"}, 1, Verdict(1.0))
         other.keep({"response": "a"}, 1, Verdict(2.0))
         other.keep({"response": "b"}, 1, Verdict(3.0))
-        assert one.kept()["{response}"].sort().to_list() == ["a", "b"]
+        assert one.verdicts()["{response}"].sort().to_list() == ["a", "b"]
     with VerdictStore(tmp_path, judge) as store:
-        assert store.kept()["{response}"].sort().to_list() == ["a", "b"]
+        assert store.verdicts()["{response}"].sort().to_list() == ["a", "b"]
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
@@ -497,7 +497,7 @@ def test_a_torn_last_line_is_no_verdict(tmp_path: Path) -> None:
         log = Path(store._log.name)  # type: ignore[union-attr]
         with log.open("ab") as file:
             file.write(b'{"texts": ["b"], "sam')
-        assert store.kept()["{response}"].to_list() == ["\U0001f99c\n\x00"]
+        assert store.verdicts()["{response}"].to_list() == ["\U0001f99c\n\x00"]
 
 
 @pytest.mark.parametrize(

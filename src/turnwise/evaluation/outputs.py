@@ -1,4 +1,4 @@
-"""The files of an evaluation: the seed's JSON, what was asked, and the frames; each whole or not at all."""
+"""Files of an evaluation: results as JSON, the configuration, and the frames; each is written completely or not at all."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,7 +21,8 @@ from turnwise.evaluation.items import EvalOutputItem
 from turnwise.evaluation.masking import as_yaml, without_secrets
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
-from turnwise.files.atomic import content_hash, whole
+from turnwise.files.atomic import content_hash
+from turnwise.files.atomic import whole as atomic_write
 from turnwise.files.configuration import Document
 
 METADATA = "config_metadata.json"
@@ -44,13 +45,13 @@ class Evaluation:
     items
         ROLLOUTS: one row per item and attempt.
     scores
-        VERDICTS: what each evaluator said of each item.
+        VERDICTS of each evaluator on each item.
     summary
-        SUMMARY of the scores that are numbers.
+        SUMMARY of the numeric scores.
     failures
-        Why evaluators failed as a whole, by their keywords.
+        Reasons why whole evaluators failed, by keyword.
     folder
-        Where it was written.
+        The output folder.
     """
 
     config: EvalConfig
@@ -64,7 +65,7 @@ class Evaluation:
 
     @property
     def failed(self) -> list[str]:
-        """The keywords of the evaluators that have no score to show: that failed as a whole, or on each single item."""
+        """The keywords of the evaluators without any score, because they failed as a whole or on every item."""
         return _failed(self.scores)
 
 
@@ -74,43 +75,45 @@ def _failed(scores: pl.DataFrame) -> list[str]:
 
 
 class Folder:
-    """The folder that an evaluation writes to: it may hold an earlier, interrupted run of the same, and anything of others."""
+    """Output folder of an evaluation; it may hold an earlier, interrupted run of the same evaluation, and unrelated files."""
 
     def __init__(
         self,
         config: EvalConfig,
         document: Document,
         original: str,
-        asked: Options,
+        options: Options,
         dataset: Path | None,
         secret: Collection[str] = (),
     ) -> None:
-        self._config, self._document, self._original, self._asked = config, document, original, asked
-        self._secret = secret  # names beside those that everybody knows
-        self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))  # as it was when it was read
-        self.path = config.folder.absolute()  # whoever is called may go elsewhere
+        self._config, self._document, self._original, self._options = config, document, original, options
+        self._secret = secret  # option names that evaluators declare as secret, besides the well-known ones
+        # Hashed now, as the file may change later.
+        self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))
+        self.path = config.folder.absolute()  # absolute, as a workflow may change the working directory
         self._key = self._key_of()
 
     def open(self) -> None:
-        """Say what is asked, before it is done; nothing that stands there is touched.
+        """Write the configuration and the status before the run begins; existing results stay as they are.
 
         Raises
         ------
         WriteError
-            Where results of another evaluation stand there, or the folder cannot be written to.
+            Where the folder holds results of another evaluation, or cannot be written to.
         """
-        known = self._known()
-        ours = known is not None and known.get("key") == self._key
-        if not ours and not self._asked.overwrite:
-            standing = [name for name in self._names() if (self.path / name).exists()]
-            if standing:
+        metadata = self._metadata()
+        same_run = metadata is not None and metadata.get("key") == self._key
+        # The same run may go on in its folder; results of any other one are replaced only on request.
+        if not same_run and not self._options.overwrite:
+            results = [name for name in self._names() if (self.path / name).exists()]
+            if results:
                 raise WriteError(
-                    f"{self.path} holds another evaluation ({standing[0]}); choose another output_dir, or replace it with "
-                    "--overwrite, which keeps what was answered before"
+                    f"{self.path} holds another evaluation ({results[0]}); choose another output_dir, or replace it with "
+                    "--overwrite, which keeps earlier answers"
                 )
-        self._put("config_original.yml", self._original)
-        self._put("config_effective.yml", as_yaml(without_secrets(self._document.data, also=self._secret)))
-        self._say(RUNNING)
+        self._write_file("config_original.yml", self._original)
+        self._write_file("config_effective.yml", as_yaml(without_secrets(self._document.data, also=self._secret)))
+        self._write_status(RUNNING)
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
@@ -118,47 +121,51 @@ class Folder:
         try:
             yield
         except BaseException:
-            with suppress(WriteError):  # the reason may be that nothing can be written
-                self._say(INTERRUPTED)
+            with suppress(WriteError):  # the disk may be full, which must not hide the original error
+                self._write_status(INTERRUPTED)
             raise
 
     def write(self, tables: Tables, scored: Sequence[Scored]) -> Evaluation:
-        """Write the results, and say that they are whole.
+        """Write the results, and then the status `completed`.
 
         Raises
         ------
         WriteError
-            Where one cannot be written.
+            Where a file cannot be written.
         """
         from turnwise.files.writers import write
 
-        self._put("workflow_output.json", _listed(self._answers(tables)))
-        for each in scored:
-            if each.failure is None:
-                self._put(f"{each.keyword}_output.json", self._output(each))
+        self._write_file("workflow_output.json", _json_list(self._answers(tables)))
+        for result in scored:
+            if result.failure is None:
+                self._write_file(f"{result.keyword}_output.json", self._output(result))
         items, scores = rollouts(tables, scored), verdicts(tables, scored)
         turns, steps = tables.turns, tables.steps
-        failures = {each.keyword: each.failure for each in scored if each.failure is not None}
-        tables.items = []  # all that they hold stands in the frames, which need the room
-        for each in scored:
-            each.items = []
+        failures = {result.keyword: result.failure for result in scored if result.failure is not None}
+        # The frames now hold everything, so the items are freed before the largest allocations.
+        tables.items = []
+        for result in scored:
+            result.items = []
         frames = {"items.parquet": items, "turns.parquet": turns, "scores.parquet": scores}
         if steps.height:
             frames["steps.parquet"] = steps
-        if self._asked.reps > 1:
-            frames["attempts.parquet"] = _repeats(items, scores)
+        if self._options.reps > 1:
+            frames["attempts.parquet"] = _attempts(items, scores)
         for name, frame in frames.items():
             write(frame, self.path / name, overwrite=True)
-        bounds = {each.keyword: each.bounds for each in scored if each.bounds is not None}
+        bounds = {result.keyword: result.bounds for result in scored if result.bounds is not None}
         level = self._config.eval.general.level
-        told = summary(items, scores, failures, level, bounds)  # last, for it needs the most room
-        write(told, self.path / "summary.parquet", overwrite=True)
-        self._say(COMPLETED, failed=_failed(scores))
-        return Evaluation(self._config, turns, steps, items, scores, told, failures, self.path)
+        summary_table = summary(items, scores, failures, level, bounds)  # last, as it needs the most memory
+        write(summary_table, self.path / "summary.parquet", overwrite=True)
+        self._write_status(COMPLETED, failed=_failed(scores))
+        return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path)
 
-    # ── what is in them ───────────────────────────────────────────────────────────────────────────────────────────────
+    # ── contents of the files ───────────────────────────────────────────────────────────────────────────────────────
     def _output(self, scored: Scored) -> Iterator[bytes]:
-        """The seed's fields; in parity with it an error scores 0.0, and the average is that of the numbers to two digits."""
+        """Yield the JSON of one evaluator's results.
+
+        In parity mode an error scores 0.0, and the average is the mean of the numbers, rounded to two digits.
+        """
         parity = self._config.eval.general.parity == "nat"
         average, items = scored.average, scored.items
         if parity:
@@ -172,117 +179,121 @@ class Folder:
         if average is not None or parity:
             yield b'  "average_score": ' + msgspec.json.encode(average, enc_hook=plain) + b",\n"
         yield b'  "eval_output_items": '
-        yield from _listed((_entry(item, parity=parity) for item in items), indent=b"  ")
+        yield from _json_list((_entry(item, parity=parity) for item in items), indent=b"  ")
         yield b"}\n"
 
     def _answers(self, tables: Tables) -> Iterator[dict[str, Any]]:
-        """The items with their answers, as the seed keeps them."""
+        """Yield the items with their answers, under the field names of the data set."""
         keys = self._config.eval.general.dataset.structure
         wanted = self._config.eval.general.output.workflow_output_step_filter
-        several = self._asked.reps > 1
+        repeated = self._options.reps > 1
         for item in tables.items:
-            named = {self._config.eval.general.dataset.id_key: item.name(rep=several)}
-            own = {} if keys.disable else {keys.question_key: item.question, keys.answer_key: item.answer}
+            id_field = {self._config.eval.general.dataset.id_key: item.name(rep=repeated)}
+            fields = {} if keys.disable else {keys.question_key: item.question, keys.answer_key: item.answer}
             steps = item.steps if wanted is None else [step for step in item.steps if _type_of(step) in wanted]
             answer = {keys.generated_answer_key: item.generated, keys.trajectory_key: steps}
             error = {} if item.error is None else {"error": item.error}
             expected = {keys.expected_trajectory_key: item.expected_steps}
-            yield {**item.entry, **named, **own, **answer, **expected, **error}
+            yield {**item.entry, **id_field, **fields, **answer, **expected, **error}
 
     def _key_of(self) -> str:
-        """Return the key of a run, by content: configuration (without output and speed), data set and options."""
-        asked = self._asked
-        about = without_secrets(self._config.model_dump(mode="json", by_alias=True))
+        """Return the key of a run: a hash of its configuration, data set and options."""
+        options = self._options
+        configuration = without_secrets(self._config.model_dump(mode="json", by_alias=True))
+        # Where the output goes and how fast the run is do not affect results, so a changed run can still go on.
         for name in ("output_dir", "output", "max_concurrency", "timeout", "retries", "validate_llm_endpoints"):
-            about["eval"]["general"].pop(name, None)
+            configuration["eval"]["general"].pop(name, None)
         dataset = self._dataset and self._dataset[1]
-        options = [
-            asked.endpoint,
-            asked.reps,
-            asked.skip_workflow,
-            asked.skip_completed_entries,
-            asked.result_json_path,
+        option_values = [
+            options.endpoint,
+            options.reps,
+            options.skip_workflow,
+            options.skip_completed_entries,
+            options.result_json_path,
         ]
-        return blake2b(msgspec.json.encode([about, dataset, options], enc_hook=plain), digest_size=8).hexdigest()
+        return blake2b(
+            msgspec.json.encode([configuration, dataset, option_values], enc_hook=plain), digest_size=8
+        ).hexdigest()
 
     def _names(self) -> list[str]:
         keywords = [f"{keyword}_output.json" for keyword in self._config.eval.evaluators]
         return [METADATA, "config_original.yml", "config_effective.yml", "workflow_output.json", *FRAMES, *keywords]
 
-    def _known(self) -> dict[str, Any] | None:
+    def _metadata(self) -> dict[str, Any] | None:
         try:
-            found = msgspec.json.decode((self.path / METADATA).read_bytes())
+            metadata = msgspec.json.decode((self.path / METADATA).read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
-        return found if isinstance(found, dict) else None
+        return metadata if isinstance(metadata, dict) else None
 
-    def _say(self, status: str, failed: Sequence[str] = ()) -> None:
-        asked = self._asked
-        told = {
+    def _write_status(self, status: str, failed: Sequence[str] = ()) -> None:
+        options = self._options
+        metadata = {
             "config_file": str(self._document.path),
             "config_file_type": "Path",
             "overrides": [
                 {
                     "path": path,
-                    "value": given if (shown := without_secrets(value, path, self._secret)) == value else shown,
+                    # As the user typed it, unless it holds a secret.
+                    "value": typed if (hidden := without_secrets(value, path, self._secret)) == value else hidden,
                 }
-                for (path, given), (_, value) in zip(asked.overrides, self._document.overrides, strict=True)
+                for (path, typed), (_, value) in zip(options.overrides, self._document.overrides, strict=True)
             ],
             "dataset": self._dataset and self._dataset[0],
             "dataset_blake2b": self._dataset and self._dataset[1],
-            "result_json_path": asked.result_json_path,
-            "skip_workflow": asked.skip_workflow,
-            "skip_completed_entries": asked.skip_completed_entries,
-            "reps": asked.reps,
-            "endpoint": asked.endpoint,
-            "endpoint_timeout": asked.endpoint_timeout,
+            "result_json_path": options.result_json_path,
+            "skip_workflow": options.skip_workflow,
+            "skip_completed_entries": options.skip_completed_entries,
+            "reps": options.reps,
+            "endpoint": options.endpoint,
+            "endpoint_timeout": options.endpoint_timeout,
             "timestamp": datetime.now(UTC).isoformat(),
             "turnwise": __version__,
             "key": self._key,
             "status": status,
             "failed_evaluators": list(failed),
         }
-        self._put(METADATA, _json(without_secrets(told)))
+        self._write_file(METADATA, _json(without_secrets(metadata)))
 
-    def _put(self, name: str, content: bytes | str | Iterable[bytes]) -> None:
+    def _write_file(self, name: str, content: bytes | str | Iterable[bytes]) -> None:
         parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
-        with whole(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
+        with atomic_write(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
             file.writelines(parts)
 
 
-def _repeats(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+def _attempts(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """CURVE over attempts of each evaluator whose scores are all 0 or 1: pass@k and pass^k."""
     import turnwise as tw
 
-    found = [schema.empty(schema.CURVE)]
+    curves = [schema.empty(schema.CURVE)]
     for keyword in scores["judge"].unique(maintain_order=True):
         score = items[keyword]
         if score.dtype == pl.String or not score.drop_nulls().cast(pl.Float64).is_in([0.0, 1.0]).all():
             continue
-        # a score of an answer is no success of an attack: it is told as what it is, a task that is solved
+        # A correct answer is not a successful attack, so a score without a metric of its name is treated as `task_success`.
         name = "task_success" if metrics.catalog.about(keyword) is None else keyword
-        held = items.with_columns(pl.col(keyword).cast(pl.Boolean).alias(name))
-        found.append(tw.attempts(held, metric=name, stopped=False).with_columns(metric=pl.lit(keyword, pl.String)))
-    return pl.concat(found, how="diagonal_relaxed")
+        labeled = items.with_columns(pl.col(keyword).cast(pl.Boolean).alias(name))
+        curves.append(tw.attempts(labeled, metric=name, stopped=False).with_columns(metric=pl.lit(keyword, pl.String)))
+    return pl.concat(curves, how="diagonal_relaxed")
 
 
-def account(made: Evaluation) -> pl.DataFrame:
-    """Describe each evaluator in one line: status, scores, and where they are."""
-    rows, without = [], made.failed
-    said = made.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())
-    for keyword, n, errors in said.iter_rows():
-        known = made.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
-        row = known.row(0, named=True) if known.height else {}
+def account(evaluation: Evaluation) -> pl.DataFrame:
+    """Return one row per evaluator: status, average with interval, counts, and output file."""
+    rows, failed = [], evaluation.failed
+    counts = evaluation.scores.group_by("judge", maintain_order=True).agg(n=pl.len(), errors=pl.col("error").count())
+    for keyword, n, errors in counts.iter_rows():
+        means = evaluation.summary.filter((pl.col("metric") == keyword) & (pl.col("statistic") == "mean"))
+        row = means.row(0, named=True) if means.height else {}
         rows.append(
             {
                 "evaluator": keyword,
-                "status": "failed" if keyword in without else "done",
+                "status": "failed" if keyword in failed else "done",
                 "average": row.get("estimate"),
                 "low": row.get("low"),
                 "high": row.get("high"),
                 "n": row.get("n", n - errors),
                 "errors": errors,
-                "file": None if keyword in made.failures else f"{keyword}_output.json",
+                "file": None if keyword in evaluation.failures else f"{keyword}_output.json",
             }
         )
     shape = {"evaluator": pl.String, "status": pl.String, "average": pl.Float64, "low": pl.Float64, "high": pl.Float64}
@@ -308,11 +319,12 @@ def _json(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2) + b"\n"
 
 
-def _listed(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
-    """A list in JSON, value after value, so that it need not be there as a whole."""
-    separator, within = b"[", b"\n" + indent + b"  "
+def _json_list(values: Iterable[Any], indent: bytes = b"") -> Iterator[bytes]:
+    """Yield a list as JSON, value by value, so that it is never in memory as a whole."""
+    # JSON strings hold no raw line breaks, so each b"\n" in a text is from formatting and can be indented.
+    separator, line_start = b"[", b"\n" + indent + b"  "
     for value in values:
         text = msgspec.json.format(msgspec.json.encode(value, enc_hook=plain), indent=2)
-        yield separator + within + text.replace(b"\n", within)
+        yield separator + line_start + text.replace(b"\n", line_start)
         separator = b","
     yield b"[]\n" if separator == b"[" else b"\n" + indent + b"]\n"

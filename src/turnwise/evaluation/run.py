@@ -1,4 +1,4 @@
-"""An evaluation: items answered by a workflow, scored by evaluators, and written, whatever fails on the way."""
+"""Evaluation: a workflow answers items, evaluators score them, and the results are written even if some of them fail."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,24 +24,24 @@ from turnwise.files.references import looking_in
 from turnwise.schema import ROLLOUTS
 from turnwise.schema.labels import counted, say
 
-KEPT = ".turnwise"  # in the output folder: what was said of each item
+LOGS = ".turnwise"  # in the output folder: the logs of answers and scores, from which a later run goes on
 
 
-def evaluate(config_file: str | Path, options: Options | None = None, **given: Any) -> Evaluation:
-    """Answer, score and write what a configuration file describes; go on where an interrupted run of it ended.
+def evaluate(config_file: str | Path, options: Options | None = None, **fields: Any) -> Evaluation:
+    """Run the evaluation that a configuration file describes; an interrupted run continues where it ended.
 
     Parameters
     ----------
     config_file
         YAML: see `turnwise.evaluation.config`.
-    options, **given
-        `Options`, or its fields by keyword, which outrank those: ``dataset, endpoint, override, reps, skip_workflow,
+    options, **fields
+        `Options`, or its fields as keyword arguments, which take precedence: ``dataset, endpoint, override, reps, skip_workflow,
         skip_completed_entries, ...``
 
     Returns
     -------
     Evaluation
-        With the frames; they and the seed's files stand in the output folder.
+        The frames; they and the JSON files are also in the output folder.
 
     Raises
     ------
@@ -59,107 +59,118 @@ def evaluate(config_file: str | Path, options: Options | None = None, **given: A
     >>> entry = {"id": 1, "question": "2 + 2?", "answer": "4", "generated_answer": "four"}
     >>> _ = (folder / "data.json").write_text(json.dumps([entry, {**entry, "id": 2, "generated_answer": "4"}]))
     >>> general = {"output_dir": str(folder / "out"), "dataset": {"file_path": str(folder / "data.json")}}
-    >>> asked = {"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}
-    >>> _ = (folder / "eval.yml").write_text(json.dumps(asked))
-    >>> made = evaluate(folder / "eval.yml", skip_workflow=True)
-    >>> made.summary.select("metric", "estimate", "n").rows()
+    >>> configuration = {"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}
+    >>> _ = (folder / "eval.yml").write_text(json.dumps(configuration))
+    >>> evaluation = evaluate(folder / "eval.yml", skip_workflow=True)
+    >>> evaluation.summary.select("metric", "estimate", "n").rows()
     [('match', 0.5, 2)]
-    >>> sorted(path.name for path in made.folder.glob("*_output.json"))
+    >>> sorted(path.name for path in evaluation.folder.glob("*_output.json"))
     ['match_output.json', 'workflow_output.json']
     """
-    asked = replace(options or Options(), **given)
-    check(asked)
+    options = replace(options or Options(), **fields)
+    check(options)
     document = Document.read(config_file)
+    # The text is read before overrides apply: `config_original.yml` shows the file as the user wrote it.
     original = document.path.read_text(encoding="utf-8")
-    for key, value in asked.overrides:
+    for key, value in options.overrides:
         document.override(key, value)
     config = load(document)
     with looking_in(document.path.parent):
-        return _evaluated(document, original, config, asked)
+        return _run(document, original, config, options)
 
 
-def _evaluated(document: Document, original: str, config: EvalConfig, asked: Options) -> Evaluation:
+def _run(document: Document, original: str, config: EvalConfig, options: Options) -> Evaluation:
     plugins.load(config.plugins, document.path.parent)
     models = Models(document, config)
-    found = evaluators_of(document, config)
+    evaluators = evaluators_of(document, config)
+    # Mistakes in the options of evaluators are reported before the models are contacted.
     if config.eval.general.validate_llm_endpoints:
         models.check()
-    workflow = None if asked.skip_workflow else workflow_of(document, config, models, asked)
-    tables, path = _tables(document, config, asked)
-    folder = Folder(config, document, masked(original, _secret(found)), asked, path, _secret(found))
+    workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
+    tables, path = _tables(document, config, options)
+    folder = Folder(
+        config, document, masked(original, _secret_options(evaluators)), options, path, _secret_options(evaluators)
+    )
     folder.open()
+    # Errors above are raised before the first item is answered; from here on, an error marks the run as interrupted.
     with folder.under_way():
         if workflow is not None:
-            from turnwise.evaluation.answers import answer  # loads what rolls out, which scores do not need
+            from turnwise.evaluation.answers import answer  # a slow import, only needed here
 
-            answer(tables.items, workflow, config, asked, folder.path / KEPT)
-        scored = scores_of(found, tables, models, config, asked, folder.path / KEPT)
-        made = folder.write(tables, scored)
-    _tell(made)
-    return made
-
-
-def _secret(found: dict[str, tuple[plugins.Registration, Any]]) -> set[str]:
-    """The options that evaluators themselves call secret."""
-    return {name for _, options in found.values() for name, value in options if isinstance(value, pydantic.SecretStr)}
+            answer(tables.items, workflow, config, options, folder.path / LOGS)
+        scored = scores_of(evaluators, tables, models, config, options, folder.path / LOGS)
+        evaluation = folder.write(tables, scored)
+    _report(evaluation)
+    return evaluation
 
 
-def _tell(made: Evaluation) -> None:
-    """Say which evaluators have no results, and which items no score."""
-    errors = made.scores.select("judge", "error").drop_nulls()
-    told = errors.group_by("judge", maintain_order=True).agg(n=pl.len(), first=pl.col("error").first())
-    for keyword, n, first in told.iter_rows():
-        if keyword in made.failures:
-            say(f"evaluator {keyword} failed and has no results: {made.failures[keyword]}")
+def _secret_options(evaluators: dict[str, tuple[plugins.Registration, Any]]) -> set[str]:
+    """Return the names of options that evaluators declare as secret."""
+    return {
+        name for _, options in evaluators.values() for name, value in options if isinstance(value, pydantic.SecretStr)
+    }
+
+
+def _report(evaluation: Evaluation) -> None:
+    """Report failed evaluators, and items without a score."""
+    errors = evaluation.scores.select("judge", "error").drop_nulls()
+    failures = errors.group_by("judge", maintain_order=True).agg(n=pl.len(), first=pl.col("error").first())
+    for keyword, n, message in failures.iter_rows():
+        if keyword in evaluation.failures:
+            say(f"evaluator {keyword} failed and has no results: {evaluation.failures[keyword]}")
         else:
-            say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {first}")
+            say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {message}")
 
 
-def _tables(document: Document, config: EvalConfig, asked: Options) -> tuple[Tables, Path | None]:
-    """The items, held by nothing else, so that they are gone when their tables let them go; and their file."""
-    entries, path = read(document, config.eval.general.dataset, asked.dataset)
-    if asked.skip_workflow:
+def _tables(document: Document, config: EvalConfig, options: Options) -> tuple[Tables, Path | None]:
+    """Return the tables of the items, and the path of the data set.
+
+    Only the tables refer to the items, so their memory is freed when the tables drop them.
+    """
+    entries, path = read(document, config.eval.general.dataset, options.dataset)
+    if options.skip_workflow:
         _check_answers(document, config, entries, path)
-    items = repeated(entries, asked.reps)
+    items = repeated(entries, options.reps)
     _check_keywords(document, config, items)
     return Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config)), path
 
 
 def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plugins.Registration, Any]]:
-    """The evaluators of a file by their keywords, with their options.
+    """Return the evaluators of a file by keyword, with their options.
 
     Raises
     ------
     ReadError
-        With file, line and key of a mistake: a `_type` or an option that is not known, or of the wrong kind.
+        With file, line and key of a mistake: an unknown `_type` or option, or a value of the wrong type.
     """
-    found = {}
-    known = {
-        name: plugins.find(name) for name in dict.fromkeys(each["_type"] for each in config.eval.evaluators.values())
+    evaluators = {}
+    # Each type is looked up once, though several keywords may use it.
+    registrations = {
+        name: plugins.find(name) for name in dict.fromkeys(entry["_type"] for entry in config.eval.evaluators.values())
     }
     for keyword, entry in config.eval.evaluators.items():
         place = ("eval", "evaluators", keyword)
-        registration = known[entry["_type"]]
+        registration = registrations[entry["_type"]]
         if registration is None:
-            there = [each.name for each in plugins.everything()]
+            names = [evaluator.name for evaluator in plugins.everything()]
             raise document.error(
-                (*place, "_type"), f"is {entry['_type']!r}, which is no evaluator; {meant(entry['_type'], there)}"
+                (*place, "_type"), f"is {entry['_type']!r}, which is not an evaluator; {meant(entry['_type'], names)}"
             )
-        given = {key: value for key, value in entry.items() if key != "_type"}
-        options = document.checked(registration.config_type, given, place)
+        settings = {key: value for key, value in entry.items() if key != "_type"}
+        options = document.checked(registration.config_type, settings, place)
         model = getattr(options, "llm_name", None)
         if isinstance(model, str) and model not in config.llms:
-            known_models = meant(model, config.llms) if config.llms else "the file has no `llms:`, add it there"
-            raise document.error((*place, "llm_name"), f"is {model!r}, which is no language model; {known_models}")
-        found[keyword] = (registration, options)
-    return found
+            hint = meant(model, config.llms) if config.llms else "the file has no `llms:`, add it there"
+            raise document.error((*place, "llm_name"), f"is {model!r}, which is not a language model; {hint}")
+        evaluators[keyword] = (registration, options)
+    return evaluators
 
 
 def _check_answers(document: Document, config: EvalConfig, items: Sequence[Item], path: Path | None) -> None:
-    """Refuse to score a data set that has nothing to score: no answer, and no steps."""
+    """Raise an error for a data set with nothing to score: no answers and no steps."""
     keys = config.eval.general.dataset.structure
-    whole = keys.disable or config.eval.general.dataset.pass_full_entry  # then the answer may stand anywhere
-    if whole or any(item.generated is not None or item.steps for item in items):
+    anywhere = keys.disable or config.eval.general.dataset.pass_full_entry  # then the answer may be in any field
+    if anywhere or any(item.generated is not None or item.steps for item in items):
         return
     raise document.error(
         (*HERE, "structure", "generated_answer_key"),
@@ -169,22 +180,22 @@ def _check_answers(document: Document, config: EvalConfig, items: Sequence[Item]
 
 
 def _check_keywords(document: Document, config: EvalConfig, items: Sequence[Item]) -> None:
-    """Refuse a keyword that is the name of a column of the items, before anything is paid for."""
-    beside = columns_of([item.entry for item in items], _used(config))
-    taken = {*ROLLOUTS.names, *SAID, *beside, *beside.values()}
+    """Raise an error for a keyword that is also a column of the items, before any call is paid for."""
+    further = columns_of([item.entry for item in items], _used(config))
+    reserved = {*ROLLOUTS.names, *SAID, *further, *further.values()}
     for keyword in config.eval.evaluators:
-        if keyword in taken:
+        if keyword in reserved:
             place = ("eval", "evaluators", keyword)
             raise document.error(place, "is the name of a column of the items; choose another keyword")
 
 
 def _used(config: EvalConfig) -> frozenset[str]:
-    """The fields of the data set that have a place of their own."""
+    """Return the fields of the data set that are mapped to fields of an item."""
     keys = config.eval.general.dataset.structure
-    named = {
+    fields = {
         config.eval.general.dataset.id_key,
         keys.trajectory_key,
         keys.expected_trajectory_key,
         keys.generated_answer_key,
     }
-    return frozenset(named | ({keys.answer_key} if keys.disable else {keys.answer_key, keys.question_key}))
+    return frozenset(fields | ({keys.answer_key} if keys.disable else {keys.answer_key, keys.question_key}))

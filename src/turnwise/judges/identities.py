@@ -63,13 +63,11 @@ def opaque_part(description: Any) -> dict[str, str] | None:
     """
     if isinstance(description, dict) and description.keys() == {"untold", "type"}:
         return description
-    parts: Iterable[Any] = (
-        description.values()
-        if isinstance(description, dict)
-        else description
-        if isinstance(description, list | tuple)
-        else ()
-    )
+    parts: Iterable[Any] = ()
+    if isinstance(description, dict):
+        parts = description.values()
+    elif isinstance(description, list | tuple):
+        parts = description
     return next((opaque for part in parts if (opaque := opaque_part(part)) is not None), None)
 
 

@@ -77,7 +77,7 @@ class VerdictStore:
     >>> with VerdictStore(folder, judge) as store:
     ...     store.keep({"response": "Hi"}, 1, Verdict(2.0))
     >>> with VerdictStore(folder, judge) as store:
-    ...     store.kept().select("{response}", "sample", "value").rows()
+    ...     store.verdicts().select("{response}", "sample", "value").rows()
     [('Hi', 1, 2.0)]
     """
 
@@ -155,7 +155,7 @@ class VerdictStore:
         except OSError as error:
             raise self._refused(error) from error
 
-    def kept(self) -> pl.DataFrame:
+    def verdicts(self) -> pl.DataFrame:
         """The verdicts: the texts judged (`place_of` their names), the sample, and the fields of `Verdict`; the first of each.
 
         What another process writes meanwhile may be there or not.

@@ -416,7 +416,7 @@ def test_coverage_on_a_rubric(coefficient, raters, goals, by_numpy, covers_as_of
     by NumPy alone, from the coefficients' definitions and counts of drawn goals, in 5,000 samples or more. BCa that is not
     expanded holds .88 of 10 goals.
     """
-    repetitions, hits = repeated(2000), 0
+    repetitions, hits = repeated(4000), 0
     pairs, points = population(0.7), np.arange(5.0)
     scale = coefficient.keywords.get("scale") or coefficient.keywords["weights"]
     habits = pairs.sum(axis=0)

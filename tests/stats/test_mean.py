@@ -542,7 +542,7 @@ def test_coverage_within_strata(strata, by_numpy, covers_as_often_as, record_pro
     Of normal goals t's law makes it .937 with 4 strata and .931 with 2; the shares are those of NumPy in 40,000 samples. Draws
     that mixed the strata, which differ by 1 each, would hold nearly always.
     """
-    generator, repetitions = np.random.default_rng(strata), repeated(2000)
+    generator, repetitions = np.random.default_rng(strata), repeated(2000, reduced=600)
     layers = np.repeat(np.arange(strata), 15)
     codes, truth = np.repeat(np.arange(layers.size), 3), 0.2 + (strata - 1) / 2
     hits = dict.fromkeys(by_numpy, 0)

@@ -89,7 +89,7 @@ def test_a_call_that_never_returns_does_not_keep_the_process(bench, items) -> No
     )
     done = bench.command(timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "1 item without an answer, the first one: TimeoutError: nothing within the time-out of 2 s" in done.stderr
+    assert "1 item without an answer, the first one: TimeoutError: no result within the timeout of 2 s" in done.stderr
     assert bench.read("config_metadata.json")["status"] == "completed"
 
 

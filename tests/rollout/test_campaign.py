@@ -205,7 +205,7 @@ def test_the_first_error_in_the_order_of_seeds_is_raised(tmp_path, max_concurren
             raise ValueError("boom")
         return seed
 
-    with pytest.raises(CampaignError, match=r"rollout 4 of 20 \(seed 3\) failed: ValueError: boom; mend it") as caught:
+    with pytest.raises(CampaignError, match=r"rollout 4 of 20 \(seed 3\) failed: ValueError: boom; fix it") as caught:
         quiet(fail, range(20), max_concurrency=max_concurrency, store=tmp_path, key="k")
     assert isinstance(caught.value.__cause__, ValueError)
     assert caught.value.seed == 3
@@ -363,7 +363,7 @@ def test_a_coroutine_out_of_time_is_cancelled():
         return seed
 
     runs = quiet(slow, [0, 30], timeout=0.05, on_error="record", max_concurrency=2)
-    assert [each.error for each in runs] == [None, "TimeoutError: nothing within the time-out of 0.05 s"]
+    assert [each.error for each in runs] == [None, "TimeoutError: no result within the timeout of 0.05 s"]
     assert cancelled == [30]
     assert runs[1].seconds == pytest.approx(0.05, abs=0.05)
 
@@ -388,7 +388,7 @@ def test_a_thread_out_of_time_goes_on_and_is_discarded():
 
     runs = quiet(slow, range(5), timeout=0.05, on_error="record")
     assert [each.graph for each in runs] == [0, None, 2, 3, 4]
-    assert "its thread cannot be stopped and goes on, what it returns is discarded" in runs[1].error
+    assert "its thread cannot be stopped and continues, and its result is discarded" in runs[1].error
     done.set()
 
 
@@ -412,7 +412,7 @@ def test_lingering_calls_are_bounded():
         begun.append(seed)
         done.wait(20)
 
-    with pytest.raises(CampaignError, match="2 calls that ran out of time still hold their threads"):
+    with pytest.raises(CampaignError, match="2 calls that timed out still hold their threads"):
         quiet(hang, range(20), timeout=0.05, on_error="record", max_concurrency=2)
     assert len(begun) == 4
     done.set()
@@ -758,10 +758,13 @@ def test_no_progress_where_nobody_looks(capsys):
         ({"timeout": 0}, "timeout=0"),
         ({"timeout": float("nan")}, "timeout=nan"),
         ({"retries": -1}, "retries=-1"),
-        ({"on_error": "ignore"}, 'on_error=\'ignore\'; it is "raise" or "record"'),
+        ({"on_error": "ignore"}, 'on_error=\'ignore\'; it must be "raise" or "record"'),
         ({"store": "here"}, "store needs key"),
         ({"until": Below("x", 0.01)}, "until needs observe"),
-        ({"until": Below("x", 0.01), "observe": bool, "seeds": [1, 2, 1]}, "the seed 1 stands among the seeds more"),
+        (
+            {"until": Below("x", 0.01), "observe": bool, "seeds": [1, 2, 1]},
+            "the seed 1 occurs more than once, but until",
+        ),
         ({"store": "/dev/null/here", "key": 1}, "name another folder"),
     ],
 )

@@ -125,14 +125,14 @@ def _attributes(node: Any) -> dict[str, Any]:
 
 @lru_cache
 def _slots(kind: type) -> tuple[str, ...]:
-    """Return the names of all slots of a class, those of its base classes first."""
+    """Return the names of all slots of a class and its bases, from the most basic class on."""
     slots_by_class = [base.__dict__.get("__slots__", ()) for base in kind.__mro__[::-1]]
     return tuple(name for slots in slots_by_class for name in ((slots,) if isinstance(slots, str) else slots))
 
 
 @lru_cache
 def _class_name(kind: type) -> str | None:
-    """Return module and name of the nearest turnwise class in the bases of a class; None if there is none."""
+    """Return module and name of the nearest turnwise class in the bases of a class, else None."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith("turnwise.")]
     return f"{bases[0].__module__}:{bases[0].__qualname__}" if bases else None
 

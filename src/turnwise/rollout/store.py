@@ -195,7 +195,7 @@ class RunStore:
 
 
 def stored_runs(folder: str | Path) -> list[StoredRun]:
-    """Return the runs stored in a folder, oldest first, including those that are active in another process.
+    """Return the runs stored in a folder, oldest first, including runs that are active in another process.
 
     Raises
     ------

@@ -82,7 +82,7 @@ def test_an_answer(address, kind, body, said) -> None:
         (404, "", RefusedError, "HTTP 404"),
         (302, "", RefusedError, "HTTP 302"),
         (503, "busy", BusyError, "HTTP 503: busy"),
-        (200, 'data: {"value": "one', RefusedError, 'a stream with a piece that is not JSON: \'{"value": "one\''),
+        (200, 'data: {"value": "one', RefusedError, 'a stream with a part that is not JSON: \'{"value": "one\''),
     ],
 )
 def test_a_refusal(address, code, body, kind, said) -> None:

@@ -380,7 +380,7 @@ def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
     errors = made.scores["error"].to_list()
     assert "KeyError" in errors[0]
     assert "which is not a number" in errors[1]
-    assert "nothing that JSON can hold" in errors[2]
+    assert "cannot be written as JSON" in errors[2]
     assert "the id 'other'" in errors[3]
     assert "EvalOutputItem" in errors[4]
     assert errors[5] is None
@@ -473,7 +473,7 @@ def test_one_failing_evaluator_takes_no_other_down(bench, items, how) -> None:
     ("how", "why"),
     [
         ("ids", "TypeError: unhashable type: 'list'"),
-        ("average", "TypeError: a builtins.object is nothing that JSON can hold; give text, numbers, lists or dicts"),
+        ("average", "TypeError: a builtins.object cannot be written as JSON; use text, numbers, lists or dicts"),
         ("half", r"ValueError: half \ud800"),
     ],
 )

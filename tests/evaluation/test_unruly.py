@@ -21,7 +21,7 @@ MATCH = {"match": {"_type": "exact_match"}}
         ("unruly", "exit", "it would end the process: SystemExit: 0"),
         ("unruly_later", "exit", "it would end the process: SystemExit: 0"),
         ("unruly_later", "cancel", "it was cancelled from within"),
-        ("unruly", "object", "nothing that JSON can hold"),
+        ("unruly", "object", "cannot be written as JSON"),
         ("unruly", "surrogate", "surrogates not allowed"),
     ],
 )
@@ -184,7 +184,9 @@ def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who) -> None:
         *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
     )
     assert (full.returncode, full.stdout) == (2, "")
-    assert "takes no more (File too large), so nothing further is asked; make room and run again" in full.stderr
+    assert (
+        "cannot be written (File too large), so nothing further is asked; free disk space and run again" in full.stderr
+    )
     assert "Traceback" not in full.stderr
     paid = len(log.read_text().splitlines())
     assert 100 < paid < 1000

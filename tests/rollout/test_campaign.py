@@ -536,7 +536,7 @@ def test_what_observe_breaks_costs_no_rollout(tmp_path):
 
 def test_a_store_that_breaks_ends_the_campaign(tmp_path):
     """A result that cannot be stored ends the campaign in a sentence, the others kept; no worker waits for ever."""
-    with pytest.raises(ArgumentError, match="the rollout of seed 7 cannot be kept"):
+    with pytest.raises(ArgumentError, match="the rollout of seed 7 cannot be stored"):
         quiet(
             lambda seed: object() if seed == 7 else seed,
             range(30),

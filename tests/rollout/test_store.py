@@ -247,11 +247,11 @@ def nested(depth):
 @pytest.mark.parametrize(
     ("result", "sentence"),
     [
-        (object(), "the rollout cannot be kept, being of type object"),
-        ({"scores": [1, {2, 3}]}, r"the rollout\['scores'\]\[1\] cannot be kept, being of type set"),
+        (object(), "the rollout cannot be stored, as it is of type object"),
+        ({"scores": [1, {2, 3}]}, r"the rollout\['scores'\]\[1\] cannot be stored, as it is of type set"),
         ({"scores": {3: 0.5}}, r"the rollout\['scores'\] is a dict with the key 3"),
-        (np.zeros(3), "being of type ndarray"),
-        (Node("", "Hi", pl.DataFrame(), 0.0), "a node's response cannot be kept, being of type DataFrame"),
+        (np.zeros(3), "as it is of type ndarray"),
+        (Node("", "Hi", pl.DataFrame(), 0.0), "a node's response cannot be stored, as it is of type DataFrame"),
         (Node("", "Hi", "No", 0.0, ["Again"]), "a str among the children"),
         (nested(100_000), "nested too deeply"),
     ],
@@ -310,7 +310,7 @@ def test_the_order_of_settings_is_no_content(tmp_path):
 @pytest.mark.parametrize(
     ("configuration", "sentence"),
     [
-        ({"client": object()}, r"\['client'\] cannot be kept, being of type object"),
+        ({"client": object()}, r"\['client'\] cannot be stored, as it is of type object"),
         ({"temperature": math.nan}, "NaN or infinite"),
         ({1: 2}, "a dict with the key 1"),
     ],
@@ -337,7 +337,7 @@ def test_a_second_process_is_refused(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(WriteError, match="under way in another process"), RunStore(tmp_path, "k", [0, 1]):
+        with pytest.raises(WriteError, match="active in another process"), RunStore(tmp_path, "k", [0, 1]):
             pass
         assert [(found.finished, found.seeds) for found in stored_runs(tmp_path)] == [(1, 2)]
         with RunStore(tmp_path, "other", [0, 1]) as beside:
@@ -374,7 +374,7 @@ def test_campaigns_that_meet_do_not_mix(tmp_path):
 
     def slow(seed):
         if seed == 1:
-            with pytest.raises(WriteError, match="under way"):
+            with pytest.raises(WriteError, match="is active in another process"):
                 run(str, range(3), store=tmp_path, key="k", progress=False)
             told.append(seed)
         return str(seed)
@@ -387,7 +387,7 @@ def test_campaigns_that_meet_do_not_mix(tmp_path):
 def test_one_unfit_result_costs_no_other(tmp_path):
     """Of several results at once the one that cannot be kept is named, and the others are kept."""
     with RunStore(tmp_path, "k", [5, 6, 7]) as store:
-        with pytest.raises(ArgumentError, match="the rollout of seed 6 cannot be kept"):
+        with pytest.raises(ArgumentError, match="the rollout of seed 6 cannot be stored"):
             store.put({0: Run(5, "a"), 1: Run(6, object()), 2: Run(7, "c")})
         assert store.finished() == {0: Run(5, "a"), 2: Run(7, "c")}
 
@@ -413,7 +413,7 @@ def test_a_file_that_is_no_database(tmp_path):
         pass
     with pytest.raises(ReadError, match="is not a run of turnwise"):
         stored_runs(tmp_path)
-    with pytest.raises(ReadError, match="is no folder"):
+    with pytest.raises(ReadError, match="is not a folder"):
         stored_runs(tmp_path / "none")
 
 

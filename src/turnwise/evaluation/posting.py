@@ -1,4 +1,4 @@
-"""A question posted to an HTTP address, asked again where that may help."""
+"""Post a question to an HTTP address, with retries after temporary errors."""
 
 import re
 from functools import cache
@@ -11,25 +11,27 @@ import tenacity
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient
 
-AGAIN = frozenset({429, 500, 502, 503, 504})
+RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0  # seconds: the pause before the k-th retry is uniform on 0 to min(30, 2^(k-1))
 _STREAM = "text/event-stream"
 _DATA, _STEPS = "data:", "intermediate_data:"
-_LINES = re.compile(r"\r\n|\n|\r")  # of a stream; within JSON there may be other ends of lines
+_LINES = re.compile(
+    r"\r\n|\n|\r"
+)  # of a stream; `splitlines` would also split at other characters, which may occur inside JSON
 
 
 class RefusedError(Exception):
-    """An answer that is an error."""
+    """The server answered with an error."""
 
 
 class BusyError(RefusedError):
-    """An answer after which one may ask again."""
+    """The server answered with a temporary error, after which a retry may help."""
 
 
 async def posted(options: Any, body: Any) -> Any:
     """Return the answer of the address: JSON, text, or a joined stream of ``data:`` lines.
 
-    Rate limits, server errors and broken connections are asked again; what remains an error after `max_retries` is raised.
+    After rate limits, server errors and broken connections, the question is posted again; after `max_retries` the error is raised.
     """
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception_type((BusyError, httpx2.TransportError)),
@@ -37,7 +39,7 @@ async def posted(options: Any, body: Any) -> Any:
         stop=tenacity.stop_after_attempt(options.max_retries + 1),
         reraise=True,
     )
-    # each question has a client of its own, and so no cookies of another
+    # Each question has its own client, so cookies are never shared between questions.
     async with httpx2.AsyncClient(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
         async for attempt in retrying:
             with attempt:
@@ -47,23 +49,24 @@ async def posted(options: Any, body: Any) -> Any:
 
 @cache
 def _trusted() -> Any:
-    """The certificates that are trusted, read once: that takes longer than a question."""
+    """Return the trusted certificates, read only once, as this takes longer than a request."""
     return httpx2.create_ssl_context()
 
 
 def _read(response: Any) -> Any:
     text = response.text
-    if not response.is_success:  # told without the address, which may hold a key
-        said = " ".join(text.split())[:200]
-        kind = BusyError if response.status_code in AGAIN else RefusedError
-        raise kind(f"HTTP {response.status_code}{said and ': '}{said}")
+    if not response.is_success:
+        # The message omits the address, which may contain an API key.
+        message = " ".join(text.split())[:200]
+        kind = BusyError if response.status_code in RETRY_STATUSES else RefusedError
+        raise kind(f"HTTP {response.status_code}{message and ': '}{message}")
     if response.headers.get("content-type", "").startswith(_STREAM) or text.startswith((_DATA, _STEPS)):
         return _joined(text)
     return _value(text)
 
 
 def _value(text: str) -> Any:
-    """The text as JSON, where it is JSON."""
+    """Return the value of a JSON text; a text that is not JSON is returned as it is."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -74,14 +77,15 @@ def _value(text: str) -> Any:
 
 
 def _joined(stream: str) -> Any:
-    """The answer of a stream: its values joined where they are texts, else the last."""
+    """Return the answer of a stream: its values joined if all are text, otherwise the last one."""
     values = []
     for line in _LINES.split(stream):
         data = line.removeprefix(_DATA).removeprefix(" ")
         if line.startswith(_DATA) and data.strip() != "[DONE]":
             chunk = _value(data)
+            # Text that starts like JSON but is not JSON was cut off.
             if chunk is data and data.lstrip().startswith(("{", "[", '"')):
-                raise RefusedError(f"a stream with a piece that is not JSON: {data!r:.80}")
+                raise RefusedError(f"a stream with a part that is not JSON: {data!r:.80}")
             values.append(chunk.get("value", chunk) if isinstance(chunk, dict) else chunk)
     if values and all(isinstance(value, str) for value in values):
         return "".join(values)

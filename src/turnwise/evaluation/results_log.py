@@ -1,8 +1,8 @@
-"""Log of results by item, written at once, so that a killed run continues where it was.
+"""Log of results by item, written at once, so that a killed run continues where it stopped.
 
-A log is known by the content of what was asked (which evaluator or workflow, with which options and code), an entry by the content
-of its item. So a changed option, template or item is asked anew, and all else is not. An entry is one line of JSON, handed to the
-operating system before the next item begins; it outlives the process, however that ends.
+A log is identified by the content of the request (the evaluator or workflow, with its options and code), an entry by the content of
+its item. So after a change of an option, template or item, only the results that depend on it are computed again. An entry is one
+line of JSON, passed to the operating system before the next item begins; it is not lost if the process is killed.
 """
 
 from hashlib import blake2b
@@ -15,7 +15,7 @@ import msgspec
 from turnwise.errors import UnkeptError, WriteError
 from turnwise.evaluation.items import EvalInputItem
 
-FORMAT = 1  # part of every name: logs written another way are others
+FORMAT = 1  # part of every file name, so logs in a different format are never read
 _CONTENT = ("input_obj", "expected_output_obj", "output_obj", "trajectory", "expected_trajectory", "full_dataset_entry")
 
 
@@ -25,11 +25,11 @@ class ResultsLog:
     Parameters
     ----------
     folder
-        Where logs are kept; made if it is not there.
+        The folder of the logs; created if missing.
     name
-        What the log is of, for people.
-    asked
-        All that decides on the results, as JSON.
+        The name of the evaluator or workflow, as part of the file name.
+    content
+        Everything that the results depend on, as JSON.
 
     Raises
     ------
@@ -47,23 +47,25 @@ class ResultsLog:
     {'item-1': {'score': 4}}
     """
 
-    def __init__(self, folder: str | Path, name: str, asked: Any) -> None:
-        digest = blake2b(_bytes([FORMAT, asked]), digest_size=8).hexdigest()
+    def __init__(self, folder: str | Path, name: str, content: Any) -> None:
+        digest = blake2b(_bytes([FORMAT, content]), digest_size=8).hexdigest()
         self.path = Path(folder) / f"{name}-{digest}.jsonl"
         self.kept: dict[str, Any] = {}
-        self.reused = 0  # how often what was kept was wanted
+        self.reused = 0  # how many entries of earlier runs were used
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> Self:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            whole = self.path.read_bytes() if self.path.exists() else b""
+            stored = self.path.read_bytes() if self.path.exists() else b""
             self._file = self.path.open("ab", buffering=0)
-            if whole and not whole.endswith(b"\n"):  # the line that a killed process did not finish is no entry
+            # A killed process may leave an unfinished line; the break keeps it from spoiling the first new entry.
+            if stored and not stored.endswith(b"\n"):
                 self._file.write(b"\n")
         except OSError as error:
-            raise self._refused(error) from error
-        for line in whole.split(b"\n"):
+            raise self._write_error(error) from error
+        # Of several entries with one key, the last counts; lines that are not complete JSON are skipped.
+        for line in stored.split(b"\n"):
             try:
                 key, value = msgspec.json.decode(line)
             except (msgspec.DecodeError, ValueError, TypeError):
@@ -81,27 +83,28 @@ class ResultsLog:
         Raises
         ------
         TypeError
-            Where the value is nothing that JSON can hold.
+            Where the value cannot be written as JSON.
         UnkeptError
-            Where the file takes no more.
+            Where the file cannot be written, such as on a full disk.
         """
         line = _bytes([key, value]) + b"\n"
         try:
-            while line and self._file is not None:  # a disk that is nearly full takes a part, and refuses the rest
+            # Unbuffered, so the operating system has the line at once. A disk that is nearly full may accept only a part of it.
+            while line and self._file is not None:
                 line = line[self._file.write(line) :]
         except OSError as error:
             raise UnkeptError(
-                f"{self.path} takes no more ({error.strerror or error}), so nothing further is asked; make room and run again, "
-                "which goes on from what was kept"
+                f"{self.path} cannot be written ({error.strerror or error}), so nothing further is asked; free disk space and run "
+                "again, which continues from the logged results"
             ) from error
 
     @staticmethod
     def key(item: EvalInputItem) -> str:
-        """An item by its id and its content."""
+        """Return the key of an item: a hash of its id and content."""
         content = [str(item.id), *(getattr(item, name) for name in _CONTENT)]
         return blake2b(_bytes(content), digest_size=12).hexdigest()
 
-    def _refused(self, error: OSError) -> WriteError:
+    def _write_error(self, error: OSError) -> WriteError:
         return WriteError(f"{self.path} cannot be written ({error.strerror or error}); choose another output_dir")
 
 
@@ -111,20 +114,20 @@ def plain(value: Any) -> Any:
     Raises
     ------
     TypeError
-        Where there is no such thing.
+        Where a value has no JSON form.
     """
     if hasattr(value, "model_dump"):
         return value.model_dump()
-    if hasattr(value, "tolist"):  # of NumPy: numbers and arrays
+    if hasattr(value, "tolist"):  # NumPy numbers and arrays
         return value.tolist()
     if isinstance(value, Path):
         return str(value)
-    raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} is nothing that JSON can hold; give text, "
+    raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON; use text, "
                     "numbers, lists or dicts")  # fmt: skip
 
 
 def through_json(value: Any) -> Any:
-    """Return a value as it is read back from a file after writing it.
+    """Return a value as it would be after writing it to a JSON file and reading it back.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def _scored(
     registration: plugins.Registration,
     options: Any,
     builder: plugins.EvalBuilder,
-    shown: Shown,
+    items_shown: Shown,
     folder: Path,
     *,
     progress: bool,
@@ -71,7 +71,7 @@ def _scored(
     """Run one evaluator on the answered items; its failure becomes part of the result."""
     try:
         box: list[Any] = []
-        complete(_built(box, keyword, registration, options, builder, shown, folder, progress=progress))
+        complete(_built(box, keyword, registration, options, builder, items_shown, folder, progress=progress))
         returned = box[0]() if callable(box[0]) else box[0]  # outside the event loop, as it may run its own
         if inspect.isawaitable(returned):  # from an async callable that is not a coroutine function
             returned = complete(_awaited(returned))
@@ -84,7 +84,7 @@ def _scored(
         return Scored(keyword, registration.name, [], failure=writable(str(error)))
     except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001  # reported as the evaluator's failure
         return Scored(keyword, registration.name, [], failure=type_and_message(error))
-    items = [_entry_of(item_id, entries.get(str(item_id), [])) for item_id in shown.names]
+    items = [_entry_of(item_id, entries.get(str(item_id), [])) for item_id in items_shown.names]
     num_scored = sum(item.error is None for item in items)
     # The evaluator's average is used only if it covers exactly the items with a valid score.
     is_average_of_items = 0 < num_scored == sum(entry.error is None for entry in output.eval_output_items)
@@ -232,7 +232,7 @@ def _written(entry: Any) -> bytes:
 
 
 def _with_all_items(result: Scored, items: Sequence[Item], options: Options) -> Scored:
-    """Return an entry for every item, including unanswered items and those of a failed evaluator."""
+    """Return an entry for every item, including unanswered items and all items of a failed evaluator."""
     entries = iter(result.items)
     completed = []
     for item in items:

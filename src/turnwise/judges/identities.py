@@ -54,7 +54,7 @@ def identity(thing: Any) -> Any:
 
 
 def opaque_part(description: Any) -> dict[str, str] | None:
-    """Return the first opaque part of an identity: its place as ``untold``, and its ``type``; None if there is none.
+    """Return the first opaque part of an identity: its place as ``untold``, and its ``type``; else None.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def is_own(module: str | None) -> bool:
 
 
 def code_of(thing: Any) -> dict[str, str]:
-    """Return the hash of the source of a function or class; of compiled code for a lambda, or where there is no source."""
+    """Return the hash of the source of a function or class; of compiled code for a lambda, or without a source."""
     hashes = {}
     with suppress(OSError, TypeError):  # typed at a prompt, or written in C
         hashes["source"] = digest(inspect.getsource(thing).encode())
@@ -255,7 +255,7 @@ def _compiled(code: Any) -> tuple[object, ...]:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Return the names that code looks up, including those of nested functions."""
+    """Return the names that code looks up, including the names in nested functions."""
     return {
         *code.co_names,
         *(name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)),
@@ -290,7 +290,7 @@ def _collecting(function: FunctionType) -> set[str]:
 
 
 def _methods(kind: type) -> Iterator[FunctionType]:
-    """Yield the methods of a user's own class, except those that create an object."""
+    """Yield the methods of a user's own class, except constructors."""
     for base in kind.__mro__:
         if is_own(base.__module__):
             yield from (

@@ -1,4 +1,4 @@
-"""Results of a rollout as JSON text, and back: a graph with its classes and tree, or a value."""
+"""Conversion of rollout results to JSON text and back: a graph with its classes and tree, or a plain value."""
 
 import importlib
 import json
@@ -10,18 +10,18 @@ from typing import Any
 from turnwise.errors import ArgumentError
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-_KEPT = json.JSONEncoder(separators=(",", ":"))
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 _SIMPLE = frozenset({str, float, int, bool, type(None)})
 _UNSET: Any = object()
 
 
 def canonical(value: Any, where: str = "key") -> str:
-    """The one JSON text of a value: keys sorted, no spaces, ASCII only.
+    """Return the canonical JSON text of a value: keys sorted, no spaces, ASCII only.
 
     Raises
     ------
     ArgumentError
-        Where something in it is no JSON, or not a number; its place is named.
+        Where a part of it is not JSON, or is NaN or infinite; the message names its place.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def canonical(value: Any, where: str = "key") -> str:
     >>> canonical({"target": print})
     Traceback (most recent call last):
     ...
-    turnwise.errors.ArgumentError: key['target'] cannot be kept, being of type builtin_function_or_method: a store keeps
+    turnwise.errors.ArgumentError: key['target'] cannot be stored, as it is of type builtin_function_or_method: a store holds
     text, numbers, lists and dicts; describe it by its name and settings
     """
     try:
@@ -38,19 +38,18 @@ def canonical(value: Any, where: str = "key") -> str:
     except ValueError as error:
         if isinstance(error, ArgumentError):
             raise
-        raise ArgumentError(f"{where} holds a number that is none (NaN or infinite); say null instead") from error
+        raise ArgumentError(f"{where} contains a number that is NaN or infinite; use null instead") from error
 
 
 def encode(result: Any, where: str = "the rollout") -> str:
-    """A rollout's result as JSON text: a graph (anything with `children`) or a value of text, numbers, lists and dicts.
+    """Return a rollout's result as JSON text: a graph (any object with `children`) or text, numbers, lists and dicts.
 
-    Trees of any depth; a node that several parents share stays one. Attributes are kept but for those that begin with an
-    underscore.
+    Trees may have any depth; a node with several parents is stored once. Attributes that begin with an underscore are omitted.
 
     Raises
     ------
     ArgumentError
-        Where the result, or an attribute of a node, cannot be kept.
+        Where the result, or an attribute of a node, cannot be stored.
 
     Examples
     --------
@@ -60,32 +59,38 @@ def encode(result: Any, where: str = "the rollout") -> str:
     >>> decode(encode(SimpleNamespace(context="", children=[leaf]))).children[0]
     namespace(probe='Hi', response='No', reward=0.5, children=[])
     """
-    kept = {"graph": _graph(result, where)} if _is_node(result) else {"value": _plain(result, where)}
-    return _KEPT.encode(kept)
+    document = {"graph": _graph(result, where)} if _is_node(result) else {"value": _plain(result, where)}
+    return _COMPACT.encode(document)
 
 
 def decode(payload: str) -> Any:
-    """Decode the output of `encode`: turnwise's own classes of graph and node, any other as `types.SimpleNamespace`."""
-    kept = json.loads(payload)
-    if "value" in kept:
-        return kept["value"]
-    classes = [_class(name) for name in kept["graph"]["classes"]]
-    nodes = [classes[which].__new__(classes[which]) for which, *_ in kept["graph"]["nodes"]]
-    for node, (_, attributes, links) in zip(nodes, kept["graph"]["nodes"], strict=True):
+    """Decode the output of `encode`; classes that are not part of turnwise become `types.SimpleNamespace`."""
+    document = json.loads(payload)
+    if "value" in document:
+        return document["value"]
+    classes = [_class(name) for name in document["graph"]["classes"]]
+    # `__new__` creates the nodes without their constructors. All exist before they are linked, as links may form cycles.
+    nodes = [classes[class_index].__new__(classes[class_index]) for class_index, *_ in document["graph"]["nodes"]]
+    for node, (_, attributes, links) in zip(nodes, document["graph"]["nodes"], strict=True):
         for name, value in attributes.items():
             setattr(node, name, value)
-        for name, to in links.items():
-            linked = [nodes[at] for at in to] if isinstance(to, list) else to if to is None else nodes[to]
+        for name, target in links.items():
+            linked = target  # None
+            if isinstance(target, list):
+                linked = [nodes[index] for index in target]
+            elif target is not None:
+                linked = nodes[target]
             setattr(node, name, linked)
     return nodes[0]
 
 
 def _graph(root: Any, where: str) -> dict[str, Any]:
-    """The nodes in the order met: the place of the class, the attributes, and the links to other nodes by place."""
-    met, place = [root], {id(root): 0}
+    """Return the nodes in breadth-first order: the index of the class, the attributes, and links to other nodes by index."""
+    queue, index_of = [root], {id(root): 0}
     classes: dict[str | None, int] = {}
     nodes: list[list[Any]] = []
-    for node in met:  # grows while it is walked
+    # A list that grows during the loop, instead of recursion, so that a tree may have any depth.
+    for node in queue:
         attributes = _attributes(node)
         children = attributes.pop("children", None)
         for child in children or ():
@@ -93,16 +98,18 @@ def _graph(root: Any, where: str) -> dict[str, Any]:
                 raise ArgumentError(
                     f"{where} has a {type(child).__name__} among the children of a node; it needs nodes"
                 )
-            if place.setdefault(id(child), len(met)) == len(met):
-                met.append(child)
-        links: dict[str, Any] = {"children": None if children is None else [place[id(child)] for child in children]}
-        if id(attributes.get("parent")) in place:
-            links["parent"] = place[id(attributes.pop("parent"))]
-        told = {
+            # A child that is new gets the next index; a node with several parents is queued only once.
+            if index_of.setdefault(id(child), len(queue)) == len(queue):
+                queue.append(child)
+        links: dict[str, Any] = {"children": None if children is None else [index_of[id(child)] for child in children]}
+        # A parent outside of the graph is stored like any other attribute.
+        if id(attributes.get("parent")) in index_of:
+            links["parent"] = index_of[id(attributes.pop("parent"))]
+        values = {
             name: value if type(value) in _SIMPLE else _plain(value, f"{where}: a node's {name}")
             for name, value in attributes.items()
         }
-        nodes.append([classes.setdefault(_class_name(node.__class__), len(classes)), told, links])
+        nodes.append([classes.setdefault(_class_name(node.__class__), len(classes)), values, links])
     return {"classes": list(classes), "nodes": nodes}
 
 
@@ -111,52 +118,53 @@ def _is_node(value: Any) -> bool:
 
 
 def _attributes(node: Any) -> dict[str, Any]:
-    """Return the attributes of a node, in slots and otherwise."""
-    held = {name: getattr(node, name, _UNSET) for name in _slots(node.__class__)} | getattr(node, "__dict__", {})
-    return {name: value for name, value in held.items() if name[0] != "_" and value is not _UNSET}
+    """Return the public attributes of a node, from its slots and its `__dict__`."""
+    attributes = {name: getattr(node, name, _UNSET) for name in _slots(node.__class__)} | getattr(node, "__dict__", {})
+    return {name: value for name, value in attributes.items() if name[0] != "_" and value is not _UNSET}
 
 
 @lru_cache
 def _slots(kind: type) -> tuple[str, ...]:
-    """The names of all slots of a class, those of the classes that it extends first."""
-    found = [each.__dict__.get("__slots__", ()) for each in kind.__mro__[::-1]]
-    return tuple(name for slots in found for name in ((slots,) if isinstance(slots, str) else slots))
+    """Return the names of all slots of a class and its bases, from the most basic class on."""
+    slots_by_class = [base.__dict__.get("__slots__", ()) for base in kind.__mro__[::-1]]
+    return tuple(name for slots in slots_by_class for name in ((slots,) if isinstance(slots, str) else slots))
 
 
 @lru_cache
 def _class_name(kind: type) -> str | None:
-    """Return the place of turnwise's own class that this one is or extends; None for a foreign one."""
-    own = [each for each in kind.__mro__ if each.__module__.startswith("turnwise.")]
-    return f"{own[0].__module__}:{own[0].__qualname__}" if own else None
+    """Return module and name of the nearest turnwise class in the bases of a class, else None."""
+    bases = [base for base in kind.__mro__ if base.__module__.startswith("turnwise.")]
+    return f"{bases[0].__module__}:{bases[0].__qualname__}" if bases else None
 
 
 @lru_cache
 def _class(name: str | None) -> type[Any]:
-    module, _, kind = (name or "").partition(":")
-    if not module.startswith("turnwise."):  # a store never loads foreign code
+    module, _, qualname = (name or "").partition(":")
+    if not module.startswith("turnwise."):  # reading a store never imports code outside of turnwise
         return SimpleNamespace
     try:
-        found = getattr(importlib.import_module(module), kind)
+        loaded = getattr(importlib.import_module(module), qualname)
     except (ImportError, AttributeError):
         return SimpleNamespace
-    return found if isinstance(found, type) else SimpleNamespace
+    return loaded if isinstance(loaded, type) else SimpleNamespace
 
 
 def _plain(value: Any, where: str) -> Any:
-    """The value in JSON's own types; tuples become lists, NumPy's and PyTorch's single numbers plain ones."""
+    """Return a value in JSON types: tuples become lists, and scalars of NumPy and PyTorch become Python numbers."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     try:
         if isinstance(value, list | tuple):
-            return [_plain(each, f"{where}[{at}]") for at, each in enumerate(value)]
+            return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
         if isinstance(value, Mapping):
-            return {_name(key, where): _plain(each, f"{where}[{key!r}]") for key, each in value.items()}
+            return {_name(key, where): _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
     except RecursionError as error:
-        raise ArgumentError(f"{where:.200} is nested too deeply to be kept; flatten it") from error
+        raise ArgumentError(f"{where:.200} is nested too deeply to be stored; flatten it") from error
+    # A scalar of NumPy, PyTorch or JAX, recognized without importing them.
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         return _plain(value.item(), where)
     raise ArgumentError(
-        f"{where} cannot be kept, being of type {type(value).__name__}: a store keeps text, numbers, lists and dicts; "
+        f"{where} cannot be stored, as it is of type {type(value).__name__}: a store holds text, numbers, lists and dicts; "
         "describe it by its name and settings"
     )
 
@@ -164,4 +172,4 @@ def _plain(value: Any, where: str) -> Any:
 def _name(key: Any, where: str) -> str:
     if isinstance(key, str):
         return key
-    raise ArgumentError(f"{where} is a dict with the key {key!r:.80}; a store keeps dicts whose keys are text")
+    raise ArgumentError(f"{where} is a dict with the key {key!r:.80}; a store holds only dicts whose keys are text")

@@ -1,12 +1,12 @@
-"""Store of rollouts in a folder: a killed run continues where it was, and runs are never mixed.
+"""Store of rollouts in a folder, so that a killed run continues where it stopped and different runs are never mixed.
 
-A run is known by the content of what was asked: its key is the blake2b digest of the sampler's configuration, the seeds and
-the metrics. Each key has a SQLite database of its own, ``<key>.sqlite``, with one row a finished rollout, so a changed key
-starts a new run beside the old, and `stored_runs` lists both. A row is on the disk, whatever happens to the process or the
-power, before `RunStore.put` returns (write-ahead log, ``synchronous=FULL``). While one process has a run open, a second one
-is refused; ``<key>.lock`` is what it stumbles on, and the operating system frees it when the process ends, however it ends.
+A run is identified by its content: its key is the blake2b digest of the sampler's configuration, the seeds and the metrics. Each
+key has its own SQLite database, ``<key>.sqlite``, with one row per finished rollout. A changed key starts a new run, and
+`stored_runs` lists both. Rows are safely on the disk before `RunStore.put` returns, even if the process is killed or the power
+fails (write-ahead log, ``synchronous=FULL``). Only one process can have a run open: it holds a lock on ``<key>.lock``, which the
+operating system releases when the process ends for any reason.
 
-Graphs are kept as JSON, never as pickles: text, numbers, lists and dicts of each node, with the shape of the tree beside.
+Graphs are stored as JSON, never as pickles: text, numbers, lists and dicts of each node, and the shape of the tree.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from typing import Any, Self
 from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.rollout.payloads import canonical, decode, encode
 
-MOST_ROWS = 1000  # in one statement, which takes 32,766 values
-FORMAT = 1  # part of every key: rows written another way are another run
+MAX_ROWS = 1000  # per statement; SQLite allows 32,766 values, and a row has six
+FORMAT = 1  # part of every key, so rows in a different format belong to a different run
 
 _TABLES = """
 BEGIN;
@@ -39,20 +39,20 @@ COMMIT;
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One rollout that has come to its end, well or not.
+    """A finished rollout, successful or not.
 
     Attributes
     ----------
     seed
-        What it was rolled out from.
+        The seed of the rollout.
     graph
-        What the rollout returned. Where it errored: the turns there were, if the error had them (`RolloutError`), else None.
+        The return value of the rollout; after an error, the turns before it if the error has them (`RolloutError`), else None.
     error
-        The error's type and message; None where there was none.
+        The error's type and message; None without an error.
     tries
-        How many times it was tried.
+        The number of attempts.
     seconds
-        How long the last try took.
+        The duration of the last attempt.
     """
 
     seed: Any
@@ -75,14 +75,14 @@ class StoredRun:
 
 
 class RunStore:
-    """The finished rollouts of one run, open for this process alone; a context manager.
+    """Finished rollouts of one run, open in this process only; a context manager.
 
     Parameters
     ----------
     folder
-        Where runs are kept; made if it is not there. On a local disk: SQLite's log does not work over a network.
+        The folder of the runs; created if missing. It must be on a local disk: SQLite's log does not work over a network.
     configuration
-        What else decides on the results, as JSON: the sampler's configuration and the metrics. Never a secret.
+        Everything else that the results depend on, as JSON: the sampler's configuration and the metrics. Never secrets.
     seeds
         The seeds, as JSON, in order.
 
@@ -113,10 +113,11 @@ class RunStore:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        with ExitStack() as opening, _sentences(self.path):
+        # If a step fails, `opening` closes the ones before it; after success, `_open` keeps them until the end.
+        with ExitStack() as opening, _as_write_error(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock(opening.enter_context(closing(_connected(self.path.with_suffix(".lock"), wait=0.0))))
-            self._database = opening.enter_context(closing(_connected(self.path)))
+            self._lock(opening.enter_context(closing(_connect(self.path.with_suffix(".lock"), wait=0.0))))
+            self._database = opening.enter_context(closing(_connect(self.path)))
             self._prepare()
             self._open = opening.pop_all()
         return self
@@ -126,16 +127,18 @@ class RunStore:
 
     def _lock(self, database: sqlite3.Connection) -> None:
         try:
+            # The transaction stays open and empty: it is only a lock, in a file of its own so that others can read the run.
             database.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
             raise WriteError(
-                f"{self.path} is in use: this very run is under way in another process; "
+                f"{self.path} is in use: the same run is active in another process; "
                 "wait for it, or name another folder with store"
             ) from error
 
     def _prepare(self) -> None:
+        # With a write-ahead log others can read during a write; FULL syncs it to the disk at each commit.
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         self._database.executescript(_TABLES)
@@ -144,43 +147,45 @@ class RunStore:
         self._database.execute(first, (self._content, len(self._seeds), now))
 
     def put(self, runs: Mapping[int, Run]) -> dict[int, Run]:
-        """Keep the runs, by the position of their seed, and give them back as the store would after a restart.
+        """Store runs by the position of their seed, and return them as they would be restored after a restart.
 
-        All of them are on the disk when this returns. So that a run that was never interrupted has the very results of one
-        that was, go on with what is given back.
+        All of them are on the disk when this returns. Use the returned runs from then on, so that interrupted and
+        uninterrupted runs have equal results.
 
         Raises
         ------
         ArgumentError
-            Where a result cannot be kept as JSON; the other runs are kept all the same.
+            Where a result cannot be stored as JSON; the other runs are stored nevertheless.
         WriteError
             Where the disk is full or the folder is gone.
         """
         rows: list[tuple[Any, ...]] = []
-        unfit = None
+        problem = None
         for position, run in runs.items():
             try:
                 payload = encode(run.graph, f"the rollout of seed {run.seed!r:.80}")
             except ArgumentError as error:
-                unfit = unfit or error
+                problem = problem or error
             else:
                 rows.append((position, canonical(run.seed), payload, run.error, run.tries, run.seconds))
-        with _sentences(self.path):
-            for first in range(0, len(rows), MOST_ROWS):
-                self._write(rows[first : first + MOST_ROWS])
-        if unfit is not None:
-            raise unfit
+        with _as_write_error(self.path):
+            for first in range(0, len(rows), MAX_ROWS):
+                self._write(rows[first : first + MAX_ROWS])
+        # Only now, after the others were stored: they are paid for.
+        if problem is not None:
+            raise problem
         return {row[0]: self._run(row) for row in rows}
 
     def _write(self, rows: list[tuple[Any, ...]]) -> None:
-        """One statement, and so all of the rows or none; a statement a row would wait for Python's lock at each."""
+        """Write rows in one statement: it stores all of them or none, and waits for Python's global lock only once."""
         values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows))
+        # SQL text cannot be injected here: only the number of question marks varies.
         cells = list(chain.from_iterable(rows))
-        self._database.execute(f"INSERT OR REPLACE INTO rollouts VALUES {values}", cells)  # noqa: S608  # question marks
+        self._database.execute(f"INSERT OR REPLACE INTO rollouts VALUES {values}", cells)  # noqa: S608
 
     def finished(self) -> dict[int, Run]:
-        """All runs that are kept, by the position of their seed."""
-        with _sentences(self.path):
+        """Return all stored runs by the position of their seed."""
+        with _as_write_error(self.path):
             rows = self._database.execute("SELECT * FROM rollouts ORDER BY position").fetchall()
         return {row[0]: self._run(row) for row in rows}
 
@@ -190,12 +195,12 @@ class RunStore:
 
 
 def stored_runs(folder: str | Path) -> list[StoredRun]:
-    """The runs kept in a folder, the oldest first; those under way in another process as well.
+    """Return the runs stored in a folder, oldest first, including runs that are active in another process.
 
     Raises
     ------
     ReadError
-        Where there is no such folder, or a database in it is none of ours.
+        Where the folder does not exist, or a database in it was not written by turnwise.
 
     Examples
     --------
@@ -209,19 +214,20 @@ def stored_runs(folder: str | Path) -> list[StoredRun]:
     """
     place = Path(folder)
     if not place.is_dir():
-        raise ReadError(f"{place} is no folder; name the one that was given as store")
-    found = [run for path in sorted(place.glob("*.sqlite")) if (run := _listed(path)) is not None]
-    return sorted(found, key=lambda run: run.created)
+        raise ReadError(f"{place} is not a folder; use the folder that was passed as store")
+    runs = [run for path in sorted(place.glob("*.sqlite")) if (run := _stored_run(path)) is not None]
+    return sorted(runs, key=lambda run: run.created)
 
 
-def _listed(path: Path) -> StoredRun | None:
+def _stored_run(path: Path) -> StoredRun | None:
     query = (
         "SELECT content, seeds, created, (SELECT count(*) FROM rollouts), (SELECT count(error) FROM rollouts) FROM run"
     )
     try:
-        with closing(_connected(path)) as database:
-            begun = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'rollouts'").fetchone()
-            row = database.execute(query).fetchone() if begun else None  # None: killed before its first line
+        with closing(_connect(path)) as database:
+            # A process that was killed while it opened the run leaves a database without tables.
+            has_tables = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'rollouts'").fetchone()
+            row = database.execute(query).fetchone() if has_tables else None
     except sqlite3.Error as error:
         raise ReadError(f"{path} is not a run of turnwise ({error}); move it out of the folder") from error
     if row is None:
@@ -234,12 +240,13 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _connected(path: Path, *, wait: float = 30.0) -> sqlite3.Connection:
+def _connect(path: Path, *, wait: float = 30.0) -> sqlite3.Connection:
+    # `isolation_level=None` turns off implicit transactions, so each statement commits by itself.
     return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
+def _as_write_error(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:

@@ -338,7 +338,7 @@ def test_a_gate_keeps_what_it_does_not_know_at_any_width():
     gate = result("GATE").with_columns(requirement=pl.Series(["attack_success < 0.5", "num_turns > 2"]))
     text = tables.text(gate, width=80)
     assert {"errors", "missing", "undetermined"} <= set(text.split())
-    assert "clusters" in text.split("No room for:")[1]
+    assert "clusters" in text.split("Omitted for lack of space:")[1]
 
 
 def test_what_one_row_of_a_plan_assumes_is_said_below():
@@ -365,7 +365,10 @@ def test_what_found_no_room_is_named():
     assert "No room" not in wide
     assert "another way" in wide
     said = " ".join(narrow.split())
-    assert "In all rows: target gpt-4o-mini-2024-07-18. No room for: missing, not applicable, method." in said
+    assert (
+        "In all rows: target gpt-4o-mini-2024-07-18. Omitted for lack of space: missing, not applicable, method."
+        in said
+    )
     assert "[20, 40]" in narrow
 
 
@@ -460,7 +463,7 @@ def test_logs_show_what_tells_their_rows_apart():
     assert all(name in whole for name in names)
     narrow = tables.text(turns, width=40)
     assert max(map(len, narrow.splitlines())) <= 40
-    assert "No room for:" in narrow
+    assert "Omitted for lack of space:" in narrow
     assert "rollout_id" in tables.text(turns.clear())
     one = tables.text(turns.head(1), width=200)
     assert "In all rows" not in one
@@ -495,9 +498,9 @@ def test_what_was_measured_has_room_before_what_the_log_says_besides():
     wide, narrow = tables.text(rollouts, width=200), tables.text(rollouts, width=80)
     assert "info" in wide.splitlines()[0]
     assert narrow.splitlines()[0].split()[-3:] == ["num_turns", "attack_success", "time_to_success"]
-    assert "No room for: target, info." in narrow
+    assert "Omitted for lack of space: target, info." in narrow
     assert [cell in wide for cell in (" 1,203\n", " 4+\n", " –\n")] == [True] * 3
-    assert "A time with + is that of a watch that ended without the event." in wide
+    assert "A time with + is the follow-up of a rollout that ended without the event." in wide
 
 
 def test_many_columns_alike_are_counted():

@@ -1,4 +1,4 @@
-"""Any frame -> a grid: those with intervals as their schema asks, all others as they are, in words."""
+"""Frames as grids of text: results with intervals in the form of their schema, all others as they are."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,10 +12,10 @@ from turnwise.tables.grid import Column, Grid
 from turnwise.tables.parts import yes_or_no
 from turnwise.tables.results import columns_of
 
-MOST_ROWS = 400  # of a table; the rest is counted below it
+MOST_ROWS = 400  # of a table; further rows are counted below it
 _MOST_COLUMNS, _MOST_LETTERS = 12, 60  # of a frame without intervals
-_SAID = 8  # columns that all rows have alike and that are said
-_LONG = 400  # letters of a reason, which is read to its end
+_MOST_CONSTANT = 8  # columns with one value that are stated in the note
+_LONG = 400  # letters of a reason or another sentence
 _PLAIN = (
     schema.PLAN,
     schema.DOCTOR,
@@ -30,102 +30,102 @@ _POINTS = {"difference", "half_width"}
 
 
 def grid_of(frame: pl.DataFrame) -> Grid:
-    """The grid of a frame."""
+    """Return the grid of any frame."""
     shape = labels.shape_of(frame)
-    shown = frame.head(MOST_ROWS)
-    left = frame.height - shown.height
-    more = [labels.counted(left, "more row")] if left else []
+    rows = frame.head(MOST_ROWS)
+    num_omitted = frame.height - rows.height
+    more = [labels.counted(num_omitted, "more row")] if num_omitted else []
     if shape is None:
-        return _any_frame(frame, shown, more)
+        return _any_frame(frame, rows, more)
     if frame.is_empty():
         return Grid([Column(labels.label(name), (), words=True) for name in shape.required], ["no rows"])
-    whole = labels.finished(frame, shape, "show")
-    reasons = list(dict.fromkeys(labels.plain(reason) for reason in whole.head(MOST_ROWS)["reason"].drop_nulls()))
-    columns = columns_of(shape.name, whole, shown.height, reasons)
+    result = labels.finished(frame, shape, "show")
+    reasons = list(dict.fromkeys(labels.plain(reason) for reason in result.head(MOST_ROWS)["reason"].drop_nulls()))
+    columns = columns_of(shape.name, result, rows.height, reasons)
     notes = [f"{labels.superscript(place)} {reason}" for place, reason in enumerate(reasons, 1)]
-    return Grid(columns, notes + more, labels.caption(whole))
+    return Grid(columns, notes + more, labels.caption(result))
 
 
 def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> Grid:
-    """A frame without intervals, its first rows: a result of ours with all its columns, any other with the first of them."""
-    known = next((shape for shape in _PLAIN if set(shape.required) <= set(frame.columns)), None)
-    if known is not None:
-        return _plain_result(frame, rows, known, more)
-    there, notes = _worth_showing(frame) if "rollout_id" in frame.columns else (frame.columns, [])
-    spares = {name: _spare(frame, name) if place > 1 else 0 for place, name in enumerate(there)}
-    kept = sorted(there, key=lambda name: spares[name])[:_MOST_COLUMNS]
-    left = len(there) - len(kept)
-    notes = [*more, *notes, *([labels.counted(left, "more column")] if left else [])]
-    if any(_is_time(frame.schema[name]) for name in kept):
-        notes.append("A time with + is that of a watch that ended without the event.")
-    shown = [(_column(rows, name, labels.plain(name)), spares[name]) for name in there if name in kept]
-    return Grid([replace(column, spare=spare) for column, spare in shown], notes)
+    """Return the grid of a frame without intervals: all columns of a turnwise result, or the first columns of any other frame."""
+    result = next((shape for shape in _PLAIN if set(shape.required) <= set(frame.columns)), None)
+    if result is not None:
+        return _plain_result(frame, rows, result, more)
+    names, notes = _informative(frame) if "rollout_id" in frame.columns else (frame.columns, [])
+    # The first two columns, usually ids, are never omitted.
+    spares = {name: _spare(frame, name) if place > 1 else 0 for place, name in enumerate(names)}
+    selected = sorted(names, key=lambda name: spares[name])[:_MOST_COLUMNS]
+    num_omitted = len(names) - len(selected)
+    notes = [*more, *notes, *([labels.counted(num_omitted, "more column")] if num_omitted else [])]
+    if any(_is_time(frame.schema[name]) for name in selected):
+        notes.append("A time with + is the follow-up of a rollout that ended without the event.")
+    columns = [(_column(rows, name, labels.plain(name)), spares[name]) for name in names if name in selected]
+    return Grid([replace(column, spare=spare) for column, spare in columns], notes)
 
 
 def _spare(frame: pl.DataFrame, name: str) -> int:
-    """Order in which columns are dropped for lack of room: extra columns of rollouts, then facts, then measures."""
+    """Return how easily a column can be omitted: extra columns of rollouts first (3), then facts, then measures."""
     if not {"rollout_id", "num_turns"} <= set(frame.columns):
         return 1
     measured = schema.kind_of(frame.schema[name]) is not None and name not in set(schema.ROLLOUTS.names) - {"num_turns"}
     return 1 if measured else 2 if name in schema.ROLLOUTS.names else 3
 
 
-def _worth_showing(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Of turns, rollouts, steps or verdicts: the columns that tell rows apart, and what is said once of all of them."""
-    known = [name for name in frame.columns if name in _KEYS or frame[name].count() > 0]
-    alike = [
+def _informative(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the columns of turns, rollouts, steps or verdicts that vary, and notes about constant and empty columns."""
+    filled = [name for name in frame.columns if name in _KEYS or frame[name].count() > 0]
+    constant = [
         name
-        for name in known
+        for name in filled
         if frame.height > 1
         and name not in _KEYS
         and frame[name].count() == frame.height
         and not frame.schema[name].is_nested()
         and frame[name].n_unique() == 1
     ]
-    same = [f"{labels.plain(name)} {labels.shorten(_cell(frame[name][0], _LONG), 40)}" for name in alike]
-    empty = len(frame.columns) - len(known)
-    more = f" and {labels.counted(len(same) - _SAID, 'more column')}" if len(same) > _SAID else ""
-    notes = [f"In all rows: {', '.join(same[:_SAID])}{more}."] if same else []
-    return [name for name in known if name not in alike], [
-        *notes,
-        *([f"{labels.counted(empty, 'column')} without any value"] if empty and frame.height else []),
-    ]
+    facts = [f"{labels.plain(name)} {labels.shorten(_cell(frame[name][0], _LONG), 40)}" for name in constant]
+    num_more, num_empty = len(facts) - _MOST_CONSTANT, len(frame.columns) - len(filled)
+    more = f" and {labels.counted(num_more, 'more column')}" if num_more > 0 else ""
+    notes = [f"In all rows: {', '.join(facts[:_MOST_CONSTANT])}{more}."] if facts else []
+    if num_empty and frame.height:
+        notes.append(f"{labels.counted(num_empty, 'column')} without any value")
+    return [name for name in filled if name not in constant], notes
 
 
-def _plain_result(frame: pl.DataFrame, rows: pl.DataFrame, known: schema.Schema, more: Sequence[str]) -> Grid:
-    """Keep columns that have some value; columns that are constant in a PLAN are stated once, below.
+def _plain_result(frame: pl.DataFrame, rows: pl.DataFrame, shape: schema.Schema, more: Sequence[str]) -> Grid:
+    """Return the grid of a result without intervals: the columns that have a value.
 
-    Where there is one row, what it assumes is said there.
+    The constant columns of a PLAN are stated once, below; of a PLAN with one row, its assumptions are.
     """
-    plan = known is schema.PLAN
-    there = [name for name in frame.columns if name in known.required or frame[name].count() > 0]
-    alike = [
+    plan = shape is schema.PLAN
+    filled = [name for name in frame.columns if name in shape.required or frame[name].count() > 0]
+    constant = [
         name
-        for name in there
+        for name in filled
         if plan
         and frame[name].n_unique() == 1
-        and (name not in known.required if frame.height > 1 else name in _ASSUMED)
+        and (name not in shape.required if frame.height > 1 else name in _ASSUMED)
     ]
-    columns = [_column(rows, name, labels.label(name), plan=plan) for name in there if name not in alike]
-    same = [
-        f"{labels.label(name)} {_words_of(name, frame.schema[name], plan=plan)(frame[name][0])}"
-        for name in alike
+    columns = [_column(rows, name, labels.label(name), plan=plan) for name in filled if name not in constant]
+    facts = [
+        f"{labels.label(name)} {_formatter(name, frame.schema[name], plan=plan)(frame[name][0])}"
+        for name in constant
         if name != "estimand"
     ]
-    told = "In all rows" if frame.height > 1 else "Assumed"
-    notes = [*more, *([f"{told}: {', '.join(same)}."] if same else []), *(["no rows"] if frame.is_empty() else [])]
-    estimand = labels.sentence(labels.plain(frame["estimand"][0])) if "estimand" in alike else ""
+    heading = "In all rows" if frame.height > 1 else "Assumed"
+    notes = [*more, *([f"{heading}: {', '.join(facts)}."] if facts else []), *(["no rows"] if frame.is_empty() else [])]
+    estimand = labels.sentence(labels.plain(frame["estimand"][0])) if "estimand" in constant else ""
     return Grid(columns, notes, estimand)
 
 
 def _column(frame: pl.DataFrame, name: str, heading: str, *, plan: bool = False) -> Column:
-    shown = _words_of(name, frame.schema[name], plan=plan)
-    cells = [shown(value) for value in frame[name].to_list()]
+    formatter = _formatter(name, frame.schema[name], plan=plan)
+    cells = [formatter(value) for value in frame[name].to_list()]
     words = not (frame.schema[name].is_numeric() or _is_time(frame.schema[name]))
     return Column(heading, cells, words=words, spare=3 if plan and name == "method" else 0)
 
 
-def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], str]:
+def _formatter(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], str]:
     """Return the formatter for the cells of this column."""
     if plan and name in _RATES:
         return lambda value: labels.NOTHING if value is None else f"{100 * value:.3g} %"
@@ -142,12 +142,12 @@ def _words_of(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], s
 
 
 def _is_time(dtype: pl.DataType) -> bool:
-    """Return whether a cell says how long something took, or how long it was watched for in vain."""
+    """Return whether a column holds times to an event."""
     return isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
 
 
 def _time(value: Any) -> str:
-    """A time to an event, with a plus where the watch ended without it, as papers write it."""
+    """Format a time to an event, with a plus if the follow-up ended without it, as papers do."""
     if value is None or value["duration"] is None:
         return labels.NOTHING
     return f"{value['duration']:,.4g}{'' if value['observed'] else '+'}"
@@ -156,5 +156,5 @@ def _time(value: Any) -> str:
 def _cell(value: Any, most: int) -> str:
     if value is None:
         return labels.NOTHING
-    shown = f"{value:,.4g}" if isinstance(value, float) else labels.plain(value)
-    return labels.shorten(shown, most)
+    text = f"{value:,.4g}" if isinstance(value, float) else labels.plain(value)
+    return labels.shorten(text, most)

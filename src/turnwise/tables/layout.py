@@ -1,4 +1,4 @@
-"""A grid and a width in letters -> which columns there is room for, where their words fold, and what is said below instead."""
+"""Layout of a table in a width of characters: which columns fit, where their texts wrap, and what is stated below instead."""
 
 import re
 from collections.abc import Sequence
@@ -6,126 +6,133 @@ from dataclasses import dataclass, replace
 
 from turnwise.tables.grid import Column
 
-_KEPT, BROADEST = 28, 48  # characters of a name that stays on one line, and across any column of words
-_EASY, _TIGHT, NARROWEST = 20, 11, 8  # characters of a column of words that folds, the sooner the more it needs
-_HOW = 3  # how soon a column is spared that says how the figures were found
-_NAMED = 12  # columns without room that are named
-_SEAM = re.compile(r"[^\s/_-]*[/_-]+|[^\s/_-]+")  # what a line may end behind; Chinese may be broken anywhere
+# Widths in characters.
+_ONE_LINE, WIDEST = 28, 48  # of a name that is not wrapped, and of any column of text
+_EASY, _TIGHT, NARROWEST = 20, 11, 8  # of a wrapped column of text, tried in this order
+_METHOD = 3  # the value of `Column.spare` of the column that names the method
+_MOST_NAMED = 12  # omitted columns that are listed by name
+# A word may be broken after a dash, a slash or an underscore; Chinese may be broken anywhere.
+_SEAM = re.compile(r"[^\s/_-]*[/_-]+|[^\s/_-]+")
 _ANYWHERE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
-    """A column as it is laid out: its heading, perhaps in lines, and the characters across where its words fold."""
+class ColumnLayout:
+    """A column with its heading, perhaps in several lines, and the width at which its text wraps; None if it does not wrap."""
 
     column: Column
     heading: str
-    across: int | None
+    wrap: int | None
 
     @property
-    def least(self) -> int:
-        """Characters that the column needs, its padding included."""
+    def width(self) -> int:
+        """Characters that the column takes, with its padding."""
         heading = max(map(length, self.heading.split("\n")))
-        if self.across is not None:
-            return 3 + max(heading, self.across)
+        if self.wrap is not None:
+            return 3 + max(heading, self.wrap)
         return 3 + max([heading, *(length(str(cell)) for cell in self.column.cells)])
 
 
 def length(words: str) -> int:
-    """Return the length of the words in letters, as a terminal shows them."""
+    """Return the width of a text in a terminal, in characters; a Chinese character takes two."""
     from rich.cells import cell_len
 
     return cell_len(words)
 
 
-def fitted(columns: Sequence[Column], width: int) -> tuple[list[Laid], list[str]]:
-    """The columns laid out in the width, and what is said below of those that are not shown.
+def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], list[str]]:
+    """Return the columns that fit into the width, and the notes below the table about the others.
 
-    Headings are broken first, then a fact that all rows have alike is said below, then names are folded, then how the figures
-    were found is left out, then names are folded more, then the other columns that may be spared go one by one. A word is
-    broken only where all that is not enough, and numbers are never cut.
+    In this order, until everything fits: headings are broken, facts that are equal in all rows move to a note, names wrap, the
+    method is omitted, names wrap more, and the other dispensable columns are omitted one by one. A word is broken only if that
+    is not enough, and numbers are never cut.
     """
-    kept = list(columns)
-    laid = _shared([_laid(column, broken=True) for column in kept], width, _KEPT)
-    alike = _alike(kept) if across_of(laid) > width else []
-    kept = [column for column in kept if column not in alike]
+    remaining = list(columns)
+    layouts = _shrunk([_layout(column, broken=True) for column in remaining], width, _ONE_LINE)
+    constant = _constant(remaining) if total_width(layouts) > width else []
+    remaining = [column for column in remaining if column not in constant]
     while True:
-        spare = max((column.spare for column in kept), default=0)
-        further = [_TIGHT] * (spare < _HOW) + [NARROWEST] * (spare == 0)
-        ways = [(False, _EASY), (True, _EASY), *((True, limit) for limit in further)]
-        for broken, least in ways:
-            laid = _shared([_laid(column, broken=broken, least=least) for column in kept], width, least)
-            if across_of(laid) <= width:
+        spare = max((column.spare for column in remaining), default=0)
+        # Narrower columns of text are tried only after the columns that can be spared more easily are gone.
+        limits = [_TIGHT] * (spare < _METHOD) + [NARROWEST] * (spare == 0)
+        for broken, narrowest in [(False, _EASY), (True, _EASY), *((True, limit) for limit in limits)]:
+            layouts = [_layout(column, broken=broken, narrowest=narrowest) for column in remaining]
+            layouts = _shrunk(layouts, width, narrowest)
+            if total_width(layouts) <= width:
                 break
         else:
             if spare:
-                kept.pop(max(place for place, column in enumerate(kept) if column.spare == spare))
+                # Omit the last of the columns that are easiest to spare, and try again.
+                remaining.pop(max(place for place, column in enumerate(remaining) if column.spare == spare))
                 continue
-            cut = _shared(laid, width, NARROWEST, whole=False)
-            laid = cut if across_of(cut) <= width else laid
-        left = [column for column in columns if column not in kept and column not in alike]
-        return widened(laid, width), [*_said(alike), *_named(left)]
+            cut = _shrunk(layouts, width, NARROWEST, break_words=True)
+            layouts = cut if total_width(cut) <= width else layouts
+        omitted = [column for column in columns if column not in remaining and column not in constant]
+        return widened(layouts, width), [*_constant_note(constant), *_omitted_note(omitted)]
 
 
-def _alike(columns: Sequence[Column]) -> list[Column]:
-    """The facts that all of several rows have alike."""
+def _constant(columns: Sequence[Column]) -> list[Column]:
+    """Return the facts that are equal in all of several rows."""
     return [column for column in columns if column.fact and len(column.cells) > 1 and len(set(column.cells)) == 1]
 
 
-def _said(alike: Sequence[Column]) -> list[str]:
-    told = ", ".join(f"{column.heading} {column.cells[0]}" for column in alike)
-    return [f"In all rows: {told}."] if told else []
+def _constant_note(columns: Sequence[Column]) -> list[str]:
+    facts = ", ".join(f"{column.heading} {column.cells[0]}" for column in columns)
+    return [f"In all rows: {facts}."] if facts else []
 
 
-def _named(left: Sequence[Column]) -> list[str]:
-    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    return [f"No room for: {', '.join(column.heading for column in left[:_NAMED])}{more}."] if left else []
+def _omitted_note(columns: Sequence[Column]) -> list[str]:
+    more = f" and {len(columns) - _MOST_NAMED} more" if len(columns) > _MOST_NAMED else ""
+    names = ", ".join(column.heading for column in columns[:_MOST_NAMED])
+    return [f"Omitted for lack of space: {names}{more}."] if columns else []
 
 
-def across_of(laid: Sequence[Laid]) -> int:
-    """Characters that all columns need side by side."""
-    return sum(one.least for one in laid) - 1
+def total_width(layouts: Sequence[ColumnLayout]) -> int:
+    """Return the characters that all columns take side by side."""
+    return sum(layout.width for layout in layouts) - 1
 
 
-def _laid(column: Column, *, broken: bool, least: int = _EASY) -> Laid:
-    """The column with all that it would like to have."""
+def _layout(column: Column, *, broken: bool, narrowest: int = _EASY) -> ColumnLayout:
+    """Return a column at its preferred width, its heading broken into lines or not."""
     cells = [str(cell) for cell in column.cells]
-    folds = column.words and (column.spare > 0 or max(map(length, cells), default=0) > _KEPT)
+    wraps = column.words and (column.spare > 0 or max(map(length, cells), default=0) > _ONE_LINE)
     heading = column.heading
     if broken:
-        parts = [part for word in heading.split() for part in (_pieces(word) if least == NARROWEST else [word])]
-        across = max([*map(length, parts), *(map(length, cells) if not column.words else []), NARROWEST - 1])
-        heading = "\n".join(folded(heading, across))
-    if not folds:
-        return Laid(column, heading, None)
-    return Laid(column, heading, min(_longest(column), BROADEST))
+        parts = [part for word in heading.split() for part in (_pieces(word) if narrowest == NARROWEST else [word])]
+        width = max([*map(length, parts), *(map(length, cells) if not column.words else []), NARROWEST - 1])
+        heading = "\n".join(folded(heading, width))
+    if not wraps:
+        return ColumnLayout(column, heading, None)
+    return ColumnLayout(column, heading, min(_longest_word(column), WIDEST))
 
 
-def _longest(column: Column) -> int:
-    """Characters of the longest word."""
+def _longest_word(column: Column) -> int:
     return max((length(word) for cell in column.cells for word in str(cell).split()), default=0)
 
 
-def _shared(laid: list[Laid], width: int, narrowest: int, *, whole: bool = True) -> list[Laid]:
-    """The columns, the longest names folded one by one as far as there has to be room; words stay whole, or do not."""
-    shared = list(laid)
-    floors = {
-        place: max(narrowest, _heading(one), _widest_piece(one.column, width) if whole else 0)
-        for place, one in enumerate(shared)
-        if one.column.words
+def _shrunk(
+    layouts: list[ColumnLayout], width: int, narrowest: int, *, break_words: bool = False
+) -> list[ColumnLayout]:
+    """Narrow the widest columns of text step by step until all fit, or none can become narrower."""
+    result = list(layouts)
+    limits = {
+        place: max(narrowest, _heading_width(layout), 0 if break_words else _widest_piece(layout.column, width))
+        for place, layout in enumerate(result)
+        if layout.column.words
     }
-    while across_of(shared) > width:
-        words = [place for place, floor in floors.items() if shared[place].least > 3 + floor]
-        if not words:
-            return shared
-        place = max(words, key=lambda one: shared[one].least)
-        step = max(min(across_of(shared) - width, shared[place].least - 3 - floors[place], 4), 1)
-        shared[place] = replace(shared[place], across=shared[place].least - 3 - step)
-    return shared
+    while total_width(result) > width:
+        candidates = [place for place, limit in limits.items() if result[place].width > 3 + limit]
+        if not candidates:
+            return result
+        place = max(candidates, key=lambda candidate: result[candidate].width)
+        # At most four characters at a time, so that columns of similar width shrink together.
+        step = max(min(total_width(result) - width, result[place].width - 3 - limits[place], 4), 1)
+        result[place] = replace(result[place], wrap=result[place].width - 3 - step)
+    return result
 
 
 def _widest_piece(column: Column, width: int) -> int:
-    """Characters of the longest part of a word that is not broken, of those that a line can hold."""
+    """Return the width of the longest unbreakable part of a word, among those that fit into a line."""
     pieces = {piece for cell in column.cells for word in str(cell).split() for piece in _pieces(word)}
     return max((size for size in map(length, pieces) if size < width), default=0)
 
@@ -135,8 +142,8 @@ def _pieces(word: str) -> list[str]:
     return [part for piece in _SEAM.findall(word) for part in (piece if _ANYWHERE.search(piece) else [piece])]
 
 
-def folded(words: str, across: int) -> list[str]:
-    """The words in lines of so many characters: broken between words, then at dashes, then wherever it must be.
+def folded(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most this width: broken between words, else at dashes, else anywhere.
 
     Examples
     --------
@@ -148,28 +155,29 @@ def folded(words: str, across: int) -> list[str]:
     from rich.cells import chop_cells
 
     lines = [""]
-    for word in words.split():
-        parts = [word] if length(word) <= across else _pieces(word)
+    for word in text.split():
+        parts = [word] if length(word) <= width else _pieces(word)
         for place, part in enumerate(parts):
             joined = f"{lines[-1]}{'' if place or not lines[-1] else ' '}{part}"
-            if length(joined) <= across:
+            if length(joined) <= width:
                 lines[-1] = joined
             else:
-                lines += chop_cells(part, across)
+                lines += chop_cells(part, width)
     return [line for line in lines if line] or [""]
 
 
-def _heading(laid: Laid) -> int:
-    return max(map(length, laid.heading.split("\n")))
+def _heading_width(layout: ColumnLayout) -> int:
+    return max(map(length, layout.heading.split("\n")))
 
 
-def widened(laid: Sequence[Laid], width: int) -> list[Laid]:
-    """The columns that fold, one after another as wide as they would like to be and as there is room."""
-    room, made = width - across_of(laid), []
-    for one in laid:
-        if one.across is not None and room > 0:
-            wanted = min(max((length(str(cell)) for cell in one.column.cells), default=0), BROADEST)
-            wider = min(max(wanted - one.across, 0), room)
-            one, room = replace(one, across=one.across + wider), room - wider  # noqa: PLW2901  # the same, wider
-        made.append(one)
-    return made
+def widened(layouts: Sequence[ColumnLayout], width: int) -> list[ColumnLayout]:
+    """Give the free width to the columns that wrap, one after another, up to the length of their cells."""
+    free, result = width - total_width(layouts), []
+    for layout in layouts:
+        wrap = layout.wrap
+        if wrap is not None and free > 0:
+            longest = min(max((length(str(cell)) for cell in layout.column.cells), default=0), WIDEST)
+            extra = min(max(longest - wrap, 0), free)
+            wrap, free = wrap + extra, free - extra
+        result.append(replace(layout, wrap=wrap))
+    return result

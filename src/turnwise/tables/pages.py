@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.tables.grid import Bar, Grid
-from turnwise.tables.layout import Laid, across_of, fitted, length
+from turnwise.tables.layout import ColumnLayout, fitted, length, total_width
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -63,53 +63,55 @@ def gt_of(grid: Grid) -> "GT":
 
 
 def latex_of(grid: Grid) -> str:
-    """The grid as LaTeX for the booktabs package, intervals in words alone.
+    """Return the grid as LaTeX for the booktabs package, with intervals as text only.
 
-    What would not fit a page in landscape goes as in a terminal: long words are broken, then what may be spared is named below.
-    What is longer than a page is a `longtable`, which goes on over the next ones with its headings.
+    A table that is wider than a page in landscape is narrowed as in a terminal: text wraps, then columns are omitted and named
+    below. A table longer than a page is a `longtable`, which repeats its headings on each page.
     """
     from great_tables import GT
 
-    there = [column for column in grid.columns if not column.drawn]
-    laid, instead = fitted(there, _ACROSS)
-    columns = {f"c{place}": one for place, one in enumerate(laid)}
-    cells = {name: _folded(one) for name, one in columns.items()}
+    layouts, more_notes = fitted([column for column in grid.columns if not column.drawn], _ACROSS)
+    columns = {f"c{place}": layout for place, layout in enumerate(layouts)}
+    cells = {name: _boxed(layout) for name, layout in columns.items()}
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
-    table = table.cols_label({name: one.column.heading for name, one in columns.items()})
+    table = table.cols_label({name: layout.column.heading for name, layout in columns.items()})
     for side, words in (("left", True), ("right", False)):
-        chosen = [name for name, one in columns.items() if one.column.words is words]
-        table = table.cols_align(align=side, columns=chosen) if chosen else table
-    notes = [note for note in (*grid.notes, *instead, grid.caption) if note]
+        names = [name for name, layout in columns.items() if layout.column.words is words]
+        table = table.cols_align(align=side, columns=names) if names else table
+    notes = [note for note in (*grid.notes, *more_notes, grid.caption) if note]
     for note in notes:
         table = table.tab_source_note(note)
-    across = across_of(laid)
-    long = _lines_of(laid) + len(notes) > (_LINES if across <= _UPRIGHT else _LINES_ACROSS)
-    written = str(table.tab_options(table_font_size="12px").as_latex(use_longtable=long))  # 9 points
+    width = total_width(layouts)
+    long = _lines_of(layouts) + len(notes) > (_LINES if width <= _UPRIGHT else _LINES_ACROSS)
+    latex = str(table.tab_options(table_font_size="12px").as_latex(use_longtable=long))  # 12 px are 9 points
     if long:
-        written = written.replace(_HEADED, f"{_HEADED}\\endhead\n", 1)
-    written = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", written))
-    written = "".join(_LETTERS.get(letter, letter) for letter in written)
-    written = _FOLD.sub(_box, written)
-    return "".join(f"% {line}\n" for line in _preamble(written, across, long=long)) + written
+        latex = latex.replace(_HEADED, f"{_HEADED}\\endhead\n", 1)
+    # Great Tables escapes commands, but not ligatures, nor brackets after a line break, which LaTeX takes for an option.
+    latex = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", latex))
+    latex = "".join(_LETTERS.get(letter, letter) for letter in latex)
+    latex = _FOLD.sub(_box, latex)
+    return "".join(f"% {line}\n" for line in _preamble(latex, width, long=long)) + latex
 
 
-def _lines_of(laid: list[Laid]) -> int:
+def _lines_of(layouts: list[ColumnLayout]) -> int:
     """Count the lines of the rows, with wrapped cells."""
-    folds = [
-        [-(-length(str(cell)) // one.across) for cell in one.column.cells] for one in laid if one.across is not None
+    lines = [
+        [-(-length(str(cell)) // layout.wrap) for cell in layout.column.cells]
+        for layout in layouts
+        if layout.wrap is not None
     ]
-    rows = len(laid[0].column.cells) if laid else 0
-    return sum(max((1, *(fold[row] for fold in folds))) for row in range(rows))
+    rows = len(layouts[0].column.cells) if layouts else 0
+    return sum(max((1, *(column[row] for column in lines))) for row in range(rows))
 
 
-def _preamble(written: str, across: int, *, long: bool) -> list[str]:
+def _preamble(latex: str, width: int, *, long: bool) -> list[str]:
     """Return the preamble that this table needs, as comments above it."""
     needed = ["needs \\usepackage{booktabs}"]
     if long:
         needed.append("longer than a page: needs \\usepackage{longtable} and a document in one column")
-    if across > _UPRIGHT:
-        needed.append(f"{across} letters wide: set it in landscape, as with \\usepackage{{pdflscape}}")
-    if foreign := sorted({letter for letter in written if ord(letter) > _LATIN and letter not in _TYPOGRAPHY}):
+    if width > _UPRIGHT:
+        needed.append(f"{width} letters wide: set it in landscape, as with \\usepackage{{pdflscape}}")
+    if foreign := sorted({letter for letter in latex if ord(letter) > _LATIN and letter not in _TYPOGRAPHY}):
         needed.append(
             f"has letters that pdfLaTeX stops at ({' '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}): "
             "compile with XeLaTeX or LuaLaTeX and \\setmainfont{a font that has them}"
@@ -117,19 +119,19 @@ def _preamble(written: str, across: int, *, long: bool) -> list[str]:
     return needed
 
 
-def _folded(one: Laid) -> list[str]:
-    """The cells of a column, marked for a box where they are longer than it is wide."""
-    cells = [str(cell) for cell in one.column.cells]
-    if one.across is None:
+def _boxed(layout: ColumnLayout) -> list[str]:
+    """Return the cells of a column; those wider than it are marked, and `_box` later breaks them into lines."""
+    cells = [str(cell) for cell in layout.column.cells]
+    if layout.wrap is None:
         return cells
-    mark = f"{_BOX}{chr(_WIDTHS + one.across)}"
-    return [f"{mark}{cell}{_END}" if length(cell) > one.across else cell for cell in cells]
+    mark = f"{_BOX}{chr(_WIDTHS + layout.wrap)}"
+    return [f"{mark}{cell}{_END}" if length(cell) > layout.wrap else cell for cell in cells]
 
 
-def _box(found: re.Match[str]) -> str:
-    """A cell broken into lines, names of models and files also within."""
-    words = re.sub(r"\\_|[/:.]", r"\g<0>\\allowbreak{}", found[2])
-    return rf"\parbox[t]{{{1.15 * (ord(found[1]) - _WIDTHS):.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
+def _box(match: re.Match[str]) -> str:
+    """Break a marked cell into lines, within names of models and files too."""
+    words = re.sub(r"\\_|[/:.]", r"\g<0>\\allowbreak{}", match[2])
+    return rf"\parbox[t]{{{1.15 * (ord(match[1]) - _WIDTHS):.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
 
 
 def _drawn(bar: Bar) -> str:

@@ -1,4 +1,4 @@
-"""A grid -> text for a terminal of any width, or Markdown; rich lays it out."""
+"""Tables as text for a terminal of any width, and as Markdown; rich draws the lines."""
 
 import io
 import shutil
@@ -9,78 +9,81 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.tables.grid import Grid
-from turnwise.tables.layout import Laid, across_of, fitted, folded
+from turnwise.tables.layout import ColumnLayout, fitted, folded, total_width
 
-_WIDTH = 120  # characters across, where no terminal says otherwise
-_ONE_LINE = 1_000_000  # characters that no row exceeds
+_WIDTH = 120  # characters, if stdout is not a terminal
+_ONE_LINE = 1_000_000  # characters: no row of Markdown wraps
 _MARKDOWN = "\\|*_`<>#~$&"
 
 
 def terminal_text(grid: Grid, width: int | None) -> str:
-    """The grid as text, as wide as the terminal or as asked; what found no room is named below."""
+    """Return the grid as text of this width, or that of the terminal; omitted columns are named below."""
     from rich import box
 
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns if sys.stdout.isatty() else _WIDTH
     columns = [column for column in grid.columns if not column.drawn]
-    laid, instead = fitted(columns, width)
-    notes = [f" {note}" for note in (*grid.notes, *instead)]
-    told = [_broken(line, width) for line in [*notes, grid.caption] if line]
-    return "\n".join(line for line in [_rich(laid, box.SIMPLE_HEAD, width), *told] if line)
+    layouts, more_notes = fitted(columns, width)
+    notes = [f" {note}" for note in (*grid.notes, *more_notes)]
+    footer = [_wrapped(line, width) for line in [*notes, grid.caption] if line]
+    return "\n".join(line for line in [_rich(layouts, box.SIMPLE_HEAD, width), *footer] if line)
 
 
 def markdown_text(grid: Grid) -> str:
-    """The grid as a Markdown table, its notes as paragraphs below."""
+    """Return the grid as a Markdown table, with its notes as paragraphs below."""
     from rich import box
 
     columns = [
-        replace(column, heading=_marked_down(column.heading), cells=[_marked_down(str(cell)) for cell in column.cells])
+        replace(column, heading=_escaped(column.heading), cells=[_escaped(str(cell)) for cell in column.cells])
         for column in grid.columns
         if not column.drawn
     ]
     if not columns:
         return ""
-    lines = _rich([Laid(column, column.heading, None) for column in columns], box.MARKDOWN, _ONE_LINE).splitlines()
+    lines = _rich(
+        [ColumnLayout(column, column.heading, None) for column in columns], box.MARKDOWN, _ONE_LINE
+    ).splitlines()
+    # The line below the headings tells Markdown how to align each column; a colon at its end aligns numbers to the right.
     widths = [len(rule) - 2 for rule in lines[1].strip("|").split("|")]
     rules = [
         "-" * width if column.words else "-" * (width - 1) + ":" for width, column in zip(widths, columns, strict=True)
     ]
     lines[1] = f"| {' | '.join(rules)} |"
-    notes = [_marked_down(note) for note in (*grid.notes, grid.caption) if note]
+    notes = [_escaped(note) for note in (*grid.notes, grid.caption) if note]
     return "\n".join([*lines, *(part for note in notes for part in ("", note))])
 
 
-def _marked_down(words: str) -> str:
-    """The words without a meaning in Markdown or HTML: no emphasis, no entity, no link, no image."""
-    escaped = "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in words)
+def _escaped(text: str) -> str:
+    """Escape a text so that Markdown and HTML show it as it is: without emphasis, entities, links or images."""
+    escaped = "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in text)
     return escaped.replace("](", "]\\(").replace("][", "]\\[").replace("![", "\\![").replace("]:", "\\]:")
 
 
-def _broken(line: str, width: int) -> str:
-    """A note in lines of the width, the further ones below the first word."""
+def _wrapped(line: str, width: int) -> str:
+    """Wrap a note at the width, its further lines indented below the first word."""
     indent = " " * (len(line) - len(line.lstrip()) + 2) if line.startswith(" ") else ""
     start = " " if line.startswith(" ") else ""
     return textwrap.fill(line.strip(), max(width, 20), initial_indent=start, subsequent_indent=indent)
 
 
-def _rich(laid: Sequence[Laid], style: Any, width: int) -> str:
-    """The columns as text; wider than asked where a number would be cut."""
+def _rich(layouts: Sequence[ColumnLayout], style: Any, width: int) -> str:
+    """Draw the columns as text; wider than `width` if a number would be cut otherwise."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=style, show_edge=style.mid_left == "|", padding=(0, 1))
-    for one in laid:
-        table.add_column(
-            Text(one.heading), justify="left" if one.column.words else "right", no_wrap=True, vertical="top"
-        )
-    for row in zip(*(_cells(one) for one in laid), strict=True):
+    for layout in layouts:
+        justify: Any = "left" if layout.column.words else "right"
+        table.add_column(Text(layout.heading), justify=justify, no_wrap=True, vertical="top")
+    for row in zip(*map(_cells, layouts), strict=True):
         table.add_row(*map(Text, row))
     sink = io.StringIO()
+    # Independent of the environment: the same text in a terminal, a notebook and a file.
     console = Console(
         force_jupyter=False,
         file=sink,
-        width=max(width, across_of(laid)),
+        width=max(width, total_width(layouts)),
         color_system=None,
         force_terminal=False,
         legacy_windows=False,
@@ -90,7 +93,7 @@ def _rich(laid: Sequence[Laid], style: Any, width: int) -> str:
     return "\n".join(line.rstrip() for line in sink.getvalue().splitlines() if line.strip())
 
 
-def _cells(one: Laid) -> list[str]:
-    """The cells of a column, in lines where they fold."""
-    cells = map(str, one.column.cells)
-    return [cell if one.across is None else "\n".join(folded(cell, one.across)) for cell in cells]
+def _cells(layout: ColumnLayout) -> list[str]:
+    """Return the cells of a column, wrapped into lines."""
+    cells = map(str, layout.column.cells)
+    return [cell if layout.wrap is None else "\n".join(folded(cell, layout.wrap)) for cell in cells]

@@ -97,6 +97,7 @@ def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
         high = wilson(0, goals, level=level, df=goals - 1 if repeated else None)[1]
         return high is not None and high < below
 
+    # Double until the criterion holds, then bisect.
     least, most = 1, 2
     while not passes(most):
         least, most = most, most * 2

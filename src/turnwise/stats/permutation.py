@@ -195,6 +195,7 @@ def max_t(
     >>> bool(found.p_adjusted[0] == found.p_adjusted[1] < 0.02)
     True
     """
+    # Row: goal, column: comparison; 0 where a comparison lacks the goal. Scaling leaves |t| the same.
     goals = 1 + max(int(unit.max()) for unit in units)
     table = np.zeros((goals, len(differences)))
     for column, (values, unit) in enumerate(zip(differences, units, strict=True)):

@@ -138,6 +138,7 @@ def intraclass_correlation(values: ArrayLike, goals: ArrayLike) -> float | None:
     mean = unit.sums(y) / size
     between = float((size * (mean - y.mean()) ** 2).sum()) / (unit.count - 1)
     within = float(((y - mean[unit.codes]) ** 2).sum()) / (y.size - unit.count)
+    # n₀: the average number of attempts per goal, reduced if the numbers are unequal.
     even = (y.size - float((size**2).sum()) / y.size) / (unit.count - 1)
     total = between + (even - 1) * within
     return None if total <= 0 else min(1.0, max(0.0, (between - within) / total))

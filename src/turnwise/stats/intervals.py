@@ -142,6 +142,7 @@ def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: int | 
     if n <= 0 or (df is not None and df < 1):
         return None, None
     z = t_quantile(level, df)
+    # z² added trials, half of them successes, give Wilson's center.
     trials = n + z * z
     center = (successes + z * z / 2) / trials
     half = z * math.sqrt(center * (1 - center) / trials)

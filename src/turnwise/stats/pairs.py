@@ -85,6 +85,7 @@ def newcombe(both: int, only_one: int, only_other: int, neither: int, *, level: 
     margins = both + only_one, only_other + neither, both + only_other, only_one + neither
     product = float(margins[0]) * margins[1] * margins[2] * margins[3]
     cross_difference = both * neither - only_one * only_other
+    # Continuity correction of φ: only a positive correlation is reduced, and not below 0.
     agreement = max(cross_difference - n / 2, 0.0) if cross_difference > 0 else cross_difference
     share_a, share_b = ((count / n, *_wilson(count, n, level)) for count in (margins[0], margins[2]))
     return score_difference(share_a, share_b, agreement / sqrt(product) if product else 0.0)

@@ -54,6 +54,7 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
     if not nonzero.size:
         return Permuted(1.0, "exact sign flips", None)
     nonzero = nonzero / np.abs(nonzero).max()
+    # The tolerance lets sums that are equal except for rounding count as ties.
     reached = abs(nonzero.sum()) - 1e-9 * np.abs(nonzero).sum()
     if nonzero.size <= MOST_ENUMERATED:
         return Permuted(_share_beyond(nonzero, reached), "exact sign flips", None)
@@ -119,6 +120,7 @@ def label_permutation(
     if not np.abs(deviations).max() > 1e-12 * np.abs(sums).max():
         return Permuted(1.0, "exact label permutation", None)
     deviations /= np.abs(deviations).max()
+    # Sums of these five columns over a group give its ratio and the variance of that ratio.
     columns = np.stack([deviations, weights, deviations * deviations, deviations * weights, weights * weights], axis=1)
     totals = columns.sum(axis=0)
 
@@ -193,6 +195,7 @@ def max_t(
     >>> bool(found.p_adjusted[0] == found.p_adjusted[1] < 0.02)
     True
     """
+    # Row: goal, column: comparison; 0 where a comparison lacks the goal. Scaling leaves |t| the same.
     goals = 1 + max(int(unit.max()) for unit in units)
     table = np.zeros((goals, len(differences)))
     for column, (values, unit) in enumerate(zip(differences, units, strict=True)):

@@ -78,6 +78,7 @@ def prediction_powered(judged: ArrayLike, truth: ArrayLike, clusters: Clusters, 
     added = _added(residual, y[labeled] != f[labeled], ways[:2])
     size = n_labeled + 2 * added
     mean = (residual.sum() + added * (1 - weight)) / size
+    # Influence of each rollout on the point estimate: through all verdicts, then through the labels.
     influence = weight * (f - f.mean()) / n
     influence[labeled] += (residual - mean) / size
     parts = [np.asarray(small_sample_factor(unit.count) * np.square(unit.sums(influence)).sum()) for unit in units]
@@ -103,6 +104,7 @@ def _power(f: FloatArray, y: FloatArray, labeled: BoolArray, unit: Grouping) -> 
     verdict[labeled] += (f[labeled] - f[labeled].mean()) / n_labeled
     by_truth, by_verdict = unit.sums(truth), unit.sums(verdict)
     squares = float((by_verdict**2).sum())
+    # Verdicts that do not vary between clusters cannot reduce the variance: use the labels only.
     if squares <= (1e-14) ** 2:
         return 0.0
     return min(1.0, max(0.0, float((by_truth * by_verdict).sum()) / squares))

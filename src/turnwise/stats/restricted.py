@@ -73,6 +73,7 @@ def restricted_mean(
     if flaw := _flaw(life_table, smallest, last):
         return replace(row, reason=flaw)
     variance = float(area_variance(life_table, units, last))
+    # Variance if rollouts were independent; the design effect multiplies it.
     independent = float(independent_variance(life_table, area=last))
     if independent <= 1e-20:
         return replace(row, reason="no variation: one rollout alone was at risk wherever an event came")
@@ -110,6 +111,7 @@ def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -
 
 def _within(mean: float, half: float, last: int) -> tuple[float, float]:
     """Return the interval with this half-width, computed on the logit of (mean - 1) / (τ - 1) to stay within [1, τ]."""
+    # Delta method: on the logit scale the half-width is divided by span·share·(1-share); 700 avoids overflow of exp.
     span = last - 1
     share = (mean - 1) / span
     center, stretch = math.log(share / (1 - share)), min(half / span / (share * (1 - share)), 700.0)

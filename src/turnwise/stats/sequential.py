@@ -70,6 +70,7 @@ def beta_binomial_sequence(
     a, b = prior
     if a <= 0 or b <= 0:
         raise ArgumentError(f"beta_binomial_sequence: prior={prior}; both weights must be above 0")
+    # log(1/α): the log of the ratio at which a proportion is excluded.
     needed = -np.log1p(-level)
     if side == "both":
         low, high = _lower_logit(hits, size, a, b, needed), _lower_logit(size - hits, size, b, a, needed)
@@ -154,6 +155,7 @@ def empirical_bernstein_sequence(
     t = np.arange(1, x.shape[-1] + 1)
     mean = (0.5 + np.cumsum(x, axis=-1)) / (t + 1)
     variance = (0.25 + np.cumsum(np.square(x - mean), axis=-1)) / (t + 1)
+    # The bet on a score uses the variance before that score, so that it is predictable.
     bet = np.minimum(most, np.sqrt(2 * needed / (_before(variance, 0.25) * t * np.log1p(t))))
     spent = np.square(x - _before(mean, 0.5)) * (-np.log1p(-bet) - bet)
     total = np.cumsum(bet, axis=-1)

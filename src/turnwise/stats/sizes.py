@@ -97,6 +97,7 @@ def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
         high = wilson(0, goals, level=level, df=goals - 1 if repeated else None)[1]
         return high is not None and high < below
 
+    # Double until the criterion holds, then bisect.
     least, most = 1, 2
     while not passes(most):
         least, most = most, most * 2
@@ -137,6 +138,7 @@ def intraclass_correlation(values: ArrayLike, goals: ArrayLike) -> float | None:
     mean = unit.sums(y) / size
     between = float((size * (mean - y.mean()) ** 2).sum()) / (unit.count - 1)
     within = float(((y - mean[unit.codes]) ** 2).sum()) / (y.size - unit.count)
+    # n₀: the average number of attempts per goal, reduced if the numbers are unequal.
     even = (y.size - float((size**2).sum()) / y.size) / (unit.count - 1)
     total = between + (even - 1) * within
     return None if total <= 0 else min(1.0, max(0.0, (between - within) / total))

@@ -64,6 +64,7 @@ def hazard(
             and life_table.at_risk[t] == life_table.at_risk[t - 1]
             and life_table.events[t - 1] == life_table.events[t] == 0
         ):
+            # Same rollouts at risk and no event at either position: the same result.
             shares.append(shares[-1])
             continue
         rows = life_table.duration >= t

@@ -77,6 +77,7 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
         return Compared(reason="one of the two groups has nobody watched")
     both, last = watch(ends, event), int(ends.max(initial=0))
     table_a, table_b = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
+    # Y₁/Y: the group's share of the rollouts at risk, by position.
     part = table_a.at_risk / np.maximum(both.at_risk, 1)
     score = float(table_a.events.sum() - (part * both.events).sum())
     if not both.events.sum():
@@ -222,6 +223,7 @@ def restricted_mean_difference(
         return Compared(reason="one of the two groups has nobody watched"), 0
     last = int(min(duration[rows].max() for rows in arms))
     life_tables = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
+    # Area under S up to τ: the sum of S(0) to S(τ-1).
     gap = float(life_tables[0].survival[:last].sum() - life_tables[1].survival[:last].sum())
     units = groupings(clusters, duration.size)
     moves = [

@@ -86,7 +86,7 @@ def latex_of(grid: Grid) -> str:
     latex = str(table.tab_options(table_font_size="12px").as_latex(use_longtable=long))  # 12 px are 9 points
     if long:
         latex = latex.replace(_HEADED, f"{_HEADED}\\endhead\n", 1)
-    # Great Tables escapes commands, but not ligatures, nor brackets after a line break, which LaTeX takes for an option.
+    # LaTeX would join letters such as `--` into one, and take `[` at the start of a row for an option of the row break before.
     latex = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", latex))
     latex = "".join(_LETTERS.get(letter, letter) for letter in latex)
     latex = _FOLD.sub(_box, latex)

@@ -12,11 +12,11 @@ from turnwise.errors import ArgumentError, ReadError, listing
 if TYPE_CHECKING:
     import polars as pl
 
-SHOWN = 5  # problems that are told one by one
+MOST_LISTED = 5  # problems that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LogInput:
     """Input paths and reading options."""
 
     paths: list[Path]
@@ -27,54 +27,54 @@ class Given:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the facts given with `--fact`."""
+        """Return the facts of `--fact`."""
         return pairs_of(self.fact, "--fact", "target=gpt-4o")
 
     @property
     def names(self) -> dict[str, str]:
-        """Return the names given with `--column`: turnwise's name, and the name in the files."""
+        """Return the names of `--column`: turnwise's name, and the name in the files."""
         return pairs_of(self.column, "--column", "succeeded=jailbroken")
 
     @property
     def options(self) -> list[str]:
         """Return the reading options that were set."""
-        there = {
+        is_set = {
             "--log-format": self.log_format is not None,
             "--errors": self.errors != "raise",
             "--fact": bool(self.fact),
             "--column": bool(self.column),
         }
-        return [name for name, given in there.items() if given]
+        return [name for name, value in is_set.items() if value]
 
 
-def read_logs(given: Given) -> "tuple[pl.DataFrame, pl.DataFrame]":
+def read_logs(log_input: LogInput) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Read turns and problems, and print the counts on stderr."""
     from turnwise.readers.problems import LACKING, NULLED, Problems
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
 
-    ledger = Problems(collect=given.errors == "collect")
-    turns = read_into(ledger, given.paths, given.log_format, names=given.names, **given.facts)
+    ledger = Problems(collect=log_input.errors == "collect")
+    turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
     problems = ledger.frame()
-    for file, record, field, reason in problems.head(SHOWN).rows() if ledger.collect else ():
+    for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
         say(f"{'' if reason.endswith((LACKING, NULLED)) else 'left out: '}{file}: {where}{reason}")
-    if ledger.collect and problems.height > SHOWN:
-        say(f"and {counted(problems.height - SHOWN, 'more problem')}")
+    if ledger.collect and problems.height > MOST_LISTED:
+        say(f"and {counted(problems.height - MOST_LISTED, 'more problem')}")
     _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
 
 
-def read_call(given: Given) -> str:
+def read_call(log_input: LogInput) -> str:
     """Return the equivalent call in Python."""
-    collected = given.errors == "collect"
-    options: dict[str, Any] = {} if given.log_format is None else {"format": given.log_format}
-    options |= {"errors": given.errors} if collected else {}
-    options |= {"names": given.names} if given.column else {}
-    names = [str(path) for path in given.paths]
-    told = repr(names[0] if len(names) == 1 else names)
-    told += "".join(f", {name}={value!r}" for name, value in (options | given.facts).items())
-    return f"turns, problems = tw.read({told})" if collected else f"turns = tw.read({told})"
+    collected = log_input.errors == "collect"
+    options: dict[str, Any] = {} if log_input.log_format is None else {"format": log_input.log_format}
+    options |= {"errors": log_input.errors} if collected else {}
+    options |= {"names": log_input.names} if log_input.column else {}
+    names = [str(path) for path in log_input.paths]
+    arguments = repr(names[0] if len(names) == 1 else names)
+    arguments += "".join(f", {name}={value!r}" for name, value in (options | log_input.facts).items())
+    return f"turns, problems = tw.read({arguments})" if collected else f"turns = tw.read({arguments})"
 
 
 def _say_read(rollouts: int, turns: int, problems: int) -> None:
@@ -83,18 +83,18 @@ def _say_read(rollouts: int, turns: int, problems: int) -> None:
     say(f"read {counted(rollouts, 'rollout')}, {counted(turns, 'turn')}, {counted(problems, 'problem')}")
 
 
-def scan_logs(given: Given) -> "pl.LazyFrame":
-    """Turns, of Parquet not loaded yet; what cannot be read is listed where that is asked for, and all is read then."""
+def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
+    """Return the turns lazily; with `--errors collect`, read everything at once and list the problems."""
     from turnwise.readers.read import scan
 
-    if given.errors == "collect":
-        return read_logs(given)[0].lazy()
-    return scan(given.paths, format=given.log_format, names=given.names, **given.facts)
+    if log_input.errors == "collect":
+        return read_logs(log_input)[0].lazy()
+    return scan(log_input.paths, format=log_input.log_format, names=log_input.names, **log_input.facts)
 
 
 @contextmanager
 def naming(paths: list[Path]) -> Iterator[None]:
-    """Of files that are read a part at a time, the one that cannot be read is named, as where it is read whole.
+    """Name the file that cannot be read, although files are read in batches in this block.
 
     Raises
     ------
@@ -119,44 +119,46 @@ def naming(paths: list[Path]) -> Iterator[None]:
 
 
 def measured_logs(
-    given: Given, metric: list[str] | None, keep: list[str] | None = None, groups: Sequence[str | None] = ()
+    log_input: LogInput, metric: list[str] | None, keep: list[str] | None = None, groups: Sequence[str | None] = ()
 ) -> "pl.DataFrame":
     """Measure logs: one row per rollout, with the columns to keep and to group by."""
     from turnwise.files.atomic import MANIFEST
     from turnwise.metrics import catalog
 
     expressions = [catalog.expression(name) for name in metric or ()]
-    path = given.paths[0]
+    path = log_input.paths[0]
     parquet = (path.suffix == ".parquet" and path.is_file()) or (path / MANIFEST).is_file()
-    if len(given.paths) == 1 and parquet and given.errors == "raise":
-        with naming(given.paths):
-            turns = scan_logs(given)
-            if not turns.limit(1).collect().is_empty():  # what is empty is refused by who reads it
-                return _measured_parquet(path, turns, expressions, _kept(turns, keep, groups))
-    whole = read_logs(given)[0]
-    return _measured(whole, expressions, _kept(whole, keep, groups))
+    if len(log_input.paths) == 1 and parquet and log_input.errors == "raise":
+        with naming(log_input.paths):
+            turns = scan_logs(log_input)
+            if not turns.limit(1).collect().is_empty():  # reading in full refuses empty logs with a reason
+                return _measured_parquet(path, turns, expressions, _columns_to_keep(turns, keep, groups))
+    frame, _ = read_logs(log_input)
+    return _measured(frame, expressions, _columns_to_keep(frame, keep, groups))
 
 
-def _kept(turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: Sequence[str | None]) -> list[str]:
-    """Return the columns to keep on request; facts are always kept."""
+def _columns_to_keep(
+    turns: "pl.DataFrame | pl.LazyFrame", keep: list[str] | None, groups: Sequence[str | None]
+) -> list[str]:
+    """Return the columns to keep besides facts, which are always kept: those requested, and those to group by."""
     from turnwise.schema import ROLLOUTS
 
-    found = turns.collect_schema()
-    asked = (name for name in groups if name in found and name not in ROLLOUTS.names)
-    return list(dict.fromkeys([*(keep or ()), *(name for name in asked if name is not None)]))
+    columns = turns.collect_schema()
+    extra = (name for name in groups if name in columns and name not in ROLLOUTS.names)
+    return list(dict.fromkeys([*(keep or ()), *(name for name in extra if name is not None)]))
 
 
 def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[str] | None) -> "pl.DataFrame":
-    """Measure turns; of trees each path from a root to a leaf, as the report does."""
+    """Measure turns; in trees, each path from a root to a leaf is a rollout, as in the report."""
     from turnwise.measurement.measure import measure
     from turnwise.measurement.trees import paths
     from turnwise.schema import is_tree, labels
 
     if not is_tree(turns):
         return measure(turns, *expressions, keep=keep)
-    found = measure(paths(turns), *expressions, keep=keep)
-    say(labels.paths_told(turns, found))
-    return found
+    rollouts = measure(paths(turns), *expressions, keep=keep)
+    say(labels.paths_told(turns, rollouts))
+    return rollouts
 
 
 def _measured_parquet(
@@ -164,8 +166,8 @@ def _measured_parquet(
 ) -> "pl.DataFrame":
     """Measure a Parquet file, or a folder written by `turnwise convert`, without loading it into memory.
 
-    Texts are read where a metric is made of them, and where rollouts stand in order of their ids, only some are read at a
-    time. What is read is checked as ever.
+    Texts are read only if a metric uses them. If rollouts are sorted by id, they are read in batches. The rows are checked as
+    usual.
     """
     import polars as pl
 
@@ -176,59 +178,61 @@ def _measured_parquet(
     columns = turns.collect_schema()
     read = {root for expression in expressions for root in expression.meta.root_names()} | set(keep or ())
     texts = {"context", "prompt", "response", "observation", "tool_calls"} - read
+    # Text columns that no metric uses become columns of nulls, so that the checks see all columns.
     unread = [pl.lit(None, columns[name]).alias(name) for name in columns if name in texts]
     rows = turns.drop(texts)
     first = rows.select(pl.col("turn").min()).collect().item()
     in_parts = first != 0 and "node_id" not in columns and in_order(rows)  # numbers from 0 are raised in all or in none
-    parts, ids, asked = [], 0, 0
+    parts, num_rollouts, num_turns = [], 0, 0
     for batch in whole_rollouts(rows) if in_parts else [rows.collect()]:
         with Problems().record(str(path)):
             part = checked(batch.with_columns(unread).select(columns.names()))
-        ids, asked = ids + part["rollout_id"].n_unique(), asked + part["turn"].count()
+        num_rollouts += part["rollout_id"].n_unique()
+        num_turns += part["turn"].count()
         parts.append(_measured(part, expressions, keep))
-    along = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-    found = pl.concat([part.select(along) for part in parts])
-    _say_read(ids, asked, 0)
-    return found
+    # A column that is constant within rollouts in one batch may vary in another: keep those that all batches have.
+    common = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
+    rollouts = pl.concat([part.select(common) for part in parts])
+    _say_read(num_rollouts, num_turns, 0)
+    return rollouts
 
 
-def rollouts_of(given: Given, metric: list[str] | None, groups: Sequence[str | None] = ()) -> "pl.DataFrame":
-    """The table of rollouts that the path is (several are put below one another), or what its logs measure."""
+def rollouts_of(log_input: LogInput, metric: list[str] | None, groups: Sequence[str | None] = ()) -> "pl.DataFrame":
+    """Return the saved tables of rollouts at the paths, or measure the logs there."""
     from turnwise.readers.results.measured import read_tables
 
     table = None
-    if given.log_format is None and not given.column:
-        with (
-            suppress(ReadError) if given.errors == "collect" else nullcontext()
-        ):  # what cannot be read is told with the rest
-            table = read_tables(given.paths)
+    if log_input.log_format is None and not log_input.column:
+        # With `--errors collect`, a broken table is reported when the logs are read below.
+        with suppress(ReadError) if log_input.errors == "collect" else nullcontext():
+            table = read_tables(log_input.paths)
     if table is None:
-        return measured_logs(given, metric, groups=groups)
-    if given.fact:
+        return measured_logs(log_input, metric, groups=groups)
+    if log_input.fact:
         raise ArgumentError(
-            f"--fact fills in what logs do not say, and {given.paths[0]} is a table of rollouts; leave it out"
+            f"--fact fills in what logs do not say, and {log_input.paths[0]} is a table of rollouts; leave it out"
         )
     return table
 
 
-def runs_of(given: Given, metric: list[str] | None) -> "tuple[pl.DataFrame, list[str], str, str]":
-    """The items of two evaluations in one table, their scores, and which of the two is the baseline: the first."""
+def runs_of(log_input: LogInput, metric: list[str] | None) -> "tuple[pl.DataFrame, list[str], str, str]":
+    """Return the items of two evaluations in one table, the scores of both, the column to compare, and the baseline (the first)."""
     from turnwise.evaluation import comparison
     from turnwise.schema.labels import counted
 
-    if len(given.paths) != 2 or not all(map(comparison.is_run, given.paths)):
+    if len(log_input.paths) != 2 or not all(map(comparison.is_run, log_input.paths)):
         raise ArgumentError("contrast: name the column to compare with --of, or two output folders of `turnwise eval`")
-    if given.options:
+    if log_input.options:
         raise ArgumentError(
-            f"contrast: {listing(given.options)} is for reading logs, and these are two "
+            f"contrast: {listing(log_input.options)} is for reading logs, and these are two "
             "evaluations; leave it out, or name the column to compare with --of"
         )
-    runs = [comparison.run_of(path) for path in given.paths]
+    runs = [comparison.run_of(path) for path in log_input.paths]
     rollouts = comparison.paired_runs(*runs)
     first_has, second_has = (run.scores for run in runs)
-    alone = set(first_has) ^ set(second_has)
-    if alone:
-        say(f"only one of the runs has {listing(alone)}; left out")
+    unpaired = set(first_has) ^ set(second_has)
+    if unpaired:
+        say(f"only one of the runs has {listing(unpaired)}; left out")
     scores = metric or [name for name in first_has if name in second_has]
     differing = comparison.changed(*runs)
     for task, attempt, name, first, second, _ in differing.head(comparison.MOST_SHOWN).iter_rows():

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from turnwise.cli.app import app
-from turnwise.cli.inputs import Given, naming, read_call, read_logs, scan_logs
+from turnwise.cli.inputs import LogInput, naming, read_call, read_logs, scan_logs
 from turnwise.cli.options import (
     By,
     ClusterBy,
@@ -45,7 +45,7 @@ def report(
     from turnwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
-    turns, problems = read_logs(Given(paths, log_format, errors, fact, column))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column))
     page = write_report(
         turns,
         out,
@@ -79,7 +79,7 @@ def read(
     from turnwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column))
     tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
 
@@ -119,7 +119,7 @@ def convert(
     check_folder(out, overwrite=overwrite)
     with naming(paths):
         folder = converted(
-            scan_logs(Given(paths, log_format, errors, fact, column)),
+            scan_logs(LogInput(paths, log_format, errors, fact, column)),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,
@@ -144,7 +144,7 @@ def show(
     """Print one rollout, turn by turn."""
     from turnwise.tables.transcripts import transcript
 
-    turns, _ = read_logs(Given(paths, log_format, "raise", fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column))
     tell(transcript(turns, rollout_id))
 
 
@@ -164,7 +164,7 @@ def doctor(
     from turnwise.estimation.doctor import doctor as diagnosed
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    turns, _ = read_logs(Given(paths, log_format, errors, fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column))
     found = diagnosed(turns)
     if out is not None or format != "table" or spreadsheet:
         emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -172,7 +172,7 @@ def doctor(
     before = (
         "import turnwise as tw",
         "from turnwise import metrics as m",
-        read_call(Given(paths, log_format, errors, fact, column)),
+        read_call(LogInput(paths, log_format, errors, fact, column)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from turnwise.cli.app import FAILED, app
-from turnwise.cli.inputs import Given, measured_logs, rollouts_of, runs_of
+from turnwise.cli.inputs import LogInput, measured_logs, rollouts_of, runs_of
 from turnwise.cli.options import (
     By,
     ClusterBy,
@@ -55,10 +55,10 @@ def measure(
 ) -> None:
     """Compute metrics: one row per rollout, one column per metric."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    given = Given(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column)
     if engine == "polars":
-        frame = measured_logs(given, metric, keep)
-    elif not given.options:
+        frame = measured_logs(log_input, metric, keep)
+    elif not log_input.options:
         from turnwise import distributed
         from turnwise.metrics import catalog
 
@@ -108,7 +108,12 @@ def summarize(
         ),
     ] = "auto",
     undecided: Annotated[
-        Literal["bounds", "drop", "censor"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
+        Literal["bounds", "drop", "censor"],
+        typer.Option(
+            "--undecided",
+            help="Rollouts with unjudged turns and no success: bounds reports a range, censor uses the turns judged so far, "
+            "drop leaves them out.",
+        ),
     ] = "bounds",
     level: Level = 0.95,
     seed: Seed = 0,
@@ -127,7 +132,7 @@ def summarize(
     from turnwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(Given(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -193,7 +198,11 @@ def contrast(
         typer.Option("--adjust", help="Correction of p-values for multiple comparisons."),
     ] = "holm",
     undecided: Annotated[
-        Literal["bounds", "drop"], typer.Option("--undecided", help="What to do with half-judged rollouts.")
+        Literal["bounds", "drop"],
+        typer.Option(
+            "--undecided",
+            help="Rollouts with unjudged turns and no success: bounds reports a range, drop leaves them out.",
+        ),
     ] = "bounds",
     force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
     level: Level = 0.95,
@@ -212,12 +221,12 @@ def contrast(
     from turnwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    given = Given(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column)
     if of is None:
-        rollouts, metric, of, first = runs_of(given, metric)
+        rollouts, metric, of, first = runs_of(log_input, metric)
         baseline = baseline or first
     else:
-        rollouts = rollouts_of(given, metric, [of, *(by or ()), *(cluster or ())])
+        rollouts = rollouts_of(log_input, metric, [of, *(by or ()), *(cluster or ())])
     frame = contrasted(
         rollouts,
         of=of,
@@ -276,7 +285,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(Given(paths, log_format, errors, fact, column), needed, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column), needed, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -320,7 +329,7 @@ def attempts(
     from turnwise.estimation.attempts import attempts as repeated
 
     frame = repeated(
-        rollouts_of(Given(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         k=k,
@@ -366,8 +375,8 @@ def gate(
 
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:
-        given = Given(paths, log_format, errors, fact, column)
-        table = rollouts_of(given, requirements.metrics(require), [*(by or ()), *(cluster or ())])
+        log_input = LogInput(paths, log_format, errors, fact, column)
+        table = rollouts_of(log_input, requirements.metrics(require), [*(by or ()), *(cluster or ())])
     gates = gating.gate(
         table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown
     )

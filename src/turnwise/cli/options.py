@@ -122,8 +122,8 @@ def in_options(sentence: str) -> str:
 
     Examples
     --------
-    >>> in_options('mend it, or leave it out: errors="collect" reads the rest')
-    'mend it, or leave it out: --errors collect reads the rest'
+    >>> in_options('fix it, or leave it out: errors="collect" reads the rest')
+    'fix it, or leave it out: --errors collect reads the rest'
     >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
     '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
     >>> in_options("x.json exists; allow it with overwrite, or force one with format=, in runs/level=3/x.json")

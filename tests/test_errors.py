@@ -43,7 +43,7 @@ def said(turns: pl.DataFrame) -> list[str]:
     made = tw.measure(turns, m.attack_success(), m.time_to_success(), harm=pl.col("score").max())
     frames = [
         tw.summarize(made, statistics=("mean", "median")),
-        tw.summarize(made, metrics=["attack_success"], undecided="drop"),
+        tw.summarize(made, metrics=["attack_success"], unjudged="drop"),
         tw.summarize(made, metrics=["harm"], statistics=["mean", "q90"], method="bootstrap"),
         tw.curve(made),
         *(tw.attempts(made, k=(1, 2), stopped=stopped) for stopped in ("detect", False)),
@@ -56,8 +56,8 @@ def said(turns: pl.DataFrame) -> list[str]:
     ]
     if "B" in made["target"]:
         frames += [
-            tw.contrast(made, of="target", baseline="B", undecided=undecided, paired=paired)
-            for undecided in ("bounds", "drop")
+            tw.contrast(made, of="target", baseline="B", unjudged=unjudged, paired=paired)
+            for unjudged in ("bounds", "drop")
             for paired in (True, False)
         ]
     return [

@@ -118,13 +118,13 @@ def test_the_mean_number_of_turns_is_covered() -> None:
 
 
 def test_dropping_half_judged_rollouts_would_double_the_rate() -> None:
-    """A tenth of verdicts missing: dropping what is undecided moves .2 towards .4; the default bounds hold the truth."""
+    """A tenth of verdicts missing: dropping what is unjudged moves .2 towards .4; the default bounds hold the truth."""
     design = {**ALONE, **QUIET, "targets": {"t": 0.05}, "icc": 0.0, "goals": 5000, "attempts": 1, "turns": 10}
     turns, truth = tw.simulate(**design, unjudged=0.1)
     true = value(truth, "attack_success", "mean")
     rollouts = tw.measure(turns, m.attack_success, m.time_to_success)
     dropped, bounds, censored = (
-        tw.summarize(rollouts, metrics="attack_success", undecided=way).row(0, named=True)
+        tw.summarize(rollouts, metrics="attack_success", unjudged=way).row(0, named=True)
         for way in ("drop", "bounds", "censor")
     )
     assert dropped["estimate"] > 1.25 * true

@@ -228,7 +228,7 @@ def test_half_judged_rollouts_open_the_difference():
         assert row["high"] >= settled["high"]
     joint = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", adjust="max-t"))
     assert (joint["p_adjusted"], joint["low"]) == (None, row["low"])
-    dropped = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", undecided="drop"))
+    dropped = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", unjudged="drop"))
     assert dropped["difference"] == pytest.approx(6 / 18)
     assert "2 partially judged rollouts left out" in dropped["reason"]
 

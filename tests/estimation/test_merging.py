@@ -32,8 +32,8 @@ WAYS: list[dict[str, Any]] = [
     {"by": "target", "method": "bootstrap", "resamples": 200, "cluster": "goal"},
     {"by": "attack", "weighting": "goal"},
     {"by": "attack", "weighting": "turn"},
-    {"by": "target", "undecided": "censor"},
-    {"by": "target", "undecided": "drop", "level": [0.5, 0.9]},
+    {"by": "target", "unjudged": "censor"},
+    {"by": "target", "unjudged": "drop", "level": [0.5, 0.9]},
     {"by": ["attack", "category"], "margins": True},
     {"by": "target", "cluster": ("goal", "attack")},
     {"by": "target", "metrics": ["num_turns"]},
@@ -66,7 +66,7 @@ def test_any_division_gives_the_same_bits(options: dict[str, Any]) -> None:
     """On one, seven and a hundred partitions in any order the rows are equal to the last bit."""
     there = (TEXT if options.get("margins") else ROLLOUTS).sort("rollout_id")
     whole = tw.summarize(there, **options, merge=True)
-    wanted = {name: value for name, value in options.items() if name in {"by", "metrics", "cluster", "undecided"}}
+    wanted = {name: value for name, value in options.items() if name in {"by", "metrics", "cluster", "unjudged"}}
     counted, kept = to_merge(there.schema, **wanted)
     for parts in (1, 7, 100):
         edges = np.linspace(0, there.height, parts + 1).astype(int)

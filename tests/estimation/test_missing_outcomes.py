@@ -190,7 +190,7 @@ def test_the_rate_is_covered_whoever_is_half_judged(of_successes: float, of_fail
         )
         row = only(tw.summarize(frame, metrics="attack_success"))
         kept += row["low"] <= 1 / 3 <= row["high"]
-        left = only(tw.summarize(frame, metrics="attack_success", undecided="drop"))
+        left = only(tw.summarize(frame, metrics="attack_success", unjudged="drop"))
         dropped += left["low"] is not None and left["low"] <= 1 / 3 <= left["high"]
     assert kept / repetitions >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repetitions)
     if of_successes != of_failures:

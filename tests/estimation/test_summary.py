@@ -61,7 +61,7 @@ ACCOUNT = rollouts(
 
 def test_every_rollout_is_counted_once() -> None:
     """Eight rollouts: two known, one benign, two in error, undetermined and partially judged, and one that nobody judged."""
-    row = only(tw.summarize(ACCOUNT, metrics="attack_success", undecided="drop"))
+    row = only(tw.summarize(ACCOUNT, metrics="attack_success", unjudged="drop"))
     counts = {name: row[name] for name in ("n", "n_inapplicable", "n_error", "n_undetermined", "n_missing")}
     assert counts == {"n": 2, "n_inapplicable": 1, "n_error": 2, "n_undetermined": 2, "n_missing": 1}
     assert row["estimate"] == 0.5
@@ -268,13 +268,13 @@ def test_half_judged_rollouts_leave_the_point_open() -> None:
 
 def test_half_judged_rollouts_may_be_dropped_or_censored() -> None:
     """Dropping them gives the rate of the rest and says that it is pushed up; censoring is Kaplan-Meier's way."""
-    dropped = only(tw.summarize(HALF, metrics="attack_success", undecided="drop"))
+    dropped = only(tw.summarize(HALF, metrics="attack_success", unjudged="drop"))
     assert dropped["estimate"] == 0.5
     assert "pushes the rate up" in dropped["reason"]
-    censored = only(tw.summarize(HALF, metrics="attack_success", undecided="censor"))
+    censored = only(tw.summarize(HALF, metrics="attack_success", unjudged="censor"))
     assert censored["estimate"] == pytest.approx(0.4)
     with pytest.raises(ArgumentError, match="time_to_success"):
-        tw.summarize(HALF.drop("time_to_success"), metrics="attack_success", undecided="censor")
+        tw.summarize(HALF.drop("time_to_success"), metrics="attack_success", unjudged="censor")
 
 
 # ── what is weighed, and what is independent ──────────────────────────────────────────────────────────────────────────

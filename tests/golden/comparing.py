@@ -21,7 +21,7 @@ CONTRASTS: dict[str, dict[str, Any]] = {
     "unpaired": {"paired": False},
     "by category": {"by": "category"},
     "rollouts are independent": {"cluster": None},
-    "undecided dropped": {"undecided": "drop", "metrics": "attack_success"},
+    "unjudged dropped": {"unjudged": "drop", "metrics": "attack_success"},
     "two levels": {"level": [0.8, 0.99]},
     "improvement and median": {"statistics": ["improvement", "median", "q90"], "metrics": ["num_turns", "worst"]},
     "by": {"adjust": "by"},

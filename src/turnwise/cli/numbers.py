@@ -107,10 +107,10 @@ def summarize(
             "percentile, basic or studentized.",
         ),
     ] = "auto",
-    undecided: Annotated[
+    unjudged: Annotated[
         Literal["bounds", "drop", "censor"],
         typer.Option(
-            "--undecided",
+            "--unjudged",
             help="Rollouts with unjudged turns and no success: bounds reports a range, censor uses the turns judged so far, "
             "drop leaves them out.",
         ),
@@ -139,7 +139,7 @@ def summarize(
         cluster=cluster_of(cluster),
         weighting=weighting,
         method=method,
-        undecided=undecided,
+        unjudged=unjudged,
         level=level,
         seed=seed,
         margins=margins,
@@ -197,10 +197,10 @@ def contrast(
         Literal["holm", "bh", "by", "max-t", "none"],
         typer.Option("--adjust", help="Correction of p-values for multiple comparisons."),
     ] = "holm",
-    undecided: Annotated[
+    unjudged: Annotated[
         Literal["bounds", "drop"],
         typer.Option(
-            "--undecided",
+            "--unjudged",
             help="Rollouts with unjudged turns and no success: bounds reports a range, drop leaves them out.",
         ),
     ] = "bounds",
@@ -238,7 +238,7 @@ def contrast(
         paired=pairing[paired],
         method=method,
         adjust=None if adjust == "none" else adjust,
-        undecided=undecided,
+        unjudged=unjudged,
         force=force,
         level=level,
         seed=seed,

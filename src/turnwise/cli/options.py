@@ -109,7 +109,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|out|overwrite|paired|seed|"
-    "spreadsheet|statistics?|stopped|undecided|unknown|weighting"
+    "spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
 )
 _CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}

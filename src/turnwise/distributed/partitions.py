@@ -82,7 +82,7 @@ class Work:
 
     def of_states(self, options: Mapping[str, Any]) -> "Work":
         """Return the work that makes states which `turnwise.summarize` can merge under these options."""
-        wanted = ("by", "metrics", "cluster", "undecided", "strata")
+        wanted = ("by", "metrics", "cluster", "unjudged", "strata")
         columns = to_merge(self.dtypes, **{name: options[name] for name in wanted if name in options})
         return replace(self, state_columns=columns)
 

@@ -33,7 +33,7 @@ class Options:
     cluster: Cluster
     paired: bool | Literal["auto"]
     method: Method
-    undecided: Literal["bounds", "drop"]
+    unjudged: Literal["bounds", "drop"]
     resamples: int
     seed: int
 
@@ -155,7 +155,7 @@ class Comparison:
             int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
         ]
         share = self.kind == "proportion"
-        if any(partial) and share and self.statistic == "mean" and self.options.undecided == "bounds":
+        if any(partial) and share and self.statistic == "mean" and self.options.unjudged == "bounds":
             # Partially judged rollouts leave the estimates of both arms open as well.
             result = self._bounds(level, partial)
             estimates: tuple[float | None, float | None] = (None, None)

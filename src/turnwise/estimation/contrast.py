@@ -48,7 +48,7 @@ def contrast(
     method: Method = "auto",
     adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
     level: float | Sequence[float] = 0.95,
-    undecided: Literal["bounds", "drop"] = "bounds",
+    unjudged: Literal["bounds", "drop"] = "bounds",
     force: bool = False,
     resamples: int = 10_000,
     seed: int = 0,
@@ -87,7 +87,7 @@ def contrast(
         adjustment.
     level
         Nominal coverage, or several.
-    undecided
+    unjudged
         How to treat partially judged rollouts: ``"bounds"`` gives no point estimate but an interval that holds whatever the
         missing verdicts are; ``"drop"`` leaves these rollouts out.
     force
@@ -147,9 +147,9 @@ def contrast(
     values = _arms(frame, of, baseline, by)
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
     statistic_names = None if statistics is None else names_of(statistics)
-    _check_options(statistic_names, paired, method, adjust, undecided, resamples)
+    _check_options(statistic_names, paired, method, adjust, unjudged, resamples)
     options = Options(
-        of=of, cluster=cluster, paired=paired, method=method, undecided=undecided, resamples=resamples, seed=seed
+        of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
     sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
     headings_of = {metric: headings(sheet, metric) for metric in columns}
@@ -205,13 +205,13 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
 
 
 def _check_options(
-    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, undecided: str, resamples: int
+    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, unjudged: str, resamples: int
 ) -> None:
     for name, value, choices in (
         ("paired", paired, ("auto", True, False)),
         ("method", method, get_args(Method)),
         ("adjust", adjust, (*_FAMILY, None)),
-        ("undecided", undecided, ("bounds", "drop")),
+        ("unjudged", unjudged, ("bounds", "drop")),
     ):
         if value not in choices:
             raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")

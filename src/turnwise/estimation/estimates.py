@@ -36,7 +36,7 @@ Method = Literal[
     "basic",
     "studentized",
 ]
-Undecided = Literal["bounds", "drop", "censor"]
+Unjudged = Literal["bounds", "drop", "censor"]
 
 DEFAULT_STATISTICS = {
     "proportion": ("mean",),
@@ -64,7 +64,7 @@ class Options:
     cluster: Cluster
     weighting: Weighting
     method: Method
-    undecided: Undecided
+    unjudged: Unjudged
     strata: str | None
     resamples: int
     seed: int
@@ -309,9 +309,9 @@ def _partially_judged(
     number = int((cell.headings == PARTIALLY_JUDGED).sum())
     rollouts = counted(cell.group.rows.size, "rollout")
     note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} partially judged"
-    if cell.options.undecided == "drop":
+    if cell.options.unjudged == "drop":
         return replace(estimate, reason=join_reasons(estimate.reason, f"{note} and left out, which pushes the rate up"))
-    if cell.options.undecided == "censor":
+    if cell.options.unjudged == "censor":
         return _censored(cell, clusters, level, note)
     low, high = (row_of(_mean(cell, sample, level)) for sample in extremes)
     return replace(estimate, design_effect=None, **at_the_bounds(note, [low, high]))
@@ -322,9 +322,9 @@ def _censored(cell: Cell, clusters: tuple[str, ...], level: float, note: str) ->
     sheet = cell.group.sheet
     if cell.metric != "attack_success" or not sheet.has("time_to_success"):
         raise ArgumentError(
-            f"summarize: undecided='censor' needs the column `time_to_success` and settles `attack_success` alone "
+            f"summarize: unjudged='censor' needs the column `time_to_success` and settles `attack_success` alone "
             f"(here: `{cell.metric}`); "
-            "`tw.measure(turns, m.attack_success(), m.time_to_success())`, or choose undecided='bounds'"
+            "`tw.measure(turns, m.attack_success(), m.time_to_success())`, or choose unjudged='bounds'"
         )
     duration, _ = sheet.times("time_to_success")
     # A duration of 0 means that no turn was judged; such rollouts have no follow-up.

@@ -203,7 +203,7 @@ def _of_rollouts(
         cluster=cluster,
         level=level,
         seed=seed,
-        undecided="drop" if unknown == "ignore" else "bounds",
+        unjudged="drop" if unknown == "ignore" else "bounds",
     )
     row_headings = headings(sheet, required.metric)
     share = kind == "proportion" and statistic == "mean"

@@ -11,7 +11,7 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import booleans, metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet, rows_of
 from turnwise.estimation.clusters import Group, columns_of
-from turnwise.estimation.estimates import Cell, Method, Options, Undecided, Weighting, rows_of_cell
+from turnwise.estimation.estimates import Cell, Method, Options, Unjudged, Weighting, rows_of_cell
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, headings
 from turnwise.schema.arguments import (
@@ -38,7 +38,7 @@ def summarize(
     weighting: Weighting = "rollout",
     method: Method = "auto",
     level: float | Sequence[float] = 0.95,
-    undecided: Undecided = "bounds",
+    unjudged: Unjudged = "bounds",
     strata: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
@@ -83,7 +83,7 @@ def summarize(
         Times have one method each; extremes and standard deviations have no interval.
     level
         Nominal coverage, or several.
-    undecided
+    unjudged
         How to treat partially judged rollouts, which have unjudged turns and no success: ``"bounds"`` gives no point estimate
         but an interval that holds whatever the missing verdicts are; ``"drop"`` leaves these rollouts out, which
         overestimates the rate; ``"censor"`` estimates the share by the last turn from `time_to_success`, where they are
@@ -142,7 +142,7 @@ def summarize(
     """
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
-    _check_options(names, weighting, method, undecided, resamples)
+    _check_options(names, weighting, method, unjudged, resamples)
     # A state, or counts by batch, instead of one row per rollout in memory.
     if merge or isinstance(rollouts, State):
         return _merged(
@@ -154,7 +154,7 @@ def summarize(
             weighting=weighting,
             method=method,
             level=level,
-            undecided=undecided,
+            unjudged=unjudged,
             strata=strata,
             resamples=resamples,
             seed=seed,
@@ -167,7 +167,7 @@ def summarize(
         cluster=cluster,
         weighting=weighting,
         method=method,
-        undecided=undecided,
+        unjudged=unjudged,
         strata=strata,
         resamples=resamples,
         seed=seed,
@@ -203,7 +203,7 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
     empty = summarize(
         pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options
     )  # invalid arguments raise an error before anything is read
-    choices = {name: options[name] for name in ("cluster", "undecided", "strata")}
+    choices = {name: options[name] for name in ("cluster", "unjudged", "strata")}
     counted_columns, kept_columns = to_merge(dtypes, by=by, metrics=metrics, **choices)
     state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted_columns, kept_columns)
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
@@ -238,7 +238,7 @@ def to_merge(
     by: By = (),
     metrics: By | None = None,
     cluster: Cluster = "auto",
-    undecided: Undecided = "bounds",
+    unjudged: Unjudged = "bounds",
     strata: str | None = None,
 ) -> tuple[list[str], list[str]]:
     """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row.
@@ -254,7 +254,7 @@ def to_merge(
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
     # Columns that both kinds need: groups, clusters, and the facts that decide headings.
-    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if undecided == "censor" else None}
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged == "censor" else None}
 
     def in_order(names: list[str]) -> list[str]:
         return [name for name in dtypes if name in {*shared, *names}] if names else []
@@ -263,12 +263,12 @@ def to_merge(
 
 
 def _check_options(
-    statistics: tuple[str, ...] | None, weighting: str, method: str, undecided: str, resamples: int
+    statistics: tuple[str, ...] | None, weighting: str, method: str, unjudged: str, resamples: int
 ) -> None:
     for name, value, choices in (
         ("weighting", weighting, ("rollout", "goal", "turn")),
         ("method", method, get_args(Method)),
-        ("undecided", undecided, ("bounds", "drop", "censor")),
+        ("unjudged", unjudged, ("bounds", "drop", "censor")),
     ):
         if value not in choices:
             raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")

@@ -215,7 +215,7 @@ def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
     assert row["estimate"] == pytest.approx(at(tw.attempts(tried(FOUR), k=2), 2)["estimate"])
 
 
-def test_half_judged_attempts_leave_the_estimate_open() -> None:
+def test_unjudged_attempts_widen_the_interval() -> None:
     """One True settles an attempt, one False never does: the interval runs from all failures to all successes."""
     goals = {f"g{i}": [False, i % 2 == 0, False, None if i == 3 else True, False] for i in range(12)}
     judged = pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32)
@@ -225,9 +225,31 @@ def test_half_judged_attempts_leave_the_estimate_open() -> None:
         at(tw.attempts(frame.with_columns(pl.col("attack_success").fill_null(value), num_judged="num_turns"), k=1), 1)
         for value in (False, True)
     )
-    assert row["estimate"] is None
+    assert low["estimate"] < row["estimate"] < high["estimate"]
     assert (row["low"], row["high"]) == (low["low"], high["high"])
-    assert "1 attempt is partially judged" in row["reason"]
+    assert "1 of 60 attempts has unjudged turns and no success" in row["reason"]
+
+
+def test_unjudged_attempts_count_with_their_expected_success() -> None:
+    """By hand: the unjudged attempt follows a rate of 1/2, so of goal b's pairs one half has a success in expectation."""
+    frame = tried({"a": [True, False], "b": [False, None], "c": [True, False]}).with_columns(
+        num_turns=pl.lit(2, dtype=pl.Int32),
+        num_judged=pl.when(pl.col("attack_success").is_null()).then(1).otherwise(2).cast(pl.Int32),
+        time_to_success=pl.struct(
+            duration=pl.when("attack_success").then(2).when(pl.col("attack_success").is_null()).then(1).otherwise(2),
+            observed=pl.col("attack_success").fill_null(value=False),
+        ),
+    )
+    for choice in ("bounds", "censor"):
+        got = tw.attempts(frame, k=[1, 2], stopped=False, unjudged=choice)
+        # After turn 1 all six attempts are followed on but for the unjudged one: 2 of 5 succeed at turn 2.
+        assert got.filter(kind="asr@k")["estimate"].to_list() == pytest.approx(
+            [(0.5 + 0.2 + 0.5) / 3, (1 + 0.4 + 1) / 3]
+        )
+        assert got.filter(kind="pass^k")["estimate"].to_list() == pytest.approx([(0.5 + 0.2 + 0.5) / 3, 0.0])
+    dropped = tw.attempts(frame, k=1, stopped=False, unjudged="drop").filter(kind="asr@k")
+    assert dropped["estimate"].item() == pytest.approx((0.5 + 0 + 0.5) / 3)
+    assert "left out" in dropped["reason"].item()
 
 
 def test_best_of_k_of_a_score() -> None:

@@ -213,24 +213,40 @@ def test_max_t_uses_the_correlation_and_widens_the_intervals():
 
 
 # ── what is unknown ───────────────────────────────────────────────────────────────────────────────────────────────────
-def test_half_judged_rollouts_open_the_difference():
-    """Half-judged rollouts leave no point, and an interval that holds whatever they are; dropped, the row says so."""
+def test_unjudged_turns_widen_the_interval_and_the_p_value():
+    """The interval holds whatever they are, the p-value is the largest, and the estimate lies between; dropped, the row says so."""
     turns = {"num_turns": [4] * 40, "num_judged": [4] * 18 + [2] * 2 + [4] * 20}
     values = [True] * 6 + [False] * 12 + [None] * 2
     frame = crossed({"a": values, "b": [False] * 20}, outcome=[None] * 40, **turns)
     row = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
-    assert (row["difference"], row["p_value"]) == (None, None)
-    assert row["reason"].startswith("2 of the group's and 0 of the baseline's rollouts are partially judged")
+    assert row["reason"].startswith("2 of 40 rollouts have unjudged turns and no success: the estimate leaves them out")
+    extremes = []
     for fill in (True, False):
         known = frame.with_columns(pl.col("attack_success").fill_null(fill), num_judged=4)
         settled = only(tw.contrast(known, of="target", baseline="b", metrics="attack_success"))
         assert row["low"] <= settled["low"]
         assert row["high"] >= settled["high"]
+        extremes.append(settled)
+    assert row["p_value"] == max(settled["p_value"] for settled in extremes)
+    assert extremes[1]["difference"] < row["difference"] < extremes[0]["difference"]
+    assert row["difference"] == pytest.approx(row["group_estimate"] - row["baseline_estimate"])
     joint = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", adjust="max-t"))
     assert (joint["p_adjusted"], joint["low"]) == (None, row["low"])
+    assert "max-T needs the verdicts of all turns, or unjudged='drop'" in joint["reason"]
     dropped = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", unjudged="drop"))
     assert dropped["difference"] == pytest.approx(6 / 18)
-    assert "2 partially judged rollouts left out" in dropped["reason"]
+    assert "2 of 40 rollouts have unjudged turns and no success: they are left out" in dropped["reason"]
+
+
+def test_a_difference_that_unjudged_turns_could_turn_around_has_a_p_value_of_one():
+    """Two goals in favor of a, eight unjudged in a: with all as failures b is ahead, so some outcome has no difference."""
+    frame = crossed(
+        {"a": [True] * 6 + [None] * 8 + [False] * 6, "b": [False] * 6 + [True] * 8 + [False] * 6},
+        outcome=[None] * 40, num_turns=[4] * 40, num_judged=[4] * 6 + [2] * 8 + [4] * 26,
+    )  # fmt: skip
+    row = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
+    assert row["low"] < 0 < row["high"]
+    assert row["p_value"] == 1
 
 
 def test_other_unknowns_are_counted():

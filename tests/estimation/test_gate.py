@@ -109,7 +109,7 @@ def test_every_group_and_every_requirement() -> None:
         (rollouts([]), "no values"),
         (rollouts([None] * 20), "no values"),
         (rollouts([False] * 20, per_goal=20), "one cluster"),
-        (half_judged([None] * 20), "20 of 20 rollouts are partially judged"),
+        (half_judged([None] * 20), "20 of 20 rollouts have unjudged turns and no success"),
     ],
     ids=["no rollout", "no value", "one goal", "all partially judged"],
 )

@@ -143,7 +143,7 @@ NEVER = HALF.with_columns(attack_success=pl.when(pl.col("attack_success").is_not
     "frame", [HALF, NEVER, HALF.with_columns(goal=pl.lit("g")), HALF[:1]], ids=["some", "never", "one goal", "one"]
 )
 @pytest.mark.parametrize("method", get_args(Method))
-def test_half_judged_rows_have_both_ends_or_neither(frame: pl.DataFrame, method: Method) -> None:
+def test_rows_with_unjudged_turns_have_both_ends_or_neither(frame: pl.DataFrame, method: Method) -> None:
     """By every method: two ends that hold the intervals of both extremes and the method, or none of the three and why."""
     row = only(tw.summarize(frame, metrics="attack_success", method=method, resamples=500))
     worlds = [
@@ -151,7 +151,11 @@ def test_half_judged_rows_have_both_ends_or_neither(frame: pl.DataFrame, method:
                           method=method, resamples=500))
         for value in (False, True)
     ]  # fmt: skip
-    assert (row["estimate"], row["std_error"]) == (None, None)
+    assert row["std_error"] is None
+    if row["n"]:
+        assert worlds[0]["estimate"] <= row["estimate"] <= worlds[1]["estimate"]
+    else:
+        assert row["estimate"] is None
     if all(world["low"] is not None for world in worlds):
         assert (row["low"], row["high"]) == (min(w["low"] for w in worlds), max(w["high"] for w in worlds))
         assert row["method"].endswith("at the bounds")
@@ -159,20 +163,20 @@ def test_half_judged_rows_have_both_ends_or_neither(frame: pl.DataFrame, method:
     else:
         assert (row["low"], row["high"], row["method"]) == (None, None, None)
         for world in worlds:
-            assert (world["reason"] or "partially judged") in row["reason"]
+            assert (world["reason"] or "unjudged turns") in row["reason"]
 
 
-def test_half_judged_attempts_keep_what_else_there_is_to_say() -> None:
+def test_attempts_with_unjudged_turns_keep_what_else_there_is_to_say() -> None:
     """No goal has so many attempts: that is why there is no interval."""
     row = only(tw.attempts(HALF, k=5).filter(kind="asr@k"))
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert "no goal has 5 attempts; the most is 3" in row["reason"]
-    assert "6 attempts are partially judged" in row["reason"]
+    assert "6 of 60 attempts have unjudged turns and no success" in row["reason"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("of_successes", "of_failures"), [(0.3, 0.3), (0.6, 0.0), (1.0, 0.0), (0.0, 0.3), (0.0, 1.0)])
-def test_the_rate_is_covered_whoever_is_half_judged(of_successes: float, of_failures: float) -> None:
+def test_the_rate_is_covered_whoever_is_unjudged(of_successes: float, of_failures: float) -> None:
     """So many successes and failures lose a verdict: the true rate lies between the ends at least as often as said.
 
     Left out instead, as other tools do, the lost ones take the rate with them wherever success and failure are lost unequally.

@@ -107,10 +107,12 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
     "attempts": (schema.CURVE, ("target",), lambda: tw.attempts(attempts(), by="target")),
     "agreement": (schema.AGREEMENT, (), lambda: tw.judges.agreement(*verdicts(), at=0.5, resamples=FEW)),
     "profile": (schema.PROFILE, ("target",), lambda: tw.profile(rollouts(), by="target", cluster="goal")),
+    "profile without unjudged": (schema.PROFILE, (), lambda: tw.profile(rollouts(), cluster="goal", unjudged="drop")),
     "profile of nothing": (schema.PROFILE, (), lambda: tw.profile(unknown(), cluster="goal")),
     "portfolio": (schema.PORTFOLIO, ("target",), lambda: tw.portfolio(single_attempts(), by="target")),
     "portfolio of nothing": (schema.PORTFOLIO, (), lambda: tw.portfolio(unknown())),
     "tradeoff": (schema.TRADEOFF, ("target",), lambda: tw.tradeoff(rollouts(), by="target")),
+    "tradeoff without unjudged": (schema.TRADEOFF, (), lambda: tw.tradeoff(rollouts(), unjudged="drop")),
     "tradeoff of nothing": (schema.TRADEOFF, (), lambda: tw.tradeoff(unknown())),
     "gate": (
         schema.GATE,

@@ -251,8 +251,11 @@ HALF = rollouts(
 )
 
 
-def test_half_judged_rollouts_leave_the_point_open() -> None:
-    """The interval runs from the lower end with all of them failing to the upper end with all succeeding."""
+def test_unjudged_turns_are_censored_and_widen_the_interval() -> None:
+    """The estimate is the curve's at the last turn (4 of 10 by hand).
+
+    The interval runs from the lower end with all of them failing to the upper end with all succeeding.
+    """
     row = only(tw.summarize(HALF, metrics="attack_success"))
     low = only(
         tw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=False)), metrics="attack_success")
@@ -260,21 +263,30 @@ def test_half_judged_rollouts_leave_the_point_open() -> None:
     high = only(
         tw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=True)), metrics="attack_success")
     )
-    assert (row["estimate"], row["std_error"]) == (None, None)
+    # All succeed at turn 1, where all ten are followed; the two censored there have nothing left to succeed by.
+    assert (row["estimate"], row["std_error"]) == (pytest.approx(0.4), None)
+    assert row["estimate"] == pytest.approx(tw.curve(HALF)["estimate"][-1])
     assert (row["low"], row["high"]) == (low["low"], high["high"])
-    assert "2 of 10 rollouts are partially judged" in row["reason"]
+    assert row["reason"] == (
+        "2 of 10 rollouts have unjudged turns and no success: the estimate counts them as censored, and the interval covers "
+        "both outcomes of each (unjudged='bounds')"
+    )
     assert (row["n"], row["n_undetermined"]) == (8, 2)
 
 
-def test_half_judged_rollouts_may_be_dropped_or_censored() -> None:
+def test_rollouts_with_unjudged_turns_may_be_dropped_or_censored() -> None:
     """Dropping them gives the rate of the rest and says that it is pushed up; censoring is Kaplan-Meier's way."""
     dropped = only(tw.summarize(HALF, metrics="attack_success", unjudged="drop"))
     assert dropped["estimate"] == 0.5
-    assert "pushes the rate up" in dropped["reason"]
+    assert "pushes the rate up (unjudged='drop')" in dropped["reason"]
     censored = only(tw.summarize(HALF, metrics="attack_success", unjudged="censor"))
     assert censored["estimate"] == pytest.approx(0.4)
-    with pytest.raises(ArgumentError, match="time_to_success"):
-        tw.summarize(HALF.drop("time_to_success"), metrics="attack_success", unjudged="censor")
+    bounds = only(tw.summarize(HALF, metrics="attack_success"))
+    assert censored["high"] - censored["low"] < bounds["high"] - bounds["low"]
+    for choice in ("bounds", "censor"):
+        untimed = only(tw.summarize(HALF.drop("time_to_success"), metrics="attack_success", unjudged=choice))
+        assert untimed["estimate"] == pytest.approx(0.5)
+        assert "the table has no `time_to_success`" in untimed["reason"]
 
 
 # ── what is weighed, and what is independent ──────────────────────────────────────────────────────────────────────────

@@ -94,8 +94,8 @@ def test_what_is_not_there_is_said() -> None:
     assert "1 rollout without a step" in row["estimand"]
 
 
-def test_half_judged_rollouts_leave_the_change_open() -> None:
-    """Where a step has partially judged rollouts, neither its rate nor the change next to it is a point."""
+def test_unjudged_turns_widen_the_change() -> None:
+    """Where a step has rollouts with unjudged turns, the change next to it covers both outcomes of each."""
     frame = run(TWO).with_columns(num_turns=pl.lit(2, dtype=pl.Int32), num_judged=pl.lit(2, dtype=pl.Int32))
     half = pl.col("rollout_id") == "100-3-1"
     frame = frame.with_columns(
@@ -103,8 +103,15 @@ def test_half_judged_rollouts_leave_the_change_open() -> None:
         num_judged=pl.when(half).then(1).otherwise("num_judged").cast(pl.Int32),
     )
     row = tw.training(frame).row(1, named=True)
-    assert (row["estimate"], row["difference"]) == (None, None)
-    assert "partially judged rollouts leave the change open" in row["reason"]
+    for fill in (False, True):
+        settled = frame.with_columns(pl.col("attack_success").fill_null(fill), num_judged="num_turns")
+        known = tw.training(settled).row(1, named=True)
+        assert row["difference_low"] <= known["difference_low"] < known["difference_high"] <= row["difference_high"]
+    assert row["difference_low"] < row["difference"] < row["difference_high"]
+    assert "1 of 8 rollouts has unjudged turns and no success" in row["reason"]
+    dropped = tw.training(frame, unjudged="drop").row(1, named=True)
+    assert "they are left out" in dropped["reason"]
+    assert (row["n"], row["n_undetermined"], dropped["n"]) == (7, 1, 7)
 
 
 def test_a_reward_has_changes_and_no_groups() -> None:

@@ -26,6 +26,15 @@ from turnwise.cli.options import (
 from turnwise.cli.tables import cluster_of, emit, ready, say
 from turnwise.errors import ArgumentError
 
+UnjudgedOption = Annotated[
+    Literal["bounds", "censor", "drop"],
+    typer.Option(
+        "--unjudged",
+        help="Rollouts with unjudged turns and no success. bounds: the interval covers both outcomes; censor: it assumes that "
+        "turns are unjudged at random; drop: leave them out.",
+    ),
+]
+
 
 @app.command()
 def measure(
@@ -107,14 +116,7 @@ def summarize(
             "percentile, basic or studentized.",
         ),
     ] = "auto",
-    unjudged: Annotated[
-        Literal["bounds", "drop", "censor"],
-        typer.Option(
-            "--unjudged",
-            help="Rollouts with unjudged turns and no success: bounds reports a range, censor uses the turns judged so far, "
-            "drop leaves them out.",
-        ),
-    ] = "bounds",
+    unjudged: UnjudgedOption = "bounds",
     level: Level = 0.95,
     seed: Seed = 0,
     margins: Annotated[bool, typer.Option("--margins", help="Also pool over each grouping column.")] = False,
@@ -197,13 +199,7 @@ def contrast(
         Literal["holm", "bh", "by", "max-t", "none"],
         typer.Option("--adjust", help="Correction of p-values for multiple comparisons."),
     ] = "holm",
-    unjudged: Annotated[
-        Literal["bounds", "drop"],
-        typer.Option(
-            "--unjudged",
-            help="Rollouts with unjudged turns and no success: bounds reports a range, drop leaves them out.",
-        ),
-    ] = "bounds",
+    unjudged: UnjudgedOption = "bounds",
     force: Annotated[bool, typer.Option("--force", help="Allow comparing results of different judges.")] = False,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -312,6 +308,7 @@ def attempts(
         Literal["detect", "yes", "no"],
         typer.Option("--stopped", help="Whether attempts at a goal stopped at the first success."),
     ] = "detect",
+    unjudged: UnjudgedOption = "bounds",
     cluster: ClusterBy = None,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -336,6 +333,7 @@ def attempts(
         cluster=cluster_of(cluster),
         stopped="detect" if stopped == "detect" else stopped == "yes",
         level=level,
+        unjudged=unjudged,
         seed=seed,
     )
     emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)

@@ -1,6 +1,6 @@
 """ROLLOUTS -> CURVE over attempts: the share of goals with at least one success in k attempts, and with k of k."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,15 +10,21 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, row_of, rows_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, at_the_bounds, headings
+from turnwise.estimation.missingness import INAPPLICABLE, headings
 from turnwise.estimation.trials import Attempts, check_metric
+from turnwise.estimation.unjudged import (
+    Unjudged,
+    UnjudgedRows,
+    check_unjudged,
+    unjudged_of,
+)
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from turnwise.stats.clusters import Grouping
-from turnwise.stats.estimate import Estimate, FloatArray
+from turnwise.stats.estimate import Estimate
 from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
-from turnwise.stats.repeats import Stopping, best_of, held_in, reached_in
+from turnwise.stats.repeats import Stopping, best_of
 
 Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
@@ -43,6 +49,7 @@ def attempts(
     cluster: Cluster = "auto",
     stopped: Stopped = "detect",
     level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
     seed: int = 0,
 ) -> pl.DataFrame:
     """Estimate success over k attempts: ASR@k and pass^k of a Boolean metric, or the expected best of k of a number.
@@ -69,6 +76,11 @@ def attempts(
         if goals with a success have fewer attempts than others; otherwise the number is assumed to be fixed.
     level
         Nominal coverage, or several.
+    unjudged
+        How to treat attempts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the estimate counts them with
+        their expected success, and the interval covers both outcomes of each. ``"censor"``: the same estimate, with an interval
+        that takes the expected successes as known. For Kaplan-Meier, attempts after the first of them do not count.
+        ``"drop"``: they are left out.
     seed
         Seed of the bootstrap, which only numbers need.
 
@@ -78,9 +90,8 @@ def attempts(
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
         at least k attempts, `censored` the goals left out because they have fewer, `events` the goals at risk with a success
         (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
-        out; `reason` gives their number and the share if all of them had failed or succeeded. In a group with partially
-        judged attempts the estimate is null, and the interval holds whatever the missing verdicts are. If no goal has k
-        attempts the estimate is null: this function does not extrapolate (`forecast` does).
+        out; `reason` gives their number and the share if all of them had failed or succeeded. If no goal has k attempts the
+        estimate is null: this function does not extrapolate (`forecast` does).
 
     Raises
     ------
@@ -129,16 +140,16 @@ def attempts(
     numbers = _numbers(k)
     if stopped not in get_args(Stopped):
         raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
+    check_unjudged(unjudged, "attempts")
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric)
-    # Missing values of partially judged attempts are bounded; other missing values are left out.
-    partial = row_headings == PARTIALLY_JUDGED
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, applicable, metric, cluster)
+        unjudged_attempts = unjudged_of(sheet, metric, applicable, row_headings[applicable], unjudged)
         for level_ in check_levels(level):
-            result = _group(repeats, numbers, stopped, level_, seed, int(partial[applicable].sum()))
+            result = _group(repeats, numbers, stopped, level_, seed, unjudged_attempts)
             rows += [{**key, **row} for row in result]
     return rows_of(rows, frame, by, schema.CURVE)
 
@@ -148,14 +159,19 @@ def _numbers(k: Any) -> tuple[int, ...] | None:
 
 
 def _group(
-    repeats: Attempts, numbers: tuple[int, ...] | None, stopped: Stopped, level: float, seed: int, partial: int
+    repeats: Attempts,
+    numbers: tuple[int, ...] | None,
+    stopped: Stopped,
+    level: float,
+    seed: int,
+    unjudged: UnjudgedRows,
 ) -> list[dict[str, Any]]:
     evidence = repeats.stopping
     course = _course(repeats, evidence, stopped)
     # By default every number of attempts up to the largest of any goal.
     largest = int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0))
     ks = numbers or tuple(range(1, max(1, largest) + 1))
-    unknown = int(np.isnan(repeats.values).sum())
+    unknown = int((np.isnan(repeats.values) & ~unjudged.rows).sum())
     exclusion = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
     shared = {"metric": repeats.metric, "axis": "attempt", "level": level}
     result = []
@@ -163,7 +179,7 @@ def _group(
         # Kaplan-Meier has no counterpart for pass^k, which therefore assumes a fixed number.
         kind_course = "fixed" if course == "either" and kind == "pass^k" else course
         doubt = _doubt(evidence, stopped, kind_course) if repeats.share and unknown < repeats.values.size else None
-        for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, partial, kind_course), strict=True):
+        for number, row in zip(ks, _rows(repeats, kind, ks, level, seed, unjudged, kind_course), strict=True):
             reason = join_reasons(exclusion, doubt, row.pop("reason"))
             result.append(
                 {
@@ -222,23 +238,20 @@ def _estimand(repeats: Attempts, kind: str, number: int, *, stops: bool) -> str:
 
 
 def _rows(
-    repeats: Attempts, kind: str, ks: Sequence[int], level: float, seed: int, partial: int, course: Course
+    repeats: Attempts, kind: str, ks: Sequence[int], level: float, seed: int, unjudged: UnjudgedRows, course: Course
 ) -> list[dict[str, Any]]:
     if course == "stopped" and kind in {"pass^k", "best@k"}:
         reason = f"attempts stopped at the first success: {kind} needs a number of attempts fixed beforehand"
         return [{"at_risk": repeats.goals.count, "reason": reason} for _ in ks]
-    # The same estimator is applied to the known values, or to both extremes of the unknown ones.
-    estimator: Callable[[Attempts], list[dict[str, Any]]]
-    if course != "fixed":
-        refusal = _REFUSED if course == "stopped" else None
-        estimator = lambda completed: _stopped_rows(completed, ks, level, refusal)  # noqa: E731
-    else:
-        estimator = lambda completed: [_row(completed, kind, number, level, seed) for number in ks]  # noqa: E731
-    if not partial:
-        return estimator(repeats)
-    low, high = (estimator(repeats.with_values(np.nan_to_num(repeats.values, nan=value))) for value in (0.0, 1.0))
-    note = counted(partial, "attempt is partially judged", "attempts are partially judged")
-    return [{**worst, **at_the_bounds(note, [worst, best])} for worst, best in zip(low, high, strict=True)]
+    if course == "fixed":
+        return unjudged.combined(
+            lambda values: [_row(repeats.with_values(values), kind, number, level, seed) for number in ks],
+            "attempt",
+        )
+    # Kaplan-Meier follows each loop up to its first unjudged attempt, instead of counting that with its expected success.
+    refusal = _REFUSED if course == "stopped" else None
+    loops = unjudged._replace(expected=repeats.before_first(unjudged.rows).values)
+    return loops.combined(lambda values: _stopped_rows(repeats.with_values(values), ks, level, refusal), "attempt")
 
 
 def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
@@ -248,7 +261,6 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     unit = tuple(codes[enough] for codes in repeats.unit.codes)
     # A goal with n attempts and c successes contributes the probability that k of them, chosen at random,
     # contain a success (or only successes).
-    chance = held_in if kind == "pass^k" else reached_in
     if kind == "best@k":
         has_value = ~np.isnan(repeats.values)
         goals = Grouping(repeats.goals.codes[has_value], repeats.goals.count)
@@ -256,13 +268,13 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
         rng = repeats.unit.generator(seed)
         estimate, events = mean(values, unit, level=level, rng=rng), None
     else:
-        values = chance(k, successes[enough], judged[enough])
+        values = repeats.chances(kind, k)[enough]
         # Each value averages this many disjoint choices of k attempts.
         trials = float(judged[enough].mean()) / k if enough.any() else 1.0
         estimate = proportion(values, unit, level=level, trials=trials)
         events = int((successes[enough] == judged[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
     unknown = int(np.isnan(repeats.values).sum())
-    bounds = _bounds(repeats, chance, k) if unknown and kind != "best@k" else None
+    bounds = _bounds(repeats, kind, k) if unknown and kind != "best@k" else None
     excluded = int((~enough).sum())
     exclusion = None
     if excluded:
@@ -287,14 +299,14 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     }
 
 
-def _bounds(repeats: Attempts, chance: Callable[..., FloatArray], k: int) -> str | None:
+def _bounds(repeats: Attempts, kind: str, k: int) -> str | None:
     """Return the share over all attempts if every unknown attempt had failed, and if every one had succeeded."""
     ends = []
     for value in (0.0, 1.0):
-        successes, judged = repeats.with_values(np.nan_to_num(repeats.values, nan=value)).counts()
-        if not (judged >= k).any():
+        chances = repeats.with_values(np.nan_to_num(repeats.values, nan=value)).chances(kind, k)
+        if np.isnan(chances).all():
             return None
-        ends.append(float(np.nanmean(chance(k, successes, judged))))
+        ends.append(float(np.nanmean(chances)))
     return f"with them {ends[0]:.3f} if all had failed, {ends[1]:.3f} if all had succeeded"
 
 

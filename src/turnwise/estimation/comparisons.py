@@ -1,19 +1,30 @@
 """Comparison of two groups by one metric and statistic: a row of CONTRAST, and its part in a family of comparisons."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arrays import Sheet, join_reasons
-from turnwise.estimation.clusters import Unit, generator, unit_of
+from turnwise.estimation.clusters import generator, unit_of
+from turnwise.estimation.matching import Match
 from turnwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from turnwise.estimation.unjudged import (
+    Unjudged,
+    at_the_bounds,
+    censored,
+    dropped,
+    expected_values,
+    follow_up,
+    in_words,
+    pseudo_values,
+)
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import unaddable
-from turnwise.stats.differences import Arm, Difference, Draws, Method
-from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
+from turnwise.stats.differences import Arm, Difference, Draws, Ends, Method
+from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.paired_differences import Pairs, paired, paired_difference
 from turnwise.stats.shifts import (
     chance_of_more,
@@ -33,9 +44,12 @@ class Options:
     cluster: Cluster
     paired: bool | Literal["auto"]
     method: Method
-    unjudged: Literal["bounds", "drop"]
+    unjudged: Unjudged
     resamples: int
     seed: int
+
+
+Estimates: TypeAlias = tuple[float | None, float | None]
 
 
 class Family(NamedTuple):
@@ -43,83 +57,6 @@ class Family(NamedTuple):
 
     differences: FloatArray
     goals: list[str]
-
-
-class Match:
-    """Units in two arms, and whether the arms are compared by their common units.
-
-    Attributes
-    ----------
-    arms
-        Row numbers of each arm.
-    unit
-        The unit of the rows of both arms, first arm first.
-    clusters, codes
-        Units of each arm: by way, and as a single code (of two ways, their cell).
-    common
-        Sorted codes of the units in both arms.
-    is_paired
-        True if the arms are compared by common units.
-
-    Examples
-    --------
-    >>> codes = np.array([0, 0, 1, 1, 2])
-    >>> unit = Unit(("goal",), (codes,), lambda: ["x", "y", "z"], 0)
-    >>> Match((np.arange(3), np.arange(3, 5)), unit, "auto").report()
-    {'n_pairs': 1, 'only_group': 1, 'only_baseline': 1, 'n_unequal': 0}
-    """
-
-    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
-        self.arms, self.unit = arms, unit
-        # Codes of both arms come from one unit, so equal codes are equal goals.
-        split = arms[0].size
-        ways = unit.codes
-        self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
-        cell_codes = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
-        if ways:
-            # Combine two ways into one code per cell, unique because every code is below the width.
-            width = 1 + max(int(way.max(initial=0)) for way in ways)
-            cell_codes = [self._cells(clusters, width) for clusters in self.clusters]
-        self.codes = cell_codes
-        self.common = np.intersect1d(cell_codes[0], cell_codes[1]) if ways else np.zeros(0, dtype=np.int64)
-        self.is_paired = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
-
-    @staticmethod
-    def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:
-        return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
-
-    def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
-        """Return the values as arms for `turnwise.stats`."""
-        return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
-
-    @property
-    def compared(self) -> tuple[BoolArray, ...]:
-        """Mark the rows of each arm that are compared: all of them, or only those in common units if paired."""
-        return tuple(
-            np.isin(codes, self.common) if self.is_paired else np.ones(codes.size, dtype=np.bool_)
-            for codes in self.codes
-        )
-
-    def labels(self, units: IntArray) -> list[str]:
-        """Return the ids of the units in order; numbers for cells of two ways."""
-        if len(self.unit.names) == 1:
-            names = self.unit.ids()
-            return [names[code] for code in units]
-        return [str(code) for code in units]
-
-    def report(self) -> dict[str, int | None]:
-        """Return the counts of paired and unpaired units; null if rollouts themselves are independent."""
-        if not self.unit.names:
-            return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
-        group_counts, baseline_counts = (np.unique(codes, return_counts=True) for codes in self.codes)
-        # Numbers of rollouts of the common units in each arm, in the same order.
-        sizes = [counts[np.isin(units, self.common)] for units, counts in (group_counts, baseline_counts)]
-        return {
-            "n_pairs": self.common.size,
-            "only_group": group_counts[0].size - self.common.size,
-            "only_baseline": baseline_counts[0].size - self.common.size,
-            "n_unequal": int((sizes[0] != sizes[1]).sum()),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +88,13 @@ class Comparison:
                 "contrast: paired=True needs something that pairs, and rollouts are independent here; "
                 "name the column with cluster=, such as cluster='goal'"
             )
-        partial = [
-            int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
-        ]
-        share = self.kind == "proportion"
-        if any(partial) and share and self.statistic == "mean" and self.options.unjudged == "bounds":
-            # Partially judged rollouts leave the estimates of both arms open as well.
-            result = self._bounds(level, partial)
-            estimates: tuple[float | None, float | None] = (None, None)
+        if self._has_unjudged() and self.options.unjudged != "drop":
+            match, result, estimates = self._with_unjudged(level)
         else:
             result = self._difference(match, self._values(arms), level)
-            estimates = self._estimates(match, arms)
-            if any(partial) and share:
-                note = f"{counted(sum(partial), 'partially judged rollout')} left out"
+            estimates = self._estimates(match, self._values(arms))
+            if self.kind == "proportion" and (number := sum(self._unjudged_counts())):
+                note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
                 result = replace(result, reason=join_reasons(result.reason, note))
         return {
             **self.key,
@@ -185,6 +116,8 @@ class Comparison:
 
     def family(self) -> Family | str:
         """Return the data for max-T, or the reason why this comparison cannot be part of the family."""
+        if self._has_unjudged() and self.options.unjudged != "drop":
+            return "max-T needs the verdicts of all turns, or unjudged='drop'"
         match = self._match(self._known_rows())
         unit = match.unit
         if self.statistic != "mean" or self.kind == "time" or not match.is_paired or len(unit.names) != 1:
@@ -215,8 +148,10 @@ class Comparison:
         numbers = self.sheet.numbers(self.metric)
         return numbers[arms[0]], numbers[arms[1]]
 
-    def _difference(self, match: Match, values: tuple[FloatArray, FloatArray], level: float) -> Difference:
-        """Compare these values by the requested statistic."""
+    def _difference(
+        self, match: Match, values: tuple[FloatArray, FloatArray], level: float, *, share: bool | None = None
+    ) -> Difference:
+        """Compare these values by the requested statistic; `share` says whether they are shares, by default from the metric."""
         arms = match.of(values)
         if self.kind == "time" or self.statistic == "restricted_mean":
             return self._times(match, level)
@@ -227,7 +162,8 @@ class Comparison:
         if self.statistic != "mean":
             return self._quantiles(match, arms, level)
         # What remains is the mean of a proportion or a number.
-        share, method = self.kind == "proportion", self.options.method
+        method = self.options.method
+        share = self.kind == "proportion" if share is None else share
         if match.is_paired:
             return paired_difference(
                 paired(*arms),
@@ -264,33 +200,58 @@ class Comparison:
             level=level,
         )
 
-    def _bounds(self, level: float, partial: list[int]) -> Difference:
-        """Return an interval that holds whatever the missing verdicts of partially judged rollouts are.
+    def _unjudged_counts(self) -> tuple[int, int]:
+        """Count the rollouts of each arm with unjudged turns and no success."""
+        group, baseline = (
+            int((self.headings[rows] == PARTIALLY_JUDGED).sum()) for rows in (self.group_rows, self.baseline_rows)
+        )
+        return group, baseline
 
-        It reaches from the difference if they are failures in the group and successes in the baseline to the opposite case.
-        """
-        applicable = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
-        arms = self.group_rows[applicable[self.group_rows]], self.baseline_rows[applicable[self.baseline_rows]]
+    def _has_unjudged(self) -> bool:
+        """Return whether rollouts with unjudged turns leave this comparison open: only means of proportions are bounded."""
+        return self.kind == "proportion" and self.statistic == "mean" and any(self._unjudged_counts())
+
+    def _with_unjudged(self, level: float) -> tuple[Match, Difference, Estimates]:
+        """Compare the arms with the rollouts that have unjudged turns and no success."""
+        judged = np.isin(self.headings, (VALUE, PARTIALLY_JUDGED))
+        arms = self.group_rows[judged[self.group_rows]], self.baseline_rows[judged[self.baseline_rows]]
+        note = in_words(sum(self._unjudged_counts()), self.group_rows.size + self.baseline_rows.size)
+        timed = follow_up(self.sheet, self.metric, arms[0]) is not None
+        if self.options.unjudged == "censor":
+            return self._censored(arms, note, level, timed=timed)
         match = self._match(arms)
-        group_values, baseline_values = self._values(arms)
-        worst, best = (
-            self._difference(
-                match,
-                (np.nan_to_num(group_values, nan=unknown), np.nan_to_num(baseline_values, nan=1 - unknown)),
-                level,
-            )
-            for unknown in (0.0, 1.0)
-        )
-        return Difference(
-            # The interval covers all values between the two extremes.
-            low=worst.low,
-            high=best.high,
-            n_clusters=worst.n_clusters,
-            method=worst.method and f"{worst.method.split(';')[0]} at the bounds",
-            reason=f"{partial[0]:,} of the group's and {partial[1]:,} of the baseline's rollouts are partially judged: "
-            "the interval holds whether they are failures or successes",
-            resamples=worst.resamples,
-        )
+        values = self._values(arms)
+        # Failures in the group and successes in the baseline give the smallest difference, the opposite the largest.
+        extremes = [(np.nan_to_num(values[0], nan=rate), np.nan_to_num(values[1], nan=1 - rate)) for rate in (0.0, 1.0)]
+        worst, best = (self._difference(match, filled, level) for filled in extremes)
+        expected = [expected_values(self.sheet, self.metric, rows) for rows in arms]
+        estimates = self._estimates(match, (expected[0], expected[1]))
+        point = None if estimates[0] is None or estimates[1] is None else estimates[0] - estimates[1]
+        # The method of the interval precedes that of the test.
+        rows = [
+            {**asdict(result), "estimate": result.difference, "method": result.method and result.method.split("; ")[0]}
+            for result in (worst, best)
+        ]
+        interval = at_the_bounds(note, point, *rows, timed=timed)
+        interval["difference"] = interval.pop("estimate")
+        p_value = _largest_p_value(worst, best)
+        if p_value is not None:
+            interval["method"] = "; ".join(filter(None, [interval["method"], "the largest p-value of both"]))
+        return match, replace(worst, **interval, p_value=p_value), estimates
+
+    def _censored(
+        self, arms: tuple[IntArray, IntArray], note: str, level: float, *, timed: bool
+    ) -> tuple[Match, Difference, Estimates]:
+        """Compare the arms by pseudo-values, whose means are the censored shares; t, because they can leave [0, 1]."""
+        pseudo = [pseudo_values(self.sheet, self.metric, rows) for rows in arms]
+        # Rollouts without a judged turn have no pseudo-value.
+        followed = [~np.isnan(values) for values in pseudo]
+        match = self._match((arms[0][followed[0]], arms[1][followed[1]]))
+        values = pseudo[0][followed[0]], pseudo[1][followed[1]]
+        result = self._difference(match, values, level, share=False)
+        ends = Ends(result.low, result.high).of_shares()
+        reason = join_reasons(result.reason, censored(note, timed=timed))
+        return match, replace(result, low=ends.low, high=ends.high, reason=reason), self._estimates(match, values)
 
     def _draws(self, match: Match) -> Draws:
         ids = match.labels(match.common)
@@ -309,19 +270,18 @@ class Comparison:
     def _ids(self, rows: IntArray) -> list[str]:
         return self.sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
-    def _estimates(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+    def _estimates(self, match: Match, values: tuple[FloatArray, FloatArray]) -> Estimates:
         """Return the statistic of each arm over the compared rows; None if it is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
-            group_estimate, baseline_estimate = self._estimate_arms(match, arms)
+            group_estimate, baseline_estimate = self._estimate_arms(match, values)
         return tuple(
             None if estimate is None or not np.isfinite(estimate) else estimate
             for estimate in (group_estimate, baseline_estimate)
         )  # type: ignore[return-value]
 
-    def _estimate_arms(self, match: Match, arms: tuple[IntArray, IntArray]) -> tuple[float | None, float | None]:
+    def _estimate_arms(self, match: Match, values: tuple[FloatArray, FloatArray]) -> Estimates:
         if self.kind == "time" or self.statistic == "restricted_mean":
             return None, None
-        values = self._values(arms)
         if match.is_paired and self.statistic == "mean":
             pairs: Pairs = paired(*match.of(values))
             return (float(pairs.one.mean()), float(pairs.other.mean())) if pairs.units.size else (None, None)
@@ -353,3 +313,11 @@ class Comparison:
         else:
             population = "over all rollouts of both, every rollout weighing the same"
         return f"{quantity}, {population}; unit: {match.unit.words}{missing}"
+
+
+def _largest_p_value(worst: Difference, best: Difference) -> float | None:
+    """Return the largest p-value between two extremes: 1 if the difference changes sign between them, because it passes 0."""
+    if worst.p_value is None or best.p_value is None:
+        return None
+    changes_sign = (worst.difference or 0.0) * (best.difference or 0.0) <= 0
+    return 1.0 if changes_sign else max(worst.p_value, best.p_value)

@@ -14,6 +14,7 @@ from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import generator
 from turnwise.estimation.comparisons import Comparison, Options
 from turnwise.estimation.missingness import headings
+from turnwise.estimation.unjudged import Unjudged, check_unjudged
 from turnwise.schema.arguments import (
     By,
     Cluster,
@@ -48,7 +49,7 @@ def contrast(
     method: Method = "auto",
     adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
     level: float | Sequence[float] = 0.95,
-    unjudged: Literal["bounds", "drop"] = "bounds",
+    unjudged: Unjudged = "bounds",
     force: bool = False,
     resamples: int = 10_000,
     seed: int = 0,
@@ -88,8 +89,8 @@ def contrast(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat partially judged rollouts: ``"bounds"`` gives no point estimate but an interval that holds whatever the
-        missing verdicts are; ``"drop"`` leaves these rollouts out.
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the p-value is the largest
+        of all outcomes that they can have. ``"censor"``: a t interval over pseudo-values.
     force
         If True, compare arms even if they were judged by different judges.
     resamples, seed
@@ -211,10 +212,10 @@ def _check_options(
         ("paired", paired, ("auto", True, False)),
         ("method", method, get_args(Method)),
         ("adjust", adjust, (*_FAMILY, None)),
-        ("unjudged", unjudged, ("bounds", "drop")),
     ):
         if value not in choices:
             raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")
+    check_unjudged(unjudged, "contrast")
     for statistic in statistics or ():
         if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
             raise ArgumentError(

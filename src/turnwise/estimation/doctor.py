@@ -12,6 +12,7 @@ from turnwise.errors import counted, listing
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, headings
 from turnwise.estimation.trials import Attempts
+from turnwise.estimation.unjudged import in_words
 from turnwise.measurement.measure import measure, require_turns
 from turnwise.measurement.trees import measure_paths
 from turnwise.metrics.timing import SPENT
@@ -162,8 +163,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
             if metric[0] == "a" and table.flag:
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
         partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
-        subject = counted(partial, "partially judged rollout leaves", "partially judged rollouts leave")
-        notes = [f"{subject} the rate open: it gets bounds, no point"] if partial else []
+        notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
         units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()
         if with_verdict and not len(units):
             notes.append(f"no {unit_column} is named, so every rollout counts as independent")
@@ -296,12 +296,9 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
         if number_of_units < FEWEST_CLUSTERS
         else None
     )
-    partial_flaw = (
-        "partially judged rollouts: judge them first" if (table.headings_of(metric) == PARTIALLY_JUDGED).any() else None
-    )
     # A forecast for ten times the observed attempts, the limit of what `forecast` accepts without a warning.
     forecast_call = f"tw.forecast({table.measured}{metric_option}, k={10 * int(judged.max(initial=1))})"
-    yield "forecast at more attempts", flaw or few_flaw or partial_flaw, None, forecast_call
+    yield "forecast at more attempts", flaw or few_flaw, None, forecast_call
     score = table.score
     best_flaw = (
         flaw

@@ -5,11 +5,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from turnwise import schema
-from turnwise.errors import ArgumentError, counted
-from turnwise.estimation.arrays import causes, endings, join_reasons, row_of
+from turnwise.errors import counted
+from turnwise.estimation.arrays import join_reasons, row_of
 from turnwise.estimation.clusters import Group, Unit, strata_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, at_the_bounds, counts
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, counts
+from turnwise.estimation.unjudged import (
+    FollowUp,
+    Unjudged,
+    at_the_bounds,
+    censored,
+    dropped,
+    expected_values,
+    follow_up,
+    in_words,
+)
 from turnwise.metrics.catalog import about
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
@@ -36,7 +45,6 @@ Method = Literal[
     "basic",
     "studentized",
 ]
-Unjudged = Literal["bounds", "drop", "censor"]
 
 DEFAULT_STATISTICS = {
     "proportion": ("mean",),
@@ -113,7 +121,7 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
         for level in levels:
             estimate = _estimate(cell, sample, statistic, level)
             if share and partially_judged:
-                estimate = _partially_judged(cell, extremes, clusters, level, estimate)
+                estimate = _with_unjudged(cell, clusters, level, estimate)
             if known.rows.size > sample.rows.size:
                 note = counted(
                     known.rows.size - sample.rows.size,
@@ -302,45 +310,41 @@ def _bounds(extremes: list[_Sample]) -> dict[str, float | None]:
     }
 
 
-def _partially_judged(
-    cell: Cell, extremes: list[_Sample], clusters: tuple[str, ...], level: float, estimate: Estimate
+def _with_unjudged(cell: Cell, clusters: tuple[str, ...], level: float, known: Estimate) -> Estimate:
+    """Return the estimate of a rate if some rollouts have unjudged turns and no success; `known` leaves these out."""
+    number, choice = int((cell.headings == PARTIALLY_JUDGED).sum()), cell.options.unjudged
+    note = in_words(number, cell.group.rows.size)
+    if choice == "drop":
+        return replace(known, reason=join_reasons(known.reason, dropped(note)))
+    judged = cell.group.select((cell.headings == VALUE) | (cell.headings == PARTIALLY_JUDGED))
+    sample = _sample(cell, judged, clusters)
+    follow = follow_up(cell.group.sheet, cell.metric, sample.rows)
+    if choice == "censor":
+        return _censored(cell, sample, follow, note, level, known)
+    values = expected_values(cell.group.sheet, cell.metric, sample.rows, sample.weights)
+    point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
+    worst, best = (row_of(_mean(cell, _sample(cell, judged, clusters, unknown), level)) for unknown in (0.0, 1.0))
+    interval = at_the_bounds(note, point, worst, best, timed=follow is not None)
+    return replace(known, design_effect=None, **interval)
+
+
+def _censored(
+    cell: Cell, sample: _Sample, follow: FollowUp | None, note: str, level: float, known: Estimate
 ) -> Estimate:
-    """Bound a rate if some turns are unjudged: one success settles a rollout, but one failure does not."""
-    number = int((cell.headings == PARTIALLY_JUDGED).sum())
-    rollouts = counted(cell.group.rows.size, "rollout")
-    note = f"{number:,} of {rollouts} {'is' if number == 1 else 'are'} partially judged"
-    if cell.options.unjudged == "drop":
-        return replace(estimate, reason=join_reasons(estimate.reason, f"{note} and left out, which pushes the rate up"))
-    if cell.options.unjudged == "censor":
-        return _censored(cell, clusters, level, note)
-    low, high = (row_of(_mean(cell, sample, level)) for sample in extremes)
-    return replace(estimate, design_effect=None, **at_the_bounds(note, [low, high]))
-
-
-def _censored(cell: Cell, clusters: tuple[str, ...], level: float, note: str) -> Estimate:
-    """Estimate the share with success by the last turn, with partially judged rollouts censored at their first unjudged turn."""
-    sheet = cell.group.sheet
-    if cell.metric != "attack_success" or not sheet.has("time_to_success"):
-        raise ArgumentError(
-            f"summarize: unjudged='censor' needs the column `time_to_success` and settles `attack_success` alone "
-            f"(here: `{cell.metric}`); "
-            "`tw.measure(turns, m.attack_success(), m.time_to_success())`, or choose unjudged='bounds'"
-        )
-    duration, _ = sheet.times("time_to_success")
-    # A duration of 0 means that no turn was judged; such rollouts have no follow-up.
-    followed = cell.group.select((cell.headings != INAPPLICABLE) & (duration[cell.group.rows] > 0))
-    sample = _sample(cell, followed, clusters)
+    """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
+    reason = censored(note, timed=follow is not None)
+    if follow is None or not known.n:
+        return replace(known, reason=join_reasons(known.reason, reason))
+    followed = follow.duration > 0
     curve = cumulative_incidence(
-        duration[sample.rows],
-        causes(endings(sheet, "time_to_success", schema.COMPETING), sample.rows),
-        sample.unit.codes,
-        weights=sample.weights,
+        follow.duration[followed],
+        follow.cause[followed],
+        tuple(codes[followed] for codes in sample.unit.codes),
+        weights=None if sample.weights is None else sample.weights[followed],
         level=level,
     )
-    # The share with success by the last turn is the last point of the curve.
     last = curve.point(-1)
-    reason = join_reasons(last.reason, f"{note} and censored before their first unjudged turn")
-    return replace(last, n=sample.rows.size, reason=reason)
+    return replace(last, n=known.n, reason=join_reasons(last.reason, reason))
 
 
 def _estimand(cell: Cell, sample: _Sample, statistic: str, missing: dict[str, int]) -> str:

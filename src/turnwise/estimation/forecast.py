@@ -11,8 +11,9 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
+from turnwise.estimation.missingness import INAPPLICABLE, headings
 from turnwise.estimation.trials import Attempts, check_metric
+from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from turnwise.stats.bootstrap import MOST_NULL
 from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
@@ -36,6 +37,7 @@ def forecast(
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
     resamples: int = 1000,
+    unjudged: Unjudged = "bounds",
     seed: int = 0,
 ) -> pl.DataFrame:
     """Forecast the share of goals that k attempts would break, from the observed differences between goals.
@@ -58,6 +60,8 @@ def forecast(
         As in `summarize`; of two crossed ways the first.
     level
         Nominal coverage, or several.
+    unjudged
+        How to treat attempts with unjudged turns and no success, as in `attempts`.
     resamples, seed
         Number of replicates of the bootstrap over clusters, and their seed.
 
@@ -110,28 +114,35 @@ def forecast(
     check_resamples(resamples, "forecast", 1000)
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric)
+    check_unjudged(unjudged, "forecast")
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, applicable, metric, cluster)
-        partial = int((row_headings[applicable] == PARTIALLY_JUDGED).sum())
-        rows += [{**key, **row} for row in _group(repeats, numbers, levels, resamples, seed, partial)]
+        unjudged_rows = unjudged_of(sheet, metric, applicable, row_headings[applicable], unjudged)
+
+        def fitted(values: FloatArray, repeats: Attempts = repeats) -> list[dict[str, Any]]:
+            return _group(repeats.with_values(values), numbers, levels, resamples, seed)
+
+        rows += [{**key, **row} for row in unjudged_rows.combined(fitted, "attempt")]
     return rows_of(rows, frame, by, schema.FORECAST)
 
 
 def _group(
-    repeats: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int, partial: int
+    repeats: Attempts, numbers: Sequence[int], levels: Sequence[float], resamples: int, seed: int
 ) -> list[dict[str, Any]]:
-    successes, judged = repeats.counts()
+    has_value = ~np.isnan(repeats.values)
+    judged = np.bincount(repeats.goals.codes[has_value], minlength=repeats.goals.count)
+    # Attempts with unjudged turns count with their expected success, so the sum need not be a whole number.
+    successes = np.bincount(
+        repeats.goals.codes[has_value], weights=repeats.values[has_value], minlength=repeats.goals.count
+    )
     has_attempts = judged > 0
-    c, n = successes[has_attempts], judged[has_attempts]
+    c, n = successes[has_attempts].astype(np.float64), judged[has_attempts].astype(np.int64)
     clusters = _clusters(repeats)[has_attempts]
     count = np.unique(clusters).size
     shared = {"metric": repeats.metric, "attempts": int(n.max(initial=0)), "n": int(n.sum()), "n_clusters": count}
     flaw = _flaw(n, count)
-    if partial:
-        note = counted(partial, "attempt is partially judged", "attempts are partially judged")
-        flaw = f"{note}, and one False never settles one; judge them, or leave them out"
     if flaw:
         return [
             {**shared, "at": float(k), "level": level, "reason": flaw, "estimand": _estimand(repeats, k)}
@@ -142,7 +153,8 @@ def _group(
     # How often each cluster is drawn in each replicate; one vectorized fit of all replicates.
     weights = repeats.unit.generator(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
     draws = beta_binomial(c, n, weights[:, np.unique(clusters, return_inverse=True)[1]])
-    shared |= {"seed": seed, "resamples": resamples, **_held_out(repeats), **_parameters(fit)}
+    known = repeats.with_values(np.where(np.isin(repeats.values, (0.0, 1.0)), repeats.values, np.nan))
+    shared |= {"seed": seed, "resamples": resamples, **_held_out(known), **_parameters(fit)}
     rows = []
     for level in levels:
         for k in numbers:
@@ -190,7 +202,7 @@ def _row(
     k: int,
     level: float,
     count: int,
-    attempts: tuple[IntArray, IntArray, IntArray],
+    attempts: tuple[FloatArray, IntArray, IntArray],
 ) -> dict[str, Any]:
     share, replicates = float(fit.reached(k)), draws.reached(k)
     undefined = np.isnan(replicates)
@@ -214,7 +226,7 @@ def _row(
 
 
 def _bounds_only(
-    successes: IntArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
+    successes: FloatArray, n: IntArray, clusters: IntArray, k: int, level: float, share: float | None
 ) -> dict[str, Any]:
     """Return bounds that are valid for any distribution of goals, if successes are too few (or all attempts succeed).
 
@@ -225,7 +237,7 @@ def _bounds_only(
     reach: FloatArray = reached_in(fewest, successes, n)
     observed = proportion(reach, (clusters,), level=level, trials=max(1.0, float(n.mean())))
     low, high = observed.low or 0.0, observed.high if observed.high is not None else 1.0
-    number = int(successes.sum())
+    number = round(float(successes.sum()))
     text = counted(number, "success") if number < n.sum() else "every attempt succeeded"
     return {
         "estimate": share,

@@ -145,16 +145,18 @@ def iqm(
 
 
 class Goals:
-    """Known values of one metric in one group, by goal."""
+    """Values of one metric in one group, by goal: the known values, or `values` (n,) in their place."""
 
-    def __init__(self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster) -> None:
+    def __init__(
+        self, sheet: Sheet, metric: str, rows: IntArray, cluster: Cluster, values: FloatArray | None = None
+    ) -> None:
         self.metric = metric
         self.unit = unit_of(sheet, rows, metric, cluster)
         if len(self.unit.names) > 1:
             raise ArgumentError(
                 f"goals need one way of clustering, but there are {self.unit.names}; name one with cluster="
             )
-        self.values = sheet.numbers(metric)[rows]
+        self.values = sheet.numbers(metric)[rows] if values is None else values
         # Without clusters every rollout is a goal of its own.
         codes = self.unit.codes[0] if self.unit.names else np.arange(rows.size)
         self.codes: IntArray = np.unique(codes, return_inverse=True)[1].astype(np.int64)

@@ -1,10 +1,4 @@
-"""Missing values: each rollout is counted once per metric, with a value or under the first heading that explains its lack.
-
-`at_the_bounds` combines the intervals at both extremes of rollouts that are only partially judged.
-"""
-
-from collections.abc import Mapping, Sequence
-from typing import Any
+"""Missing values: each rollout is counted once per metric, with a value or under the first heading that explains its lack."""
 
 import numpy as np
 import polars as pl
@@ -71,41 +65,4 @@ def counts(headings: Headings) -> dict[str, int]:
         "n_undetermined": int(number[UNDETERMINED] + number[PARTIALLY_JUDGED]),
         "n_missing": int(number[MISSING]),
         "n_inapplicable": int(number[INAPPLICABLE]),
-    }
-
-
-def at_the_bounds(note: str, extremes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return no point, and an interval that holds whatever the partially judged rollouts turn out to be.
-
-    It reaches from the smallest lower end to the largest upper end; the interval is null if one of these ends is.
-
-    Parameters
-    ----------
-    note
-        How many rollouts are partially judged, in words.
-    extremes
-        The estimates with all of them as failures and all of them as successes.
-
-    Examples
-    --------
-    >>> none, some = (
-    ...     {"low": low, "high": 0.4, "method": "t", "reason": why} for low, why in ((None, "flat"), (0.1, None))
-    ... )
-    >>> (
-    ...     at_the_bounds("1 is partially judged", [some, some])["high"],
-    ...     at_the_bounds("1 is partially judged", [none, some])["reason"],
-    ... )
-    (0.4, '1 is partially judged: no interval holds whether they are failures or successes: flat')
-    """
-    defined = all(row[name] is not None for row in extremes for name in ("low", "high"))
-    methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row["method"]))
-    flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row["reason"]))
-    reason = f"{note}: {'the' if defined else 'no'} interval holds whether they are failures or successes"
-    return {
-        "estimate": None,
-        "std_error": None,
-        "low": min(row["low"] for row in extremes) if defined else None,
-        "high": max(row["high"] for row in extremes) if defined else None,
-        "method": f"{methods} at the bounds" if defined else None,
-        "reason": f"{reason}{'; ' if defined else ': '}{flaws}" if flaws else reason,
     }

@@ -13,10 +13,13 @@ from turnwise.estimation.arguments import metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet, rows_of
 from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.iqm import Goals
-from turnwise.estimation.missingness import VALUE, headings
+from turnwise.estimation.missingness import headings
+from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
-from turnwise.stats.estimate import FloatArray
+from turnwise.stats.clusters import Grouping
+from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.intervals import wilson
+from turnwise.stats.repeats import unknown_successes
 
 
 def profile(
@@ -28,6 +31,7 @@ def profile(
     band: Literal["pointwise", "simultaneous"] = "pointwise",
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
     """Estimate the share of goals whose rate (or mean score) exceeds each threshold, as a step function with a band.
 
@@ -49,6 +53,9 @@ def profile(
         is valid at all thresholds together.
     cluster, level
         As in `summarize`, with one way of clustering.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes
+        their expected successes as known.
 
     Returns
     -------
@@ -90,41 +97,69 @@ def profile(
         raise ArgumentError(f"profile: {metric!r} is a time to an event; `tw.curve` shows its share by turn")
     if band not in {"pointwise", "simultaneous"}:
         raise ArgumentError(f"profile: band={band!r} is unknown; it is pointwise or simultaneous")
+    check_unjudged(unjudged, "profile")
     sheet = Sheet(frame)
+    is_share = sheet.kinds[metric] == "proportion"
     row_headings = headings(sheet, metric)
     groups = [
-        (key, group, Goals(sheet, metric, group[row_headings[group] == VALUE], cluster))
+        (key, group, unjudged_of(sheet, metric, group, row_headings[group], unjudged))
         for key, group in sheet.groups(by)
     ]
+
+    def goals_of(group: IntArray, values: FloatArray) -> Goals:
+        known = ~np.isnan(values)
+        return Goals(sheet, metric, group[known], cluster, values[known])
+
     if at is not None:
         thresholds = np.unique(finite_numbers(at, "profile: at"))
     else:
-        grid = np.linspace(0.0, 1.0, 21) if sheet.kinds[metric] == "proportion" else np.zeros(0)
+        grid = np.linspace(0.0, 1.0, 21) if is_share else np.zeros(0)
         # A step function changes only at the means of goals; the grid makes groups comparable.
-        steps = np.unique(np.concatenate([grid, *(goals.means for _, _, goals in groups)]))
+        means = [goals_of(group, values).means for _, group, rows in groups for values in rows.versions[-2:]]
+        steps = np.unique(np.concatenate([grid, *means]))
         thresholds = (
             steps[np.diff(steps, prepend=-inf) > 1e-12] if grid.size else steps
         )  # a rate of 3/10 and the 0.3 of the grid are one threshold
-    rows: list[dict[str, Any]] = []
-    for key, group, goals in groups:
+    result: list[dict[str, Any]] = []
+    for key, group, rows in groups:
         # Goals without any known value are counted as missing.
         all_units = unit_of(sheet, group, metric, cluster)
         all_goals = np.unique(all_units.codes[0]).size if all_units.names else group.size
         for level_ in levels:
-            rows += [{**key, **row} for row in _steps(goals, thresholds, level_, band, all_goals - goals.count)]
-    return rows_of(rows, frame, by, schema.PROFILE)
+
+            def steps_of(
+                values: FloatArray, group: IntArray = group, level_: float = level_, all_goals: int = all_goals
+            ) -> list[dict[str, Any]]:
+                goals = goals_of(group, values)
+                law = unknown_successes(goals.values, Grouping(goals.codes, goals.count)) if is_share else None
+                return _steps(goals, law, thresholds, level_, band, all_goals - goals.count)
+
+            result += [{**key, **row} for row in rows.combined(steps_of)]
+    return rows_of(result, frame, by, schema.PROFILE)
 
 
-def _steps(goals: Goals, thresholds: FloatArray, level: float, band: str, missing: int) -> list[dict[str, Any]]:
-    means, number = goals.means, goals.count
+def _goals_above(goals: Goals, law: FloatArray | None, at: float) -> float:
+    """Return the number of goals whose mean exceeds a threshold; the expected number if outcomes are unknown, by their law."""
+    # The tolerance makes a rate of 3/10 equal to the threshold 0.3, despite rounding.
+    if law is None or law.shape[1] == 1:
+        return float(np.count_nonzero(goals.means > at + 1e-12))
+    size = np.bincount(goals.codes, minlength=goals.count)
+    successes = np.bincount(goals.codes[goals.values == 1], minlength=goals.count)
+    means = (successes[:, None] + np.arange(law.shape[1])) / size[:, None]
+    return float(law[means > at + 1e-12].sum())
+
+
+def _steps(
+    goals: Goals, law: FloatArray | None, thresholds: FloatArray, level: float, band: str, missing: int
+) -> list[dict[str, Any]]:
+    number = goals.count
     single_attempts = goals.binary and number == goals.values.size
     reason = "one 0/1 rollout for each goal: goals are broken always or never" if single_attempts else None
     # Massart's constant: the probability of a deviation beyond e is at most 2·exp(-2·n·e²).
     half_width = sqrt(log(2 / (1 - level)) / (2 * number)) if number else 0.0
     result = []
     for at in thresholds:
-        # The tolerance makes a rate of 3/10 equal to the threshold 0.3, despite rounding.
-        above = int(np.count_nonzero(means > at + 1e-12))
+        above = _goals_above(goals, law, float(at))
         share = above / number if number else None
         if share is None:
             low, high, method = None, None, None

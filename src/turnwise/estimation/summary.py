@@ -11,9 +11,10 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import booleans, metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet, rows_of
 from turnwise.estimation.clusters import Group, columns_of
-from turnwise.estimation.estimates import Cell, Method, Options, Unjudged, Weighting, rows_of_cell
+from turnwise.estimation.estimates import Cell, Method, Options, Weighting, rows_of_cell
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, headings
+from turnwise.estimation.unjudged import Unjudged, check_unjudged
 from turnwise.schema.arguments import (
     By,
     Cluster,
@@ -84,10 +85,11 @@ def summarize(
     level
         Nominal coverage, or several.
     unjudged
-        How to treat partially judged rollouts, which have unjudged turns and no success: ``"bounds"`` gives no point estimate
-        but an interval that holds whatever the missing verdicts are; ``"drop"`` leaves these rollouts out, which
-        overestimates the rate; ``"censor"`` estimates the share by the last turn from `time_to_success`, where they are
-        censored.
+        How to treat rollouts with unjudged turns and no success, which may or may not be failures. ``"bounds"``: the estimate
+        counts their unjudged turns as censored (it needs `time_to_success`), and the interval reaches from the lower end with
+        all of them as failures to the upper end with all as successes. ``"censor"``: the same estimate with the interval of
+        the censored share, valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates
+        the rate.
     strata
         A column within whose values clusters are drawn (a percentile or basic bootstrap of means): correct if the number
         of goals of each category was fixed by design, wrong for inference to new categories. Other methods and statistics,
@@ -254,7 +256,7 @@ def to_merge(
     columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
     numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
     # Columns that both kinds need: groups, clusters, and the facts that decide headings.
-    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged == "censor" else None}
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
 
     def in_order(names: list[str]) -> list[str]:
         return [name for name in dtypes if name in {*shared, *names}] if names else []
@@ -268,10 +270,10 @@ def _check_options(
     for name, value, choices in (
         ("weighting", weighting, ("rollout", "goal", "turn")),
         ("method", method, get_args(Method)),
-        ("unjudged", unjudged, ("bounds", "drop", "censor")),
     ):
         if value not in choices:
             raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")
+    check_unjudged(unjudged, "summarize")
     for statistic in statistics or ():
         if (
             statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}

@@ -1,7 +1,9 @@
 """ROLLOUTS -> TRADEOFF: how often an attack succeeds and the user's task is done, together."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,8 +13,10 @@ from turnwise.errors import ArgumentError
 from turnwise.estimation.arguments import metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import unit_of
+from turnwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, headings
+from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
-from turnwise.stats.estimate import IntArray
+from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.proportion import proportion
 
 
@@ -24,6 +28,7 @@ def tradeoff(
     task: str = "task_success",
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
     """Estimate the share of rollouts with each combination of attack and task outcome: security and utility together.
 
@@ -40,12 +45,16 @@ def tradeoff(
         The two Boolean columns.
     cluster, level
         As in `summarize`.
+    unjudged
+        How to treat rollouts whose attack has unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that
+        takes their expected successes as known.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.TRADEOFF`: four rows for each group and level, whose estimates add up to one. A
-        rollout with an unknown outcome is in none of them, but counted in `n_missing`.
+        `by`, then the columns of `schema.TRADEOFF`: four rows for each group and level, whose estimates add up to one. `count`
+        and `n` are the rollouts with both outcomes known. A rollout with an unknown outcome that the estimates do not use
+        either is counted in `n_missing`.
 
     Raises
     ------
@@ -77,31 +86,61 @@ def tradeoff(
         metric_columns(frame, by, cluster, (name,), "tradeoff")
         if frame.schema[name] != pl.Boolean:
             raise ArgumentError(f"tradeoff: {name!r} is {frame.schema[name]}; an outcome is Boolean")
+    check_unjudged(unjudged, "tradeoff")
     sheet = Sheet(frame)
-    is_known = sheet.known(attack) & sheet.known(task)
-    rows = []
+    attack_headings, solved_known = headings(sheet, attack), sheet.known(task)
+    rows: list[dict[str, Any]] = []
     for key, group in sheet.groups(by):
-        # Only rollouts with both outcomes known are part of the table.
-        known_rows: IntArray = group[is_known[group]]
-        unit = unit_of(sheet, known_rows, attack, cluster)
-        succeeded, solved = (sheet.numbers(name)[known_rows] == 1 for name in (attack, task))
-        for level_, (attack_outcome, task_outcome) in product(levels, product((False, True), repeat=2)):
-            # Each combination of outcomes is a share of the known rollouts.
-            mask = (succeeded == attack_outcome) & (solved == task_outcome)
-            estimate = proportion(mask.astype(np.float64), unit.codes, level=level_)
-            text = f"share of rollouts with {attack} {attack_outcome} and {task} {task_outcome}, every rollout weighing the same"
-            columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
-            rows.append(
-                {
-                    **key,
-                    **columns,
-                    "attack_success": attack_outcome,
-                    "task_success": task_outcome,
-                    "level": level_,
-                    "count": int(mask.sum()),
-                    "n": known_rows.size,
-                    "n_missing": group.size - known_rows.size,
-                    "estimand": f"{text}; unit: {unit.words}",
-                }
+        # Only rollouts with a known task outcome, and a known or unjudged attack, are part of the table.
+        used = solved_known[group] & np.isin(attack_headings[group], (VALUE, PARTIALLY_JUDGED))
+        table_rows: IntArray = group[used]
+        attacked = unjudged_of(sheet, attack, table_rows, attack_headings[table_rows], unjudged)
+        solved = sheet.numbers(task)[table_rows] == 1
+        for level_, *outcomes in product(levels, (False, True), (False, True)):
+            known = ~np.isnan(attacked.known)
+            in_cell = (attacked.known == outcomes[0]) & (solved == outcomes[1])
+            used_count = int(known.sum()) if unjudged == "drop" else table_rows.size
+            counts = {
+                "attack_success": outcomes[0],
+                "task_success": outcomes[1],
+                "level": level_,
+                "count": int(in_cell.sum()),
+                "n": int(known.sum()),
+                "n_missing": group.size - used_count,
+            }
+            # For a failed attack the extremes are the other way round; `at_the_bounds` takes the outer ends of both.
+            share = partial(
+                _share,
+                sheet,
+                table_rows,
+                solved,
+                outcomes=outcomes,
+                names=(attack, task),
+                cluster=cluster,
+                level=level_,
             )
+            rows += [{**key, **row, **counts} for row in attacked.combined(share)]
     return rows_of(rows, frame, by, schema.TRADEOFF)
+
+
+def _share(
+    sheet: Sheet,
+    rows: IntArray,
+    solved: BoolArray,
+    succeeded: FloatArray,
+    *,
+    outcomes: Sequence[bool],
+    names: tuple[str, str],
+    cluster: Cluster,
+    level: float,
+) -> list[dict[str, Any]]:
+    """Estimate the share of rollouts with these outcomes of attack and task; `succeeded` is NaN for those that do not count."""
+    known = ~np.isnan(succeeded)
+    share = (succeeded if outcomes[0] else 1 - succeeded) * (solved == outcomes[1])
+    unit = unit_of(sheet, rows[known], names[0], cluster)
+    estimate = proportion(share[known], unit.codes, level=level)
+    columns = {name: value for name, value in row_of(estimate).items() if name in schema.TRADEOFF.names}
+    text = (
+        f"share of rollouts with {names[0]} {outcomes[0]} and {names[1]} {outcomes[1]}, every rollout weighing the same"
+    )
+    return [{**columns, "estimand": f"{text}; unit: {unit.words}"}]

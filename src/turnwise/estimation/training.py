@@ -1,6 +1,7 @@
 """ROLLOUTS of several training steps -> TRAINING: the rate by step, its change, and the share of groups without a signal."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
 from turnwise.estimation.clusters import unit_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, headings
+from turnwise.estimation.missingness import INAPPLICABLE, headings
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.trials import Attempts, check_metric
+from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.mean import mean
@@ -28,6 +30,7 @@ def training(
     by: By = (),
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
     seed: int = 0,
 ) -> pl.DataFrame:
     """Estimate the rate at each training step, its paired change since the previous step, and the share of uniform groups.
@@ -42,6 +45,9 @@ def training(
         The column of steps, in any unit; rollouts without a step (null or NaN) are left out and counted in the estimand.
     by, cluster, level, seed
         As in `summarize`.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the interval of a change covers
+        both outcomes of each.
 
     Returns
     -------
@@ -86,6 +92,7 @@ def training(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
     check_metric(frame, metric, "training")
+    check_unjudged(unjudged, "training")
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name != metric]
     if step not in numbers or step in by:
         raise ArgumentError(
@@ -101,27 +108,38 @@ def training(
         return rows_of([], frame, by, schema.TRAINING)
     # The rate of each step is a summary grouped by step.
     summary = summarize(
-        with_step, by=(*by, "\0step"), metrics=metric, statistics="mean", cluster=cluster, level=levels, seed=seed
+        with_step,
+        by=(*by, "\0step"),
+        metrics=metric,
+        statistics="mean",
+        cluster=cluster,
+        level=levels,
+        unjudged=unjudged,
+        seed=seed,
     )
     rates = {(*(row[name] for name in by), row["\0step"], row["level"]): row for row in summary.rows(named=True)}
     number_without = frame.height - with_step.height
     without_step = f"; {counted(number_without, 'rollout')} without a step" if number_without else ""
     sheet = Sheet(with_step)
     row_headings = headings(sheet, metric)
-    partial = row_headings == PARTIALLY_JUDGED
     result = []
     for key, group in sheet.groups(by):
         rows = np.asarray(group[row_headings[group] != INAPPLICABLE])
         repeats = Attempts.of(sheet, rows, metric, cluster)
         steps = sheet.numbers("\0step")[rows]
         distinct_steps = np.unique(sheet.numbers("\0step")[group])
-        # Steps whose rate is bounded have no point estimate, so changes to and from them are open.
-        open_steps = {float(at) for at in distinct_steps if partial[rows][steps == at].any()}
+        # Expected successes are estimated within each step, as the rates are.
+        is_unjudged, values = np.zeros(rows.size, dtype=np.bool_), repeats.values.copy()
+        for at in distinct_steps if unjudged != "drop" else ():
+            in_step = steps == at
+            of_step = unjudged_of(sheet, metric, rows[in_step], row_headings[rows[in_step]], unjudged)
+            is_unjudged[in_step], values[in_step] = of_step.rows, of_step.expected
+        changes = _Changes(repeats, steps, values, is_unjudged if unjudged == "bounds" else None)
         for level_ in levels:
             previous: tuple[float, dict[str, Any]] | None = None
             for at in distinct_steps:
                 rate = rates[*key.values(), at, level_]
-                change = _change(repeats, steps, previous, (at, rate), level_, open_steps) if previous else {}
+                change = changes.since(previous, (at, rate), level_) if previous else {}
                 # Only attempts in this step count; values of other steps become missing.
                 uniform = _uniform_groups(repeats.with_values(np.where(steps == at, repeats.values, np.nan)))
                 row = {name: rate[name] for name in schema.TRAINING.names if name in rate}
@@ -145,18 +163,56 @@ def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
     return {"groups": count, "all_success": succeeded / count, "all_fail": failed / count}
 
 
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Attempts by training step, from which changes are estimated.
+
+    Attributes
+    ----------
+    values
+        Float (n,): the known and the expected values.
+    unjudged
+        Boolean (n,): rollouts with unjudged turns and no success whose outcomes the intervals cover; None to cover none.
+    """
+
+    repeats: Attempts
+    steps: FloatArray
+    values: FloatArray
+    unjudged: BoolArray | None
+
+    def since(
+        self, previous: tuple[float, dict[str, Any]], current: tuple[float, dict[str, Any]], level: float
+    ) -> dict[str, Any]:
+        """Return the mean change of goals from one step to the next, with its interval."""
+        change = _change(self.repeats.with_values(self.values), self.steps, previous, current, level)
+        compared = np.isin(self.steps, (previous[0], current[0]))
+        if self.unjudged is None or not (self.unjudged & compared).any():
+            return change
+        # Failures now and successes before give the smallest change, the opposite the largest.
+        ends = []
+        for rate in (0.0, 1.0):
+            outcome = np.where(self.steps == current[0], rate, 1 - rate)
+            values = np.where(self.unjudged, outcome, self.repeats.values)
+            ends.append(_change(self.repeats.with_values(values), self.steps, previous, current, level))
+        low, high = ends[0].get("difference_low"), ends[1].get("difference_high")
+        defined = low is not None and high is not None
+        return {
+            **change,
+            "difference_low": low if defined else None,
+            "difference_high": high if defined else None,
+            "difference_method": f"{ends[0]['difference_method']} at the bounds" if defined else None,
+        }
+
+
 def _change(
     repeats: Attempts,
     steps: FloatArray,
     previous: tuple[float, dict[str, Any]],
     current: tuple[float, dict[str, Any]],
     level: float,
-    open_steps: set[float],
 ) -> dict[str, Any]:
     """Return the mean change of goals from one step to the next, with its interval."""
     (before, rate_before), (after, rate_after) = previous, current
-    if open_steps & {float(before), float(after)}:
-        return {"reason": "partially judged rollouts leave the change open"}
     means_before, means_after = (_means(repeats, steps == at) for at in (before, after))
     in_both = ~np.isnan(means_before) & ~np.isnan(means_after)
     change = (means_after - means_before)[in_both]

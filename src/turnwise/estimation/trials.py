@@ -14,8 +14,8 @@ from turnwise.estimation.clusters import Unit, unit_of
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import Cluster
 from turnwise.stats.clusters import Grouping, grouping
-from turnwise.stats.estimate import FloatArray, IntArray
-from turnwise.stats.repeats import Stopping, stopping
+from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
+from turnwise.stats.repeats import Stopping, held_in, reached_in, stopping, unknown_successes
 
 REPEATED_IN = ("target", "attack", "goal", "task")
 """Columns with the same values in all attempts at a goal."""
@@ -116,6 +116,13 @@ class Attempts:
         """Return these attempts with other values."""
         return replace(self, values=values)
 
+    def before_first(self, rows: BoolArray) -> "Attempts":
+        """Return the attempts with only the values before the first of these rows in each loop; later values are NaN."""
+        loops = self.loops or self.goals
+        first = np.full(loops.count, np.iinfo(self.rank.dtype).max)
+        np.minimum.at(first, loops.codes[rows], self.rank[rows])
+        return self.with_values(np.where(self.rank < first[loops.codes], self.values, np.nan))
+
     @property
     def position(self) -> IntArray:
         """Number of each judged attempt within its loop: integer (n,) from 1; 0 if not judged."""
@@ -141,6 +148,18 @@ class Attempts:
             np.bincount(self.goals.codes[rows], minlength=self.goals.count)
             for rows in (has_value & (self.values == 1), has_value)
         )
+
+    def chances(self, kind: str, k: int) -> FloatArray:
+        """Return the chance of each goal that k of its attempts contain a success, or for pass^k only successes: (goals,).
+
+        Attempts with an expected success between 0 and 1 count with it. NaN where a goal has fewer than k judged attempts.
+        """
+        successes, judged = self.counts()
+        law = unknown_successes(self.values, self.goals)
+        chance = held_in if kind == "pass^k" else reached_in
+        # The expectation over the unknown attempts of each goal; without any, one term with weight 1.
+        terms = [chance(k, successes + more, judged) * law[:, more] for more in range(law.shape[1])]
+        return np.asarray(np.sum(terms, axis=0))
 
     def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the follow-up of each loop with judged attempts.

@@ -68,6 +68,43 @@ def held_in(k: int, successes: ArrayLike, attempts: ArrayLike) -> FloatArray:
     return _none_of(k, c, n)
 
 
+def unknown_successes(probabilities: ArrayLike, goals: Grouping) -> FloatArray:
+    """Return how many of each goal's attempts of unknown outcome succeed: the chance of 0, 1, 2, ..., float (goals, U + 1).
+
+    Parameters
+    ----------
+    probabilities
+        Float (n,): the chance of success of each attempt. 0, 1 and NaN are known or do not count.
+    goals
+        The goal of each attempt.
+
+    Returns
+    -------
+    ndarray
+        U is the largest number of unknown attempts of a goal; each row adds up to 1 (a Poisson binomial law).
+
+    Examples
+    --------
+    >>> unknown_successes([1.0, 0.5, 0.25], Grouping(np.zeros(3, dtype=int), 1)).tolist()
+    [[0.375, 0.5, 0.125]]
+    """
+    values = np.asarray(probabilities, dtype=np.float64)
+    unknown = (values > 0) & (values < 1)
+    codes, chances = goals.codes[unknown], values[unknown]
+    order = np.argsort(codes, kind="stable")
+    number = np.bincount(codes, minlength=goals.count)
+    # The unknown attempts of a goal are added one by one; `rank` counts them within the goal.
+    rank = np.arange(order.size) - np.repeat(np.cumsum(number) - number, number)
+    law = np.zeros((goals.count, int(number.max(initial=0)) + 1))
+    law[:, 0] = 1.0
+    for step in range(law.shape[1] - 1):
+        attempt = order[rank == step]
+        goal, chance = codes[attempt], chances[attempt][:, None]
+        law[goal, 1:] = law[goal, 1:] * (1 - chance) + law[goal, :-1] * chance
+        law[goal, 0] *= 1 - chance[:, 0]
+    return law
+
+
 def _counts(k: int, successes: ArrayLike, attempts: ArrayLike) -> tuple[FloatArray, FloatArray]:
     if k < 1:
         raise ArgumentError(f"k={k}: at least one attempt is drawn")

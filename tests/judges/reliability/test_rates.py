@@ -181,7 +181,7 @@ def test_labels_from_elsewhere_carry_a_warning() -> None:
 
 
 def test_every_rollout_is_counted() -> None:
-    """Unknown verdicts stand beside the rate and in its bounds; half-judged rollouts open the interval."""
+    """Unknown verdicts stand beside the rate and in its bounds; half-judged rollouts widen the interval."""
     frame = ROLLOUTS.with_columns(
         attack_success=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("attack_success"),
         ending=pl.when(pl.int_range(pl.len()) % 20 == 0).then(pl.lit("error")),
@@ -199,8 +199,14 @@ def test_every_rollout_is_counted() -> None:
     )
     for method in ("rogan-gladen", "prediction-powered"):
         (row,) = rows(tw.judges.correct(half, LABELS, method=method))
-        assert (row["estimate"], row["n_undetermined"]) == (None, 20)
-        assert "20 of 400 rollouts are partially judged" in row["reason"]
+        assert row["low"] < row["estimate"] < row["high"]
+        assert (row["n"], row["n_undetermined"], row["design_effect"]) == (360, 20, None)
+        # The rows do not say when attacks succeeded, so the estimate is that of the known verdicts.
+        known = rows(tw.judges.correct(half, LABELS, method=method, unjudged="drop"))[0]
+        # Prediction-powered inference also uses the labels on rollouts with unjudged turns.
+        assert row["estimate"] == pytest.approx(known["estimate"], abs=1e-9 if method == "rogan-gladen" else 0.01)
+        assert row["high"] - row["low"] > known["high"] - known["low"]
+        assert "20 of 400 rollouts have unjudged turns and no success" in row["reason"]
         assert row["low"] < row["bound_low"] < row["bound_high"] < row["high"]
         assert row["method"].endswith("at the bounds")
 

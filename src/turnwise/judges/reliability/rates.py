@@ -12,7 +12,8 @@ from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, at_the_bounds, counts, headings
+from turnwise.estimation.missingness import INAPPLICABLE, counts, headings
+from turnwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
 from turnwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -33,6 +34,7 @@ def correct(
     pool: bool = False,
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
     """SUMMARY: each group's true rate, from a judge's verdicts on all rollouts and the truth about some.
 
@@ -60,13 +62,16 @@ def correct(
         As in `summarize`.
     level
         Nominal coverage, or several.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes their
+        expected successes as known.
 
     Returns
     -------
     polars.DataFrame
         `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; estimate and interval are both corrected. If
         Se + Sp <= 1, the row is null and `reason` says why. If a class has no label, the interval covers every accuracy of the
-        judge on it. Partially judged rollouts widen the interval as in `summarize`. `bound_low` and `bound_high` are the
+        judge on it. `bound_low` and `bound_high` are the
         corrected rates if every unknown verdict were a failure, or a success.
 
     Raises
@@ -98,6 +103,7 @@ def correct(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
     _check_metric(frame, metric, method)
+    check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method == "rogan-gladen":
         refuse_groups_without_labels(gold, by, "correct")
@@ -106,10 +112,11 @@ def correct(
     rows = []
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
-        cell = _Cell(sheet, gold, metric, group[status[group] != INAPPLICABLE], label_rows, cluster, method)
-        partially_judged = int((status[group] == PARTIALLY_JUDGED).sum())
+        applicable = group[status[group] != INAPPLICABLE]
+        cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, method)
+        unjudged_rows = unjudged_of(sheet, metric, applicable, status[applicable], unjudged)
         for coverage in levels:
-            estimate, columns = cell.row(coverage, partially_judged, pooled=pool and bool(by))
+            estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
             words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}
             rows.append({**key, **words, **row_of(estimate)})
     return rows_of(rows, frame, by, schema.SUMMARY)
@@ -138,13 +145,18 @@ class _Cell:
     cluster: Cluster
     method: Method
 
-    def row(self, level: float, partially_judged: int, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
+    def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
-        # Three estimates: from the known verdicts, and with every unknown verdict a failure, or a success.
         values = self.sheet.numbers(self.metric)[self.rows]
-        rows = self.rows[~np.isnan(values)]
-        unit = unit_of(self.sheet, rows, self.metric, self.cluster)
-        estimate = self._corrected(rows, values[~np.isnan(values)], unit, level)
+        unit = unit_of(self.sheet, self.rows[~np.isnan(values)], self.metric, self.cluster)
+
+        def corrected(values: FloatArray) -> list[dict[str, Any]]:
+            rows = self.rows[~np.isnan(values)]
+            unit_of_rows = unit_of(self.sheet, rows, self.metric, unit.names or None)
+            return [row_of(self._corrected(rows, values[~np.isnan(values)], unit_of_rows, level))]
+
+        (columns,) = unjudged.combined(corrected)
+        estimate = replace(Estimate(**columns), n=int((~np.isnan(values)).sum()))
         # The same unit at both ends: which verdicts are unknown must not change what is independent.
         unit_of_all = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
         ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
@@ -153,11 +165,6 @@ class _Cell:
             *self._notes(unit.names),
             POOLED if pooled and self.method == "rogan-gladen" else None,
         ]
-        if partially_judged:
-            are = "is" if partially_judged == 1 else "are"
-            reason = f"{partially_judged:,} of {counted(self.rows.size, 'rollout')} {are} partially judged"
-            estimate = replace(estimate, design_effect=None, **at_the_bounds(reason, [row_of(end) for end in ends]))
-            notes[0] = estimate.reason
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
             **_bounds(ends),
             "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "

@@ -208,8 +208,9 @@ def rollouts_of(log_input: LogInput, metric: list[str] | None, groups: Sequence[
             table = read_tables(log_input.paths)
     if table is None:
         # The turns of successes show what rollouts with unjudged turns are expected to hold.
-        times = ["time_to_success"] if any("success" in name for name in metric or ()) else []
-        return measured_logs(log_input, [*metric, *times] if metric else metric, groups=groups)
+        if metric and any(name.startswith(("attack_success", "success_within")) for name in metric):
+            metric = list(dict.fromkeys([*metric, "time_to_success"]))
+        return measured_logs(log_input, metric, groups=groups)
     if log_input.fact:
         raise ArgumentError(
             f"--fact fills in what logs do not say, and {log_input.paths[0]} is a table of rollouts; leave it out"

@@ -15,7 +15,7 @@ from turnwise.estimation.trials import Attempts
 from turnwise.estimation.unjudged import in_words
 from turnwise.measurement.measure import measure, require_turns
 from turnwise.measurement.trees import measure_paths
-from turnwise.metrics.timing import SPENT
+from turnwise.metrics.timing import SPENT, spent_to_success
 from turnwise.schema.arguments import frame_of
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
@@ -265,6 +265,11 @@ def _of_spending(table: _Table) -> Iterator[Finding]:
             flaw = "a path of a tree shares what it spent with others; `tw.trees.paths(turns)` makes rollouts of the paths first"
         elif not (table.sheet.times("time_to_success")[0] > 0).any():
             flaw = "no rollout was followed for the attack's success"
+        elif (
+            measure(table.frame, spent_to_success(axis))[f"spent_to_success_{axis}"].null_count()
+            == table.rollouts.height
+        ):
+            flaw = f"no rollout says for each of its turns {texts[axis]}"
         measured = f"tw.measure(turns, m.time_to_success(), m.spent_to_success({axis!r}))"
         yield f"attack success over {axis}", flaw, None, f"tw.curve({measured}{table.groups}, axis={axis!r})"
 

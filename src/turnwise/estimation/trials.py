@@ -159,7 +159,7 @@ class Attempts:
         chance = held_in if kind == "pass^k" else reached_in
         # The expectation over the unknown attempts of each goal; without any, one term with weight 1.
         terms = [chance(k, successes + more, judged) * law[:, more] for more in range(law.shape[1])]
-        return np.asarray(np.sum(terms, axis=0))
+        return np.asarray(np.clip(np.sum(terms, axis=0), 0.0, 1.0))  # a sum of shares of 1 may round above it
 
     def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the follow-up of each loop with judged attempts.

@@ -71,6 +71,7 @@ class Sheet:
         self._times: dict[str, tuple[IntArray, BoolArray]] = {}
         self._amounts: dict[str, FloatArray] = {}
         self._coded: dict[str, Coded] = {}
+        self.later_attempts: dict[str, BoolArray] = {}  # by metric, from `stopped_loops.later_attempts`
 
     def has(self, name: str) -> bool:
         """Return whether the table has a column of that name."""

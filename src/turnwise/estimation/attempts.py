@@ -142,7 +142,7 @@ def attempts(
         raise ArgumentError(f"attempts: stopped={stopped!r} is unknown; it is 'detect', True or False")
     check_unjudged(unjudged, "attempts")
     sheet = Sheet(frame)
-    row_headings = headings(sheet, metric)
+    row_headings = headings(sheet, metric, of_attempts=True)
     rows = []
     for key, group in sheet.groups(by):
         applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])

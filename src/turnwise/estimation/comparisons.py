@@ -11,6 +11,7 @@ from turnwise.estimation.arrays import Sheet, join_reasons
 from turnwise.estimation.clusters import generator, unit_of
 from turnwise.estimation.matching import Match
 from turnwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.estimation.unjudged import (
     Unjudged,
     at_the_bounds,
@@ -96,6 +97,9 @@ class Comparison:
             if self.kind == "proportion" and (number := sum(self._unjudged_counts())):
                 note = dropped(in_words(number, self.group_rows.size + self.baseline_rows.size))
                 result = replace(result, reason=join_reasons(result.reason, note))
+        later = later_attempts(self.sheet, self.metric)
+        if later[self.group_rows].any() or later[self.baseline_rows].any():
+            result = replace(result, reason=join_reasons(result.reason, FIRST_ATTEMPTS))
         return {
             **self.key,
             "metric": self.metric,
@@ -139,7 +143,8 @@ class Comparison:
     def _known_rows(self) -> tuple[IntArray, IntArray]:
         """Return the rows of both arms with a known value."""
         # A time is known if there was any follow-up.
-        known = self.sheet.times(self.metric)[0] > 0 if self.kind == "time" else self.headings == VALUE
+        known = (self.headings == VALUE) if self.kind != "time" else (self.sheet.times(self.metric)[0] > 0)
+        known &= ~later_attempts(self.sheet, self.metric)
         return self.group_rows[known[self.group_rows]], self.baseline_rows[known[self.baseline_rows]]
 
     def _values(self, arms: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:

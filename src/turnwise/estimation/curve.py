@@ -10,10 +10,19 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted, meant
 from turnwise.estimation.arguments import check_time
-from turnwise.estimation.arrays import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
+from turnwise.estimation.arrays import (
+    Sheet,
+    causes,
+    endings,
+    join_reasons,
+    positions_of,
+    rows_of,
+    successes_of_unknown_time,
+)
 from turnwise.estimation.clusters import Unit, columns_of, unit_of
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS
+from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -225,6 +234,8 @@ def _group(
     sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options, level: float
 ) -> list[dict[str, Any]]:
     metric, kind = options.metric, options.kind
+    later = later_attempts(sheet, metric)[group]
+    group = group[~later]
     ends, at = _positions(sheet, group, ways, options)
     # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
@@ -237,7 +248,10 @@ def _group(
     unit = unit_of(sheet, rows, metric, options.cluster)
     shared["estimand"] = f"{share}, every rollout weighing the same; unit: {unit.words}{without_time}"
     undated = successes_of_unknown_time(sheet, rows, metric)
-    note = f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None
+    note = join_reasons(
+        f"{counted(undated, 'success')} of unknown time counted at the last turn" if undated else None,
+        FIRST_ATTEMPTS if later.any() else None,
+    )
     result: list[dict[str, Any]] = []
     for way, happened in ways.items() if kind == "incidence" else [(schema.SUCCESS, ways[schema.SUCCESS])]:
         # An ending that never happens gets no curve.

@@ -12,6 +12,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.estimation.arguments import check_time
 from turnwise.estimation.arrays import Sheet, causes, endings, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
+from turnwise.estimation.stopped_loops import later_attempts
 from turnwise.schema.arguments import (
     By,
     Cluster,
@@ -246,12 +247,14 @@ class _Arms:
 def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str, cluster: Cluster) -> Iterator[_Arms]:
     baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
+    # Later attempts of loops that stopped at a success are left out, as in `curve`.
+    later = later_attempts(sheet, metric)
     values = sheet.frame[of].cast(pl.String)
     # Sort before the cast to text, so that numbers are in numeric order.
     ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
         # Rollouts without follow-up have no part in the comparison.
-        followed = np.asarray(group[duration[group] > 0])
+        followed = np.asarray(group[(duration[group] > 0) & ~later[group]])
         texts = values.gather(followed)
         names = set(values.gather(group)) - {baseline_text}
         for name in (value for value in ordered if value in names):

@@ -117,7 +117,9 @@ class _Table:
 
     def attempts(self, metric: str) -> Attempts:
         """Return all rollouts that the metric applies to, as attempts."""
-        return Attempts.of(self.sheet, np.flatnonzero(self.headings_of(metric) != INAPPLICABLE), metric, "auto")
+        return Attempts.of(
+            self.sheet, np.flatnonzero(headings(self.sheet, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
+        )
 
     @cached_property
     def metric(self) -> str:

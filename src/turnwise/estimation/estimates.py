@@ -9,6 +9,7 @@ from turnwise.errors import counted
 from turnwise.estimation.arrays import join_reasons, row_of
 from turnwise.estimation.clusters import Group, Unit, strata_of
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, counts
+from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.estimation.unjudged import (
     FollowUp,
     Unjudged,
@@ -111,6 +112,7 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
     clusters = applicable.cluster_columns(cell.metric, cell.options.cluster)
     sample = _sample(cell, known, clusters)
     partially_judged = bool((cell.headings == PARTIALLY_JUDGED).any())
+    stopped = bool(later_attempts(cell.group.sheet, cell.metric)[cell.group.rows].any())
     # Counts of rollouts without a value are the same for every statistic of the cell.
     missing = counts(cell.headings)
     rows = []
@@ -129,6 +131,8 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
                     "rollouts without turns weigh nothing",
                 )
                 estimate = replace(estimate, reason=join_reasons(estimate.reason, note))
+            if stopped:
+                estimate = replace(estimate, reason=join_reasons(estimate.reason, FIRST_ATTEMPTS))
             rows.append(
                 {
                     "metric": cell.metric,

@@ -113,7 +113,7 @@ def forecast(
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
     check_resamples(resamples, "forecast", 1000)
     sheet = Sheet(frame)
-    row_headings = headings(sheet, metric)
+    row_headings = headings(sheet, metric, of_attempts=True)
     check_unjudged(unjudged, "forecast")
     rows = []
     for key, group in sheet.groups(by):

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from turnwise import schema
 from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.stopped_loops import later_attempts
 from turnwise.metrics import catalog
 
 OF_SUCCEEDED = {"attack_success", "success_within"}
@@ -15,11 +16,12 @@ VALUE, INAPPLICABLE, ERROR, UNDETERMINED, PARTIALLY_JUDGED, MISSING = range(6)
 Headings = NDArray[np.uint8]
 
 
-def headings(sheet: Sheet, metric: str) -> Headings:
+def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Headings:
     """Return the heading of each rollout: uint8 (n,).
 
     The first that applies of `VALUE`, `INAPPLICABLE` (an attack metric without an attack, a task metric without a task),
     `ERROR`, `UNDETERMINED`, `PARTIALLY_JUDGED` (unjudged turns and no success, if one turn settles the metric) and `MISSING`.
+    Later attempts of loops that stopped at a success are inapplicable too, unless `of_attempts` asks for all of a loop.
 
     Examples
     --------
@@ -28,9 +30,10 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     {'n_error': 1, 'n_undetermined': 0, 'n_missing': 1, 'n_inapplicable': 0}
     """
     known = sheet.known(metric)
+    later = np.zeros(known.size, dtype=np.bool_) if of_attempts else later_attempts(sheet, metric)
     # The common case needs no facts of the rollouts.
     if known.all():
-        return np.full(known.size, VALUE, dtype=np.uint8)
+        return np.where(later, INAPPLICABLE, VALUE).astype(np.uint8)
     about = catalog.about(metric)
     outcome, ending = sheet.fact("outcome").cast(pl.String), sheet.fact("ending").cast(pl.String)
     # From the last heading to the first: each overwrites those before it.
@@ -54,6 +57,7 @@ def headings(sheet: Sheet, metric: str) -> Headings:
     for heading, rows in marks:
         result[rows.fill_null(value=False).to_numpy()] = heading
     result[known] = VALUE
+    result[later] = INAPPLICABLE
     return result
 
 

@@ -146,7 +146,7 @@ def portfolio(
 def _with_versions(frame: pl.DataFrame, by: tuple[str, ...], metric: str, unjudged: Unjudged) -> pl.DataFrame:
     """Add the expected value of each rollout, and both extremes; null where it is unknown for another reason than its turns."""
     sheet = Sheet(frame)
-    row_headings = headings(sheet, metric)
+    row_headings = headings(sheet, metric, of_attempts=True)
     versions = np.full((3, frame.height), np.nan)
     for _, rows in sheet.groups(by):
         of_group = unjudged_of(sheet, metric, rows, row_headings[rows], unjudged)

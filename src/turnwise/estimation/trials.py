@@ -66,7 +66,7 @@ class Attempts:
     @classmethod
     def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
         """Return these rows of the table as attempts."""
-        goals = _same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
+        goals = same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
         # The first row of each goal represents it when units are looked up.
         first = np.full(goals.count, rows.size, dtype=np.int64)
         np.minimum.at(first, goals.codes, np.arange(rows.size))
@@ -178,7 +178,7 @@ class Attempts:
         return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
 
 
-def _same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
+def same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
     """Group rollouts with equal values in these columns; null equals null.
 
     A rollout that is null in all `required` columns forms a group of its own.
@@ -201,7 +201,7 @@ def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Gro
     if number.null_count():
         return rank, None
     # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
-    for loops in (goals, _same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
+    for loops in (goals, same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
         if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
             return rank, loops
     return rank, None

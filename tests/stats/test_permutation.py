@@ -19,24 +19,46 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+def mid_p(statistics, observed, *, lattice):
+    """Those beyond the observed one and half of the ties; without a lattice the observed one and its mirror image in full."""
+    statistics = np.asarray(statistics)
+    beyond, ties = (statistics > observed + 1e-9).sum(), (np.abs(statistics - observed) <= 1e-9).sum()
+    in_full = 0 if lattice else min(2, ties)
+    return 1.0 if observed <= 1e-9 else (beyond + in_full + (ties - in_full) / 2) / statistics.size
+
+
 @pytest.mark.integration
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=9))
-def test_sign_flips_are_enumerated(values):
-    """Up to 20 differences: the share of all sign vectors whose mean is as far from 0."""
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.booleans())
+def test_sign_flips_are_enumerated(values, lattice):
+    """Up to 20 differences: the share of all nonzero sign vectors whose mean is further from 0, and half of those as far."""
     d = np.array(values, dtype=float)
-    means = [abs(np.dot(signs, d)) for signs in product((-1, 1), repeat=d.size)]
-    made = sign_flip(d, rng=rng(), resamples=100)
-    assert made.p_value == pytest.approx(np.mean(np.array(means) >= abs(d.sum()) - 1e-9))
-    assert made.resamples is None
+    nonzero = d[d != 0]
+    means = [abs(np.dot(signs, nonzero)) for signs in product((-1, 1), repeat=nonzero.size)]
+    result = sign_flip(d, rng=rng(), resamples=100, lattice=lattice)
+    assert result.p_value == pytest.approx(mid_p(means, abs(d.sum()), lattice=lattice))
+    assert result.resamples is None
+
+
+def test_ties_by_hand():
+    """Five equal differences: two of 32 sign vectors are as far from 0, in full for numbers and by half for rates."""
+    d = np.full(5, 1 / 3)
+    assert sign_flip(d, rng=rng(), resamples=1).p_value == 2 / 32
+    assert sign_flip(d, rng=rng(), resamples=1, lattice=True).p_value == 1 / 32
+    # With one of opposite sign, 2 vectors are further and 10 as far: 2 + 2 + 8/2 or 2 + 10/2 of 32.
+    d[0] *= -1
+    assert sign_flip(d, rng=rng(), resamples=1).p_value == 8 / 32
+    assert sign_flip(d, rng=rng(), resamples=1, lattice=True).p_value == 7 / 32
 
 
 def test_twenty_differences_are_all_looked_at():
     """As the sums of all 2²⁰ sign vectors say, of numbers and of shares with ties."""
     for d in (rng(1).normal(0.3, 1, 20), rng(2).integers(-3, 5, 20) / 4, np.r_[np.ones(10), -np.ones(10)]):
         sums = np.zeros(1)
-        for value in d:
+        for value in d[d != 0]:
             sums = np.concatenate([sums + value, sums - value])
-        assert sign_flip(d, rng=rng(), resamples=100).p_value == (np.abs(sums) >= abs(d.sum()) - 1e-9).mean()
+        for lattice in (False, True):
+            expected = mid_p(np.abs(sums), abs(d.sum()), lattice=lattice)
+            assert sign_flip(d, rng=rng(), resamples=100, lattice=lattice).p_value == pytest.approx(expected, rel=1e-12)
 
 
 def test_what_was_drawn_is_drawn_once():
@@ -261,3 +283,22 @@ def test_level_under_no_difference(record_property):
     record_property("rejected", {"labels": labels / repetitions, "families": families / repetitions})
     for rejected, level in ((labels, 0.06), (families, 0.05)):
         assert rejected / repetitions <= level + 2 * math.sqrt(level * (1 - level) / repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [8, 12, 20])
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
+def test_level_and_power_of_rates(goals, rate):
+    """Paired rates over three attempts: at most .055 at a nominal .05, and a power within .03 of t's from twelve goals on."""
+    random, repetitions, rejected, found, found_by_t = rng(20), repeated(2000), 0, 0, 0
+    for _ in range(repetitions):
+        chances = random.beta(rate * 7 / 3, (1 - rate) * 7 / 3, goals)
+        first, second, other = (random.binomial(3, p) / 3 for p in (chances, chances, np.clip(chances + 0.25, 0, 1)))
+        rejected += sign_flip(second - first, rng=random, resamples=999, lattice=True).p_value < 0.05
+        found += sign_flip(other - first, rng=random, resamples=999, lattice=True).p_value < 0.05
+        difference = other - first
+        found_by_t += bool(difference.std() > 0) and stats.ttest_1samp(difference, 0).pvalue < 0.05
+    noise = 2.5 * np.sqrt(0.25 / repetitions)
+    assert rejected / repetitions <= 0.055 + 2.5 * np.sqrt(0.05 * 0.95 / repetitions)
+    if goals >= 12:
+        assert found / repetitions >= found_by_t / repetitions - 0.03 - noise

@@ -130,7 +130,7 @@ def paired_difference(
         counts = _table(pairs)
         test = Permuted(mcnemar_mid_p(counts[1], counts[2]), "McNemar mid-p", None)
     elif ways == 1:
-        test = sign_flip(_clean(differences), rng=draws.test, resamples=draws.resamples)
+        test = sign_flip(_clean(differences), rng=draws.test, resamples=draws.resamples, lattice=share)
     elif spread.variance > 0 or spread.estimate == 0:
         test = t_test(spread.estimate or 0.0, spread.variance, spread.df or 0)
     else:

@@ -1,4 +1,9 @@
-"""Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0."""
+"""Tests by re-randomization: the signs of paired differences, or the labels of whole clusters. No p-value is ever 0.
+
+Rates over few attempts lie on a lattice, where many re-randomizations give exactly the observed statistic. They count as one
+half (mid-p; Lancaster 1961, doi:10.1080/01621459.1961.10482105); counted in full, the test rejects far too seldom. For values
+that are not on a lattice, the observed arrangement itself and its mirror image count in full: without other ties the test is exact.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,11 +33,12 @@ class Permuted(NamedTuple):
     resamples: int | None
 
 
-def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: int) -> Permuted:
-    """Test for no difference by sign flips: the share of random signs whose mean is at least as far from 0 as the observed one.
+def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: int, lattice: bool = False) -> Permuted:
+    """Test for no difference by sign flips: the share of random signs whose mean is further from 0 than the observed one.
 
-    All 2ᴳ sign vectors are enumerated for up to 20 nonzero differences; otherwise signs are drawn and p = (b + 1)/(B + 1). The
-    statistic is the mean; the studentized mean is a monotone function of it here. If all differences are zero, p = 1.
+    Other signs with an equally distant mean count as one half. All 2ᴳ sign vectors are enumerated for up to 20 nonzero
+    differences; otherwise signs are drawn and p = (b + 1)/(B + 1). The statistic is the mean; the studentized mean is a monotone
+    function of it here. If the mean is zero, p = 1.
 
     Parameters
     ----------
@@ -40,6 +46,8 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
         Float (G,): one per goal.
     rng, resamples
         Random generator, and number of sign vectors drawn.
+    lattice
+        Whether the differences are of rates: then the observed signs are one half too.
 
     References
     ----------
@@ -55,17 +63,32 @@ def sign_flip(differences: FloatArray, *, rng: np.random.Generator, resamples: i
         return Permuted(1.0, "exact sign flips", None)
     nonzero = nonzero / np.abs(nonzero).max()
     # The tolerance lets sums that are equal except for rounding count as ties.
-    reached = abs(nonzero.sum()) - 1e-9 * np.abs(nonzero).sum()
+    observed, rounding = abs(nonzero.sum()), 1e-9 * np.abs(nonzero).sum()
+    if observed <= rounding:
+        return Permuted(1.0, "exact sign flips", None)
     if nonzero.size <= MOST_ENUMERATED:
-        return Permuted(_share_beyond(nonzero, reached), "exact sign flips", None)
-    above = sum(
-        int(np.count_nonzero(np.abs(flips @ nonzero) >= reached)) for flips in _signs(rng, resamples, nonzero.size)
-    )
-    return Permuted((above + 1) / (resamples + 1), "sign flips", resamples)
+        reached, beyond = (_number_beyond(nonzero, observed + sign * rounding) for sign in (-1, 1))
+        return Permuted(_mid_p(reached, beyond, 0 if lattice else 2) / 2.0**nonzero.size, "exact sign flips", None)
+    reached = beyond = 0
+    for flips in _signs(rng, resamples, nonzero.size):
+        sums = np.abs(flips @ nonzero)
+        reached += int(np.count_nonzero(sums >= observed - rounding))
+        beyond += int(np.count_nonzero(sums > observed + rounding))
+    return Permuted((_mid_p(reached, beyond, 0) + 1) / (resamples + 1), "sign flips", resamples)
 
 
-def _share_beyond(values: FloatArray, reached: float) -> float:
-    """Return the share of all 2ᴳ signed sums of the values that are at least `reached` away from 0.
+def _mid_p(reached: int, beyond: int, whole: int) -> float:
+    """Return how many arrangements count: those beyond the observed statistic, and half of those equal to it.
+
+    Up to `whole` of the equal ones count in full: the observed arrangement and its mirror image.
+    """
+    ties = reached - beyond
+    in_full = min(ties, whole)
+    return beyond + in_full + (ties - in_full) / 2
+
+
+def _number_beyond(values: FloatArray, reached: float) -> int:
+    """Return how many of all 2ᴳ signed sums of the values are at least `reached` away from 0.
 
     Meet in the middle: each signed sum is one over the first half of the values plus one over the second half, so only 2ᴳᐟ²
     sums of each half are computed and the pairs are counted by binary search.
@@ -76,7 +99,7 @@ def _share_beyond(values: FloatArray, reached: float) -> float:
     beyond = np.where(
         above + below > second_half.size, second_half.size, above + below
     )  # all sums, if `reached` is not above 0
-    return float(beyond.sum() / 2.0**values.size)
+    return int(beyond.sum())
 
 
 def _signed(values: FloatArray) -> FloatArray:
@@ -88,7 +111,13 @@ def _signed(values: FloatArray) -> FloatArray:
 
 
 def label_permutation(
-    sums: FloatArray, weights: FloatArray, first: IntArray, *, rng: np.random.Generator, resamples: int
+    sums: FloatArray,
+    weights: FloatArray,
+    first: IntArray,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+    lattice: bool = False,
 ) -> Permuted:
     """Test for no difference between two groups of whole clusters by permuting the labels of the clusters (two-sided).
 
@@ -104,6 +133,8 @@ def label_permutation(
         Integer (k,): indices of the clusters in the first group; each group needs at least two clusters.
     rng, resamples
         Random generator, and number of relabelings drawn.
+    lattice
+        Whether the values are rates: then the observed labels are one half too.
 
     References
     ----------
@@ -140,16 +171,25 @@ def label_permutation(
         return np.asarray(np.where(error > rounding, gap / np.maximum(error, rounding), far))
 
     observed = studentized(columns[first].sum(axis=0)[None, :])[0]
+    if observed == 0:
+        return Permuted(1.0, "exact label permutation", None)
 
-    def beyond(relabeled: Iterable[FloatArray]) -> int:
-        return sum(
-            int(np.count_nonzero(studentized(labels @ columns) >= observed * (1 - 1e-9))) for labels in relabeled
-        )
+    def count(relabeled: Iterable[FloatArray], whole: int) -> float:
+        reached = beyond = 0
+        for labels in relabeled:
+            statistics = studentized(labels @ columns)
+            reached += int(np.count_nonzero(statistics >= observed * (1 - 1e-9)))
+            beyond += int(np.count_nonzero(statistics > observed * (1 + 1e-9)))
+        return _mid_p(reached, beyond, whole)
 
     n_relabelings = comb(sums.size, first.size)
     if n_relabelings <= MOST_RELABELED:
-        return Permuted(beyond(_every_label(sums.size, first.size)) / n_relabelings, "exact label permutation", None)
-    above = beyond(_labels(rng, resamples, sums.size, first.size))
+        # Two groups of equally many clusters have a mirror image: the groups exchanged.
+        whole = 0 if lattice else 2 if 2 * first.size == sums.size else 1
+        return Permuted(
+            count(_every_label(sums.size, first.size), whole) / n_relabelings, "exact label permutation", None
+        )
+    above = count(_labels(rng, resamples, sums.size, first.size), 0)
     return Permuted((above + 1) / (resamples + 1), "label permutation", resamples)
 
 
@@ -211,7 +251,10 @@ def max_t(
 
     observed = studentized(table.sum(axis=0))
     largest = np.concatenate([studentized(flips @ table).max(axis=1) for flips in _signs(rng, resamples, goals)])
-    above = (largest[:, None] >= observed * (1 - 1e-9) - 1e-9).sum(axis=0)  # tolerate rounding, so that ties count
+    # Equal except for rounding: half of the ties count.
+    reached = (largest[:, None] >= observed * (1 - 1e-9) - 1e-9).sum(axis=0)
+    beyond = (largest[:, None] > observed * (1 + 1e-9) + 1e-9).sum(axis=0)
+    above = np.where(observed <= 1e-9, resamples, (reached + beyond) / 2)
     return MaxT((above + 1) / (resamples + 1), float(np.quantile(largest, level, method="higher")))
 
 

@@ -72,7 +72,7 @@ def unpaired_difference(
     if n_shared or len(arm_a.clusters) > 1 or min(spread.n_clusters for spread in spreads) < 2:
         test = t_test(row.difference or 0.0, variance, df) if variance > 0 or row.difference == 0 else None
     else:
-        test = _relabel(arm_a, arm_b, draws[0])
+        test = _relabel(arm_a, arm_b, draws[0], share=share)
     ends = _unpaired_ends(arm_a, arm_b, draws, row, variances, joint, df, share=share, level=level, method=method)
     return with_test(row, ends.of_shares() if share else ends, test)
 
@@ -160,7 +160,7 @@ def covariance(arm_a: Arm, arm_b: Arm, rates: Sequence[float]) -> tuple[int, flo
     return min(shared[: len(arm_a.clusters)]), float(total)
 
 
-def _relabel(arm_a: Arm, arm_b: Arm, draws: Draws) -> Permuted:
+def _relabel(arm_a: Arm, arm_b: Arm, draws: Draws, *, share: bool) -> Permuted:
     if arm_a.clusters:
         codes = grouping(np.concatenate([arm_a.clusters[0], arm_b.clusters[0]]))
     else:
@@ -168,5 +168,10 @@ def _relabel(arm_a: Arm, arm_b: Arm, draws: Draws) -> Permuted:
     values = np.concatenate([arm_a.values, arm_b.values])
     first = np.unique(codes.codes[: arm_a.values.size])
     return label_permutation(
-        codes.sums(values), codes.sums(np.ones(values.size)), first, rng=draws.test, resamples=draws.resamples
+        codes.sums(values),
+        codes.sums(np.ones(values.size)),
+        first,
+        rng=draws.test,
+        resamples=draws.resamples,
+        lattice=share,
     )

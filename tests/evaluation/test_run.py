@@ -20,6 +20,7 @@ from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
 from turnwise.files.references import json_steps
+from turnwise.jobs.store import Store, read
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -189,11 +190,14 @@ def test_an_answer_whose_steps_are_none_is_an_error(bench, items) -> None:
     assert told[0]["error"] == "`intermediate_steps[0].payload`: has no event_type"
     assert pl.read_parquet(bench.out / "items.parquet")["error"].null_count() == 5
     (kept,) = (bench.out / ".turnwise").glob("workflow-*.jsonl")
-    entries = [json.loads(line) for line in kept.read_text().splitlines()]
+    content = read(kept)
+    entries = {key: json.loads(row) for key, row in content.rows.items()}
     assert len(entries) == 5
-    (second,) = (entry for entry in entries if entry[1][0] == "What is 2?")  # they stand in the order of their ends
-    second[1][1] = [{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}]
-    kept.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    (second,) = (key for key, entry in entries.items() if entry[0] == "What is 2?")
+    steps = [{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}]
+    with Store(kept.parent, "workflow", json.dumps(content.configuration).encode()) as store:
+        assert store.path == kept
+        store.put({second: json.dumps(["What is 2?", steps]).encode()})
     assert bench.command().returncode == 0
     assert sorted(log.read_text().splitlines()) == sorted(
         ["What is 1?"] * 2 + ["What is 2?"] * 2 + [f"What is {n}?" for n in (3, 4, 5, 6)]

@@ -69,15 +69,15 @@ class BaseEvaluator(ABC):
 
     async def _evaluated(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
         """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
-        key = None if log is None else log.key(item)
-        if log is not None and key in log.kept:
+        key = "" if log is None else log.key(item)
+        if log is not None and (entry := log.earlier(key)) is not None:
             log.reused += 1
-            return EvalOutputItem(id=item.id, **log.kept[key])
+            return EvalOutputItem(id=item.id, **entry)
         try:
             result = _checked(await contained(_awaitable(self.evaluate_item(item))), item)
         except Exception as error:  # noqa: BLE001  # any exception is the reason why this item has no score
             return failed(item.id, type_and_message(error))
-        if log is not None and key is not None and result.error is None:
+        if log is not None and result.error is None:
             try:
                 log.keep(key, {"score": result.score, "reasoning": result.reasoning})
             except UnkeptError:  # the log cannot be written, which stops the run

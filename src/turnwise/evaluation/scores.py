@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pydantic
 
-from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, type_and_message, writable
+from turnwise.errors import ArgumentError, TurnwiseError, WriteError, type_and_message, writable
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.dataset import Item, Shown
@@ -78,7 +78,7 @@ def _scored(
         output = _output(returned)
         entries = _by_id(output.eval_output_items)
         _written(output.average_score)
-    except UnkeptError:  # the disk is full: further evaluators would pay for results that cannot be stored
+    except WriteError:  # the disk is full, or another process is at work: further results could not be stored either
         raise
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=writable(str(error)))

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from turnwise.errors import ArgumentError, WriteError
-from turnwise.rollout.campaign import run
+from turnwise.jobs.workers import Crew
+from turnwise.rollout.campaign import CampaignError, run
 from turnwise.rollout.graph import Graph, Node
 from turnwise.rollout.sampler import RolloutError
 from turnwise.rollout.stopping import Above, Below, Endless, Precision
 from turnwise.rollout.store import Run, RunStore, stored_runs
-from turnwise.rollout.workers import CampaignError, Crew
 
 quiet = functools.partial(run, progress=False)
 
@@ -31,7 +31,7 @@ quiet = functools.partial(run, progress=False)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch):
     """Retries follow at once, nearly."""
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 0.002)
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.002)
 
 
 async def coroutine(seed):
@@ -330,14 +330,14 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = Crew(plain, [], [], 1, None, 0)
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 1.0)
-    pauses = np.array([[crew._pause(SimpleNamespace(attempt_number=k)) for k in range(1, 9)] for _ in range(400)])
+    crew = Crew(plain, [])
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 1.0)
+    pauses = np.array([[crew._pause(k) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
     assert pauses.mean(axis=0) == pytest.approx(limits / 2, rel=0.15)
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.001)
     random.seed(1)
     expected = random.random()
     random.seed(1)
@@ -479,7 +479,8 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 WAIT = """
 import asyncio, sys, time
 import polars
-from turnwise.rollout.campaign import run
+from turnwise.jobs.workers import Crew
+from turnwise.rollout.campaign import CampaignError, run
 
 polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first
 

@@ -9,8 +9,9 @@ and a checksum of both::
 
 A line is written in one step, so it survives if the process is killed right afterwards; how soon it also survives a power failure
 is the choice of the caller (`sync_every`). A line whose checksum differs is reported, is never read as an answer, and so is asked
-again. Of several lines with one key, the last counts. One process at a time can write: it holds a lock on the file, which the
-operating system releases when the process ends for any reason. Reading takes no lock and no right to write.
+again. Of several lines with one key, the last counts. One process at a time can write, unless all of them share the file: it holds
+a lock on the file, which the operating system releases when the process ends for any reason. Reading takes no lock and no right to
+write.
 """
 
 import fcntl
@@ -70,6 +71,8 @@ class Store:
     sync_every
         Seconds between two syncs to the disk: 0 syncs before each `put` returns, so that rows survive a power failure; None never
         does, so that they survive only the end of the process.
+    shared
+        Whether several writers may add rows at once, all of which say so; else a second one is refused.
     option
         The option of the caller that names the folder, for the sentences of errors.
 
@@ -106,9 +109,10 @@ class Store:
         configuration: bytes,
         *,
         sync_every: float | None = 0.0,
+        shared: bool = False,
         option: str = "store",
     ) -> None:
-        self._option, self._sync_every = option, sync_every
+        self._option, self._sync_every, self._shared = option, sync_every, shared
         if (address := address_of(folder)) is not None:
             raise ArgumentError(f"{option}={address!r} is an address; name a folder on this machine")
         self._header = _line(STORE, b'{"format":%d,"configuration":%b}' % (FORMAT, configuration))
@@ -128,12 +132,14 @@ class Store:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
                 opening.callback(os.close, self._file)  # which releases the lock
-                self._lock()
+                is_alone = self._lock()
             except OSError as error:
                 raise WriteError(
                     f"{self.path} cannot be written ({error.strerror}); name another folder with {self._option}"
                 ) from error
-            self._begin()
+            self._begin(is_alone=is_alone)
+            if self._shared:
+                fcntl.flock(self._file, fcntl.LOCK_SH)
             self._open = opening.pop_all()
         return self
 
@@ -142,10 +148,14 @@ class Store:
             if self._sync_every is not None:
                 os.fsync(self._file)
 
-    def _lock(self) -> None:
+    def _lock(self) -> bool:
+        """Lock the file, and return whether nobody else writes to it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
+            if self._shared:
+                fcntl.flock(self._file, fcntl.LOCK_SH)  # waits while another writer begins
+                return False
             content = read(self.path)
             owner = "another process"
             if content is not None and content.opened:
@@ -155,30 +165,32 @@ class Store:
             raise WriteError(
                 f"{self.path} is in use by {owner}; wait for it, or name another folder with {self._option}"
             ) from error
+        return True
 
-    def _begin(self) -> None:
-        """Check the file, and write the first line of a new one, what is damaged, and who writes from now on."""
+    def _begin(self, *, is_alone: bool) -> None:
+        """Check the file; write the first line of a new one, which lines are damaged, and who writes from now on."""
         start = self.path.read_bytes()
-        if self._header.startswith(start):  # new, or its process was killed while it wrote the first line
+        if is_alone and self._header.startswith(start):  # new, or its process was killed while it wrote the first line
             os.truncate(self._file, 0)
             self._append(self._header)
-            content = Content()
         else:
-            content = _content(start, self.path)
-            if not start.endswith(
+            damaged = _content(start, self.path).damaged
+            if is_alone and not start.endswith(
                 b"\n"
-            ):  # a process was killed while it wrote a line, which must not spoil the next one
+            ):  # its process was killed while it wrote a line; the next one is whole
                 self._append(b"\n")
-        if content.damaged:
-            from turnwise.schema.labels import say
-
-            numbers = listing(content.damaged)
-            say(f"{self.path}: {counted(len(content.damaged), 'line is', 'lines are')} damaged (line {numbers}); "
-                "what stood there is asked again")  # fmt: skip
-            self._append(_line(DAMAGED, json.dumps(content.damaged).encode()))
+            if is_alone and damaged:
+                self._report(damaged)
         since = datetime.now(UTC).isoformat(timespec="microseconds")
         opened = {"process": os.getpid(), "host": platform.node(), "since": since}
         self._append(_line(OPENED, json.dumps(opened).encode()))
+
+    def _report(self, damaged: list[int]) -> None:
+        from turnwise.schema.labels import say
+
+        lines = counted(len(damaged), "line is", "lines are")
+        say(f"{self.path}: {lines} damaged (line {listing(damaged)}); what stood there is asked again")
+        self._append(_line(DAMAGED, json.dumps(damaged).encode()))
 
     def put(self, rows: Mapping[str, bytes]) -> None:
         """Add rows: JSON text in bytes, without line breaks, by key; a key is text without quotes and does not begin with @.
@@ -191,17 +203,18 @@ class Store:
         self._append(b"".join(_line(key, payload) for key, payload in rows.items()))
 
     def _append(self, lines: bytes) -> None:
-        before = os.fstat(self._file).st_size
+        size, rest = os.fstat(self._file).st_size, lines
         try:
             # A disk that is nearly full may accept only a part.
-            while lines:
-                lines = lines[os.write(self._file, lines) :]
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
             if self._sync_every is not None and time.monotonic() - self._synced >= self._sync_every:
                 os.fsync(self._file)
                 self._synced = time.monotonic()
         except OSError as error:
-            with suppress(OSError):
-                os.truncate(self._file, before)
+            if os.fstat(self._file).st_size == size + len(lines) - len(rest):  # nobody else has added a line meanwhile
+                with suppress(OSError):
+                    os.truncate(self._file, size)
             raise UnkeptError(
                 f"{self.path} cannot be written ({error.strerror}), so nothing further is asked; free disk space and run "
                 f"again, which continues from what is stored, or name another folder with {self._option}"

@@ -114,7 +114,7 @@ class Store:
     ) -> None:
         self._option, self._sync_every, self._shared = option, sync_every, shared
         if (address := address_of(folder)) is not None:
-            raise ArgumentError(f"{option}={address!r} is an address; name a folder on this machine")
+            raise ArgumentError(f"{option}={address!r} is an address; a store is a folder on this machine")
         self._header = _line(STORE, b'{"format":%d,"configuration":%b}' % (FORMAT, configuration))
         # Any name is possible, and the length of a file name is limited.
         prefix = re.sub(r"[^\w .-]", "_", name).lstrip(".").encode()[:150].decode(errors="ignore")
@@ -198,7 +198,7 @@ class Store:
         Raises
         ------
         UnkeptError
-            Where they cannot be written, such as on a full disk; then none of them is in the file.
+            Where they cannot be written, such as on a full disk; those that fit are in the file.
         """
         self._append(b"".join(_line(key, payload) for key, payload in rows.items()))
 
@@ -212,9 +212,10 @@ class Store:
                 os.fsync(self._file)
                 self._synced = time.monotonic()
         except OSError as error:
-            if os.fstat(self._file).st_size == size + len(lines) - len(rest):  # nobody else has added a line meanwhile
+            written = lines[: len(lines) - len(rest)]
+            if os.fstat(self._file).st_size == size + len(written):  # nobody else has added a line meanwhile
                 with suppress(OSError):
-                    os.truncate(self._file, size)
+                    os.truncate(self._file, size + written.rfind(b"\n") + 1)
             raise UnkeptError(
                 f"{self.path} cannot be written ({error.strerror}), so nothing further is asked; free disk space and run "
                 f"again, which continues from what is stored, or name another folder with {self._option}"
@@ -231,7 +232,7 @@ def read(path: Path) -> Content | None:
     """
     try:
         text = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error

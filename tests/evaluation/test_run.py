@@ -676,7 +676,7 @@ async def asking(config, builder):
 
 @pytest.mark.integration
 def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) -> None:
-    """What is kept is of this model and this code; the same command says what it kept."""
+    """What is kept is of this model, its version and this code; the same command says what it kept."""
     bench.data(items)
     (bench.folder / "asking_plugin.py").write_text(PLUGIN)
     (bench.folder / "asked_models.py").write_text(
@@ -684,6 +684,7 @@ def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) 
         "def noted(): Path('asked.txt').open('a').write('x')\n"
         "def lenient(messages): noted(); return '1'\n"
         "def leveled(messages): noted(); return LEVEL\n"
+        "leveled.version = LEVEL\n"
     )
 
     def scored(model: str, *words: str) -> tuple[float, int, bool]:
@@ -710,9 +711,11 @@ def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) 
 
 
 @pytest.mark.integration
-def test_a_changed_helper_of_a_workflow_is_asked_anew(bench, items) -> None:
-    """As in a module that the function's own imports."""
-    (bench.folder / "answering.py").write_text("import wording\ndef respond(question): return wording.said(question)\n")
+def test_a_workflow_whose_version_changed_is_asked_anew(bench, items) -> None:
+    """As where a module that the function's own imports is another one, which only its author knows."""
+    (bench.folder / "answering.py").write_text(
+        "import wording\ndef respond(question): return wording.said(question)\nrespond.version = wording.WORD\n"
+    )
     (bench.folder / "wording.py").write_text("WORD = 'one'\ndef said(question): return f'{WORD} {question}'\n")
     bench.data(items[:1])
     bench.config({"match": {"_type": "exact_match"}}, workflow="answering:respond")
@@ -722,6 +725,25 @@ def test_a_changed_helper_of_a_workflow_is_asked_anew(bench, items) -> None:
         )
         assert bench.command().returncode == 0
         assert bench.read("workflow_output.json")[0]["generated_answer"] == f"{word} What is 1?"
+
+
+@pytest.mark.integration
+def test_a_workflow_without_an_identity_is_asked_anew_and_says_so(bench, items) -> None:
+    """Nothing of a function that could be another one is reused; one sentence says what to declare."""
+    (bench.folder / "answering.py").write_text(
+        "seen = []\ndef made(seen):\n    return lambda question: seen.append(question) or len(seen)\nrespond = made(seen)\n"
+    )
+    bench.data(items[:1])
+    bench.config({"match": {"_type": "exact_match"}}, workflow="answering:respond")
+    for _ in range(2):
+        done = bench.command()
+        assert done.returncode == 0, done.stderr
+        assert (
+            "workflow: a later run cannot reuse its results, as `seen` (builtins.list) cannot be compared"
+            in done.stderr
+        )
+        assert "attribute `version`" in done.stderr
+        assert "done before" not in done.stderr
 
 
 def test_a_half_written_line_is_no_entry(bench, items) -> None:

@@ -281,7 +281,12 @@ def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
         async def verdict(self, texts: Mapping[str, str], **_: int) -> Any:
             return said if texts["response"] == "odd" else Verdict(3.0)
 
-    for judge in (Odd(), lambda response: said if response == "odd" else 3.0):
+    def function(response: str) -> Any:
+        return said if response == "odd" else 3.0
+
+    function.version = "1"  # type: ignore[attr-defined]  # it closes over an object
+    judge: Any
+    for judge in (Odd(), function):
         for _ in range(2):
             found = tw.judge(table("odd", "plain"), judge, store=tmp_path, progress=False)
             assert found["value"].to_list() == [value, 3.0]
@@ -387,13 +392,21 @@ def test_mistakes_are_one_sentence(turns: Any, judge: Any, options: dict, senten
 
 
 def test_the_same_name_in_two_versions_is_two_judges() -> None:
-    """What a function does is part of who it is, also where two stand in one line or differ in what they enclose."""
+    """By their sources, what they enclose, and the versions that they declare."""
 
     def made(at: int) -> Any:
         return lambda response: len(response) > at
 
-    judges = [lambda response: 1, lambda response: 2, made(1), made(2)]
-    assert len({version_of(judge_of(judge)) for judge in judges}) == 4
+    def declared(version: str) -> Any:
+        judge = partial(first)
+        judge.version = version  # type: ignore[attr-defined]
+        return judge
+
+    def other(response: str) -> int:
+        return 1
+
+    judges = [made(1), made(2), other, declared("1"), declared("2")]
+    assert len({version_of(judge_of(judge)) for judge in judges}) == 5
     assert version_of(judge_of(made(1))) == version_of(judge_of(made(1)))
 
 
@@ -444,6 +457,7 @@ def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Pat
         asked.append(messages)
         return '{"score": 3}'
 
+    model.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     template = "{response}{lower_bound}{upper_bound}"
     judges = [
         tw.judges.LLMJudgeMetric(model, template),
@@ -476,6 +490,8 @@ def test_failures_are_not_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
         if isinstance(answer, Exception):
             raise answer
         return float(answer)
+
+    judge.version = "1"  # type: ignore[attr-defined]  # it closes over an iterator
 
     assert tw.judge(table("a"), judge, store=tmp_path)["error"].to_list() == ["ValueError: down"]
     assert "judge: 1 of 1 judgement failed and are null, the first one: ValueError: down" in capsys.readouterr().err

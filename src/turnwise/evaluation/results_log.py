@@ -4,6 +4,7 @@ A log is identified by the content of the request (the evaluator or workflow, wi
 its item. So after a change of an option, template or item, only the results that depend on it are computed again.
 """
 
+import secrets
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +12,9 @@ from typing import Any, Self
 import msgspec
 
 from turnwise.evaluation.items import EvalInputItem
+from turnwise.jobs.identity import reason, untold_part
 from turnwise.jobs.store import Store
+from turnwise.schema.labels import say
 
 _CONTENT = ("input_obj", "expected_output_obj", "output_obj", "trajectory", "expected_trajectory", "full_dataset_entry")
 
@@ -45,6 +48,9 @@ class ResultsLog(Store):
     """
 
     def __init__(self, folder: str | Path, name: str, content: Any) -> None:
+        if (part := untold_part(content)) is not None:
+            say(f"{name}: a later run cannot reuse its results, as {reason(part)}")
+            content = [content, secrets.token_hex(8)]
         # Options of a workflow may be secret, so the file has their digest. It survives the end of the process, not a power cut.
         digest = blake2b(_bytes(content), digest_size=16).hexdigest()
         super().__init__(folder, name, _bytes(digest), sync_every=None, option="output_dir")

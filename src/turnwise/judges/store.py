@@ -12,9 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from turnwise.errors import ArgumentError
+from turnwise.jobs.identity import check_told
 from turnwise.jobs.store import Store
-from turnwise.judges.identities import opaque_part
 from turnwise.judges.verdicts import TEXT, Judge, Verdict
 
 SYNC_EVERY = 0.25  # seconds
@@ -34,8 +33,8 @@ class VerdictStore(Store):
     Raises
     ------
     ArgumentError
-        Where something that the judge depends on is opaque, so that two different judges could look equal; or where the folder is
-        not on this machine.
+        Where a function or object that the judge uses has no identity (`turnwise.jobs.identity`), or where the folder is not on
+        this machine.
     WriteError
         From ``with``, where the folder cannot be written to.
     ReadError
@@ -52,11 +51,7 @@ class VerdictStore(Store):
     """
 
     def __init__(self, folder: str | Path, judge: Judge) -> None:
-        if (hidden := opaque_part(judge.configuration)) is not None:
-            raise ArgumentError(
-                f"{judge.name}: store must know what the verdicts depend on, and `{hidden['untold']}` is a {hidden['type']}, "
-                "whose settings cannot be read; give its owner an attribute `configuration`, a dict of its settings without secrets"
-            )
+        check_told(judge.name, "verdicts", judge.configuration)
         self._columns = tuple(dict.fromkeys((TEXT, *judge.columns)))
         content = {"judge": judge.name, "configuration": judge.configuration, "columns": self._columns}
         configuration = msgspec.json.encode(content, enc_hook=repr, order="deterministic")

@@ -566,12 +566,12 @@ def test_graphs_are_the_same_resumed_or_not(tmp_path):
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, max_concurrency, bound):
     """However slow the disk: one by one, each is kept before the next begins; else fewer wait for it than may run."""
-    begun, stored, most, put = [], 0, 0, RunStore.put
+    begun, stored, most, keep = [], 0, 0, RunStore.keep
 
-    def slow_put(self, runs):
+    def slow_keep(self, runs):
         nonlocal stored, most
         time.sleep(0.005)
-        kept = put(self, runs)
+        kept = keep(self, runs)
         most = max(most, len(begun) - stored)
         stored += len(runs)
         return kept
@@ -579,7 +579,7 @@ def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, 
     async def quick(seed):
         begun.append(seed)
 
-    monkeypatch.setattr(RunStore, "put", slow_put)
+    monkeypatch.setattr(RunStore, "keep", slow_keep)
     make = {"coroutine": quick, "plain": begun.append}[kind]
     quiet(make, range(60), max_concurrency=max_concurrency, store=tmp_path, key="k")
     assert most == bound

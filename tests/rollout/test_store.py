@@ -287,10 +287,10 @@ def key_of(folder, configuration=BASE, seeds=(0, 1)):
 def test_a_changed_key_is_another_run(tmp_path, configuration, seeds):
     """Another sampler, metric, seed or order of seeds starts a new run beside the old; both are listed."""
     with RunStore(tmp_path, BASE, (0, 1)) as store:
-        store.put({0: Run(0, "old")})
+        store.keep({0: Run(0, "old")})
     with RunStore(tmp_path, configuration, seeds) as store:
         assert store.finished() == {}
-        store.put({0: Run(seeds[0], "new"), 1: Run(seeds[1], None, "TimeoutError", 3)})
+        store.keep({0: Run(seeds[0], "new"), 1: Run(seeds[1], None, "TimeoutError", 3)})
     old, new = stored_runs(tmp_path)
     assert (old.key, old.configuration, old.seeds, old.finished, old.errors) == (key_of(tmp_path), BASE, 2, 1, 0)
     assert (new.key, new.configuration, new.finished, new.errors) == (store.key, configuration, 2, 1)
@@ -322,7 +322,7 @@ HOLD = """
 import sys, time
 from turnwise.rollout.store import Run, RunStore
 with RunStore(sys.argv[1], "k", [0, 1]) as store:
-    store.put({0: Run(0, "kept")})
+    store.keep({0: Run(0, "kept")})
     print("open", flush=True)
     time.sleep(600)
 """
@@ -340,7 +340,7 @@ def test_a_second_process_is_refused(tmp_path):
             pass
         assert [(found.finished, found.seeds) for found in stored_runs(tmp_path)] == [(1, 2)]
         with RunStore(tmp_path, "other", [0, 1]) as beside:
-            beside.put({0: Run(0, "x")})
+            beside.keep({0: Run(0, "x")})
     finally:
         holder.kill()
         holder.communicate()
@@ -387,7 +387,7 @@ def test_one_unfit_result_costs_no_other(tmp_path):
     """Of several results at once the one that cannot be kept is named, and the others are kept."""
     with RunStore(tmp_path, "k", [5, 6, 7]) as store:
         with pytest.raises(ArgumentError, match="the rollout of seed 6 cannot be stored"):
-            store.put({0: Run(5, "a"), 1: Run(6, object()), 2: Run(7, "c")})
+            store.keep({0: Run(5, "a"), 1: Run(6, object()), 2: Run(7, "c")})
         assert store.finished() == {0: Run(5, "a"), 2: Run(7, "c")}
 
 
@@ -448,5 +448,5 @@ def test_thousands_at_once_come_back(tmp_path):
     """A portion may be large or empty."""
     with RunStore(tmp_path, "k", range(5000)) as store:
         many = {seed: Run(seed, [seed]) for seed in range(5000)}
-        assert store.put(many) == many == store.finished()
-        assert store.put({}) == {}
+        assert store.keep(many) == many == store.finished()
+        assert store.keep({}) == {}

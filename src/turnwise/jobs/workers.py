@@ -16,12 +16,14 @@ import random
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, TypeAlias, TypeVar
 
 from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, counted
-from turnwise.jobs.calls import LOOK_EVERY
+from turnwise.jobs.calls import LOOK_EVERY, finite, fulfill, threads
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds: the pause before the k-th retry is uniform on 0 to min(60, 2^(k-1))
@@ -46,7 +48,6 @@ class _Stop:
 
 
 _Call: TypeAlias = Callable[[], None]  # a call to be made in the calling thread
-_Returned: TypeAlias = tuple[Any, BaseException | None]
 
 
 class NoThreadError(TurnwiseError):
@@ -108,8 +109,6 @@ class Crew:
         self._on_loop = any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004
         self._jitter = random.Random()  # noqa: S311  # separate, so that the user's seeded random numbers do not change
         self._closing = self._cancelled = False
-        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()  # to make in threads; None ends a thread
-        self._threads = self._idle = 0
         self._queue: queue.SimpleQueue[Outcome | _Stop | _Call | None] = queue.SimpleQueue()
         # The thread sees the caller's context variables. It is a daemon, so a call that hangs cannot keep Python alive.
         self._thread = threading.Thread(
@@ -201,11 +200,7 @@ class Crew:
         # With a timeout, `_places` limits the threads of plain functions: one per worker, and as many for calls that timed out.
         # `_unstored` limits the outcomes that wait for the disk; with one worker it is 0, so each waits until it is stored.
         self._places, self._unstored = asyncio.Semaphore(2 * self._workers), asyncio.Semaphore(self._workers - 1)
-        try:
-            await share(self._positions, min(self._workers, len(self._positions)), self._work)
-        finally:
-            for _ in range(self._threads):
-                self._calls.put(None)
+        await share(self._positions, min(self._workers, len(self._positions)), self._work)
 
     def _release(self, num_stored: int) -> None:
         for _ in range(num_stored):
@@ -277,42 +272,15 @@ class Crew:
 
     async def _called(self, item: Any) -> Any:
         """Return the result of a plain function, called in a thread or, with one worker and no timeout, in the calling thread."""
-        settled: asyncio.Future[_Returned] = self._loop.create_future()
+        call = partial(contextvars.copy_context().run, finite, self._function, item)
         if self._workers == 1 and self._timeout is None:
-            self._queue.put(lambda: self._call(item, settled, Exception))  # an interrupt is raised in the caller
+            future: Future[Any] = Future()
+            self._queue.put(partial(fulfill, future, call))
         else:
-            context = contextvars.copy_context()
-            self._calls.put(lambda: context.run(self._call, item, settled, BaseException))
-            # Threads are reused. Only the loop's thread changes these counts, so they need no lock.
-            if self._idle:
-                self._idle -= 1
-            else:
-                self._threads += 1
-                threading.Thread(target=self._serve, name="turnwise-call", daemon=True).start()
-        result, error = await settled
-        if error is not None:
-            raise error
-        return result
-
-    def _call(self, item: Any, settled: asyncio.Future[_Returned], caught: type[BaseException]) -> None:
-        """Call the function in the current thread, and pass its result or error to the coroutine that awaits it."""
-        try:
-            result, error = self._function(item), None
-        except caught as raised:
-            result, error = None, raised
-        self._soon(self._returned, settled, (result, error))
-
-    def _serve(self) -> None:
-        """Make calls in a thread until None comes; a thread is reused, as starting one blocks the loop."""
-        while (call := self._calls.get()) is not None:
-            call()
-
-    def _returned(self, settled: asyncio.Future[_Returned], returned: _Returned) -> None:
-        self._idle += 1  # its thread, if there is one, waits for the next call
+            future = threads().submit(call)
         if self._timeout is not None:
-            self._places.release()
-        if not settled.done():  # a call that timed out is no longer awaited
-            settled.set_result(returned)
+            future.add_done_callback(lambda _: self._soon(self._places.release))
+        return await asyncio.wrap_future(future)
 
 
 def _empty(backlog: list[Outcome], keep: Callable[[list[Outcome]], object]) -> None:

@@ -205,7 +205,7 @@ class _Ledger:
         """Store the outcomes; only then do they count."""
         failed = {outcome.position: outcome for outcome in outcomes if outcome.error is not None and not self._record}
         runs = {outcome.position: self._run(outcome) for outcome in outcomes if outcome.position not in failed}
-        self.runs |= runs if self._store is None or not runs else self._store.put(runs)
+        self.runs |= runs if self._store is None or not runs else self._store.keep(runs)
         self._failed |= failed
         self._errors += sum(outcome.error is not None for outcome in outcomes)
 

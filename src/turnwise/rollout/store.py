@@ -2,7 +2,7 @@
 
 A run is identified by its content: the sampler's configuration, the seeds and the metrics. Each has its own file
 (`turnwise.jobs.store`), with one line per finished rollout. A changed configuration starts a new run, and `stored_runs` lists both.
-Rows are safely on the disk before `RunStore.put` returns, even if the process is killed or the power fails.
+Rows are safely on the disk before `RunStore.keep` returns, even if the process is killed or the power fails.
 
 Graphs are stored as JSON, never as pickles: text, numbers, lists and dicts of each node, and the shape of the tree.
 """
@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.jobs.store import Store, read
@@ -57,7 +57,7 @@ class StoredRun:
     errors: int
 
 
-class RunStore:
+class RunStore(Store):
     """Finished rollouts of one run, open in this process only; a context manager.
 
     Parameters
@@ -83,7 +83,7 @@ class RunStore:
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with RunStore(folder, {"target": "simulated"}, [0, 1]) as store:
-    ...     _ = store.put({1: Run(1, {"answer": "No"})})
+    ...     _ = store.keep({1: Run(1, {"answer": "No"})})
     >>> with RunStore(folder, {"target": "simulated"}, [0, 1]) as store:
     ...     store.finished()
     {1: Run(seed=1, graph={'answer': 'No'}, error=None, tries=1, seconds=0.0)}
@@ -92,17 +92,14 @@ class RunStore:
     def __init__(self, folder: str | Path, configuration: Any, seeds: Sequence[Any]) -> None:
         self._seeds = list(seeds)
         content = canonical({"configuration": configuration, "seeds": self._seeds})
-        self._store = Store(folder, NAME, content.encode())
-        self.path, self.key = self._store.path, self._store.path.stem
+        super().__init__(folder, NAME, content.encode())
 
-    def __enter__(self) -> Self:
-        self._store.__enter__()
-        return self
+    @property
+    def key(self) -> str:
+        """Return the name of the run in `stored_runs`."""
+        return self.path.stem
 
-    def __exit__(self, *exit_arguments: object) -> None:
-        self._store.__exit__(*exit_arguments)
-
-    def put(self, runs: Mapping[int, Run]) -> dict[int, Run]:
+    def keep(self, runs: Mapping[int, Run]) -> dict[int, Run]:
         """Store runs by the position of their seed, and return them as they would be restored after a restart.
 
         All of them are on the disk when this returns. Use the returned runs from then on, so that interrupted and
@@ -125,7 +122,7 @@ class RunStore:
             else:
                 about = json.dumps([run.error, run.tries, run.seconds])
                 rows[str(position)] = f"{about[:-1]}, {graph}]".encode()
-        self._store.put(rows)
+        self.put(rows)
         # Only now, after the others were stored: they are paid for.
         if problem is not None:
             raise problem
@@ -133,7 +130,7 @@ class RunStore:
 
     def finished(self) -> dict[int, Run]:
         """Return all stored runs by the position of their seed."""
-        return self._runs(self._store.read())
+        return self._runs(self.read())
 
     def _runs(self, rows: Mapping[str, bytes]) -> dict[int, Run]:
         runs = {}
@@ -157,7 +154,7 @@ def stored_runs(folder: str | Path) -> list[StoredRun]:
     >>> folder = tempfile.mkdtemp()
     >>> for target in ("a", "b"):
     ...     with RunStore(folder, {"target": target}, [0, 1]) as store:
-    ...         _ = store.put({0: Run(0, None, error="TimeoutError")})
+    ...         _ = store.keep({0: Run(0, None, error="TimeoutError")})
     >>> [(run.configuration, run.seeds, run.finished, run.errors) for run in stored_runs(folder)]
     [({'target': 'a'}, 2, 1, 1), ({'target': 'b'}, 2, 1, 1)]
     """

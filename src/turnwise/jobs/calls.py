@@ -16,7 +16,8 @@ from turnwise.errors import type_and_message
 T = TypeVar("T")
 # Seconds between two checks for an interrupt: Polars puts its own handler before Python's, and then a wait does not end.
 LOOK_EVERY = 0.1
-MOST_THREADS = 1024  # a call that ran out of time keeps its thread until it returns, so the limit is generous
+# Generous: a call that ran out of time keeps its thread until it returns, and so does a rollout that waits for a judge.
+MOST_THREADS = 10_000
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:

@@ -145,8 +145,7 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         with self._open:
-            if self._sync_every is not None:
-                os.fsync(self._file)
+            self._append(b"", is_last=True)
 
     def _lock(self) -> bool:
         """Lock the file, and return whether nobody else writes to it."""
@@ -169,21 +168,30 @@ class Store:
 
     def _begin(self, *, is_alone: bool) -> None:
         """Check the file; write the first line of a new one, which lines are damaged, and who writes from now on."""
-        start = self.path.read_bytes()
-        if is_alone and self._header.startswith(start):  # new, or its process was killed while it wrote the first line
+        text = self.path.read_bytes()
+        if is_alone and self._header.startswith(text):  # new, or its process was killed while it wrote the first line
             os.truncate(self._file, 0)
             self._append(self._header)
+            self._sync_folder()
         else:
-            damaged = _content(start, self.path).damaged
-            if is_alone and not start.endswith(
-                b"\n"
-            ):  # its process was killed while it wrote a line; the next one is whole
-                self._append(b"\n")
-            if is_alone and damaged:
+            # A process that was killed while it wrote a line left no line break; the next line must be whole.
+            line_break = b"\n" if is_alone and not text.endswith(b"\n") else b""
+            damaged = _content(_whole_lines(text + line_break), self.path).damaged
+            self._append(line_break)
+            if damaged:
                 self._report(damaged)
         since = datetime.now(UTC).isoformat(timespec="microseconds")
         opened = {"process": os.getpid(), "host": platform.node(), "since": since}
         self._append(_line(OPENED, json.dumps(opened).encode()))
+
+    def _sync_folder(self) -> None:
+        """Sync the name of a new file to the disk."""
+        if self._sync_every is not None:
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def _report(self, damaged: list[int]) -> None:
         from turnwise.schema.labels import say
@@ -202,15 +210,16 @@ class Store:
         """
         self._append(b"".join(_line(key, payload) for key, payload in rows.items()))
 
-    def _append(self, lines: bytes) -> None:
+    def _append(self, lines: bytes, *, is_last: bool = False) -> None:
         size, rest = os.fstat(self._file).st_size, lines
         try:
             # A disk that is nearly full may accept only a part.
             while rest:
                 rest = rest[os.write(self._file, rest) :]
-            if self._sync_every is not None and time.monotonic() - self._synced >= self._sync_every:
+            now = time.monotonic()
+            if self._sync_every is not None and (is_last or now - self._synced >= self._sync_every):
                 os.fsync(self._file)
-                self._synced = time.monotonic()
+                self._synced = now
         except OSError as error:
             written = lines[: len(lines) - len(rest)]
             if os.fstat(self._file).st_size == size + len(written):  # nobody else has added a line meanwhile
@@ -237,7 +246,7 @@ def read(path: Path) -> Content | None:
     except OSError as error:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error
     # Another process may be writing the last line right now, so only whole lines count.
-    lines = text[: text.rfind(b"\n") + 1]
+    lines = _whole_lines(text)
     if not lines and b'["'.startswith(text[:2]) and b'"@store",'.startswith(text[20:29]):  # a part of the first line
         return None
     return _content(lines, path)
@@ -279,6 +288,10 @@ def _configuration(header: bytes, path: Path) -> Any:
             "or move the file elsewhere"
         )
     raise ReadError(f"{path} is not a store of turnwise, or its first line is damaged; move it elsewhere")
+
+
+def _whole_lines(text: bytes) -> bytes:
+    return text[: text.rfind(b"\n") + 1]
 
 
 def _line(key: str, payload: bytes) -> bytes:

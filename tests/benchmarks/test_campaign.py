@@ -92,12 +92,12 @@ def test_what_a_durable_row_costs(tmp_path):
             lines.write(b"x" * 500 + b"\n")
             os.fsync(lines.fileno())
             between = time.perf_counter()
-            store.put({seed: runs[seed]})
+            store.keep({seed: runs[seed]})
             line.append(between - start)
             one.append(time.perf_counter() - between)
         for first in range(256, 4096, 64):
             start = time.perf_counter()
-            store.put({seed: runs[seed] for seed in range(first, first + 64)})
+            store.keep({seed: runs[seed] for seed in range(first, first + 64)})
             portion.append((time.perf_counter() - start) / 64)
     told = {"a forced line": line, "a durable row": one, "a row in portions of 64": portion}
     print("; ".join(f"{name} {1e6 * median(taken):.0f} µs" for name, taken in told.items()))  # noqa: T201

@@ -433,6 +433,7 @@ def test_verdicts_are_never_asked_for_twice(bench, items, monkeypatch) -> None:
         asked.append(messages)
         return '{"score": 3}'
 
+    three.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     monkeypatch.setattr(importlib.import_module("workflows"), "three_of_five", three)
     bench.data(items)
     bench.config({"it": {"_type": "factuality", "llm_name": "judge"}}, plugins=[], **JUDGE)

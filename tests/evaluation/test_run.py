@@ -20,6 +20,7 @@ from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
 from turnwise.files.references import json_steps
+from turnwise.jobs.store import Store, read
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -189,11 +190,14 @@ def test_an_answer_whose_steps_are_none_is_an_error(bench, items) -> None:
     assert told[0]["error"] == "`intermediate_steps[0].payload`: has no event_type"
     assert pl.read_parquet(bench.out / "items.parquet")["error"].null_count() == 5
     (kept,) = (bench.out / ".turnwise").glob("workflow-*.jsonl")
-    entries = [json.loads(line) for line in kept.read_text().splitlines()]
+    content = read(kept)
+    entries = {key: json.loads(row) for key, row in content.rows.items()}
     assert len(entries) == 5
-    (second,) = (entry for entry in entries if entry[1][0] == "What is 2?")  # they stand in the order of their ends
-    second[1][1] = [{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}]
-    kept.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    (second,) = (key for key, entry in entries.items() if entry[0] == "What is 2?")
+    steps = [{"payload": {"event_type": "LLM_END", "event_timestamp": "noon"}}]
+    with Store(kept.parent, "workflow", json.dumps(content.configuration).encode()) as store:
+        assert store.path == kept
+        store.put({second: json.dumps(["What is 2?", steps]).encode()})
     assert bench.command().returncode == 0
     assert sorted(log.read_text().splitlines()) == sorted(
         ["What is 1?"] * 2 + ["What is 2?"] * 2 + [f"What is {n}?" for n in (3, 4, 5, 6)]
@@ -672,7 +676,7 @@ async def asking(config, builder):
 
 @pytest.mark.integration
 def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) -> None:
-    """What is kept is of this model and this code; the same command says what it kept."""
+    """What is kept is of this model, its version and this code; the same command says what it kept."""
     bench.data(items)
     (bench.folder / "asking_plugin.py").write_text(PLUGIN)
     (bench.folder / "asked_models.py").write_text(
@@ -680,6 +684,7 @@ def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) 
         "def noted(): Path('asked.txt').open('a').write('x')\n"
         "def lenient(messages): noted(); return '1'\n"
         "def leveled(messages): noted(); return LEVEL\n"
+        "leveled.version = LEVEL\n"
     )
 
     def scored(model: str, *words: str) -> tuple[float, int, bool]:
@@ -706,9 +711,11 @@ def test_another_model_or_another_line_of_a_plug_in_is_asked_anew(bench, items) 
 
 
 @pytest.mark.integration
-def test_a_changed_helper_of_a_workflow_is_asked_anew(bench, items) -> None:
-    """As in a module that the function's own imports."""
-    (bench.folder / "answering.py").write_text("import wording\ndef respond(question): return wording.said(question)\n")
+def test_a_workflow_whose_version_changed_is_asked_anew(bench, items) -> None:
+    """As where a module that the function's own imports is another one, which only its author knows."""
+    (bench.folder / "answering.py").write_text(
+        "import wording\ndef respond(question): return wording.said(question)\nrespond.version = wording.WORD\n"
+    )
     (bench.folder / "wording.py").write_text("WORD = 'one'\ndef said(question): return f'{WORD} {question}'\n")
     bench.data(items[:1])
     bench.config({"match": {"_type": "exact_match"}}, workflow="answering:respond")
@@ -718,6 +725,25 @@ def test_a_changed_helper_of_a_workflow_is_asked_anew(bench, items) -> None:
         )
         assert bench.command().returncode == 0
         assert bench.read("workflow_output.json")[0]["generated_answer"] == f"{word} What is 1?"
+
+
+@pytest.mark.integration
+def test_a_workflow_without_an_identity_is_asked_anew_and_says_so(bench, items) -> None:
+    """Nothing of a function that could be another one is reused; one sentence says what to declare."""
+    (bench.folder / "answering.py").write_text(
+        "seen = []\ndef made(seen):\n    return lambda question: seen.append(question) or len(seen)\nrespond = made(seen)\n"
+    )
+    bench.data(items[:1])
+    bench.config({"match": {"_type": "exact_match"}}, workflow="answering:respond")
+    for _ in range(2):
+        done = bench.command()
+        assert done.returncode == 0, done.stderr
+        assert (
+            "workflow: a later run cannot reuse its results, as `seen` (builtins.list) cannot be compared"
+            in done.stderr
+        )
+        assert "attribute `version`" in done.stderr
+        assert "done before" not in done.stderr
 
 
 def test_a_half_written_line_is_no_entry(bench, items) -> None:

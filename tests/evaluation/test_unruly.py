@@ -11,6 +11,7 @@ import pytest
 import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.jobs.calls import Threads, contained
+from turnwise.jobs.store import Store, read
 
 MATCH = {"match": {"_type": "exact_match"}}
 
@@ -194,3 +195,39 @@ def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who) -> None:
     assert again.returncode == 0, again.stderr
     under_way = 16  # answers that came when there was no room any more
     assert len(log.read_text().splitlines()) <= 2000 + under_way
+
+
+@pytest.mark.integration
+def test_two_processes_do_not_pay_for_the_same_scores(bench) -> None:
+    """The second one is told who is at work, ends with 2, and spoils nothing."""
+    bench.data([{"id": n, "question": "q", "answer": "a", "generated_answer": "a"} for n in range(3)])
+    log = bench.folder / "asked.log"
+    bench.config({"counting": {"_type": "counting", "log": str(log)}})
+    assert bench.command("--skip_workflow").returncode == 0
+    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    content = read(kept)
+    with Store(kept.parent, "counting", json.dumps(content.configuration).encode()) as store:
+        assert store.path == kept
+        second = bench.command("--skip_workflow", "--overwrite")
+        assert (second.returncode, second.stdout) == (2, "")
+        assert f"in use by process {os.getpid()} on " in second.stderr
+        assert "Traceback" not in second.stderr
+    assert bench.command("--skip_workflow", "--overwrite").returncode == 0
+    assert len(log.read_text().split()) == 3
+
+
+@pytest.mark.integration
+def test_a_damaged_score_is_named_and_asked_again(bench) -> None:
+    """A score in which a bit flipped is never taken for another score."""
+    bench.data([{"id": n, "question": "q", "answer": "a", "generated_answer": "a"} for n in range(3)])
+    log = bench.folder / "asked.log"
+    bench.config({"counting": {"_type": "counting", "log": str(log)}})
+    assert bench.command("--skip_workflow").returncode == 0
+    before = bench.read("counting_output.json")
+    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    kept.write_bytes(kept.read_bytes().replace(b'"score":0.2', b'"score":0.3'))
+    again = bench.command("--skip_workflow", "--overwrite")
+    assert again.returncode == 0
+    assert "1 line is damaged" in again.stderr
+    assert bench.read("counting_output.json") == before
+    assert len(log.read_text().split()) == 4

@@ -1,5 +1,6 @@
 """A language model as a judge: the seed page's class and arguments, against functions and a real server."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -29,6 +30,7 @@ class Says:
 
     def __init__(self, *answers: Any) -> None:
         self.answers, self.told = answers, list[Any]()
+        self.version = repr(answers)
 
     def __call__(self, messages: list[dict]) -> Any:
         """The next answer."""
@@ -288,18 +290,28 @@ class Doubled(tw.judges.LLMJudgeMetric):
 
     def __init__(self, model: Any, factor: int = 2, **options: Any) -> None:
         super().__init__(model, TEMPLATE, **options)
-        self.factor, self.calls = factor, 0
+        self.factor = factor
 
     async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
         """So many times what the model says."""
-        self.calls += 1
         found = await super().verdict(texts, sample=sample)
         return replace(found, value=self.factor * (found.value or 0))
 
 
+class Versioned(Doubled):
+    """One that says itself when it changed, though it counts its calls."""
+
+    version = "1"
+
+    async def verdict(self, texts: Mapping[str, str], *, sample: int = 1) -> Verdict:
+        """What the model says, and one call more."""
+        self.calls = getattr(self, "calls", 0) + 1
+        return await super().verdict(texts, sample=sample)
+
+
 @pytest.mark.integration
 def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its settings and its code: nothing of another version comes from the store; what it only counts is no part."""
+    """Its settings and its code: nothing of another version comes from the store."""
     turns, model = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]}), Says(score(2))
 
     def values(judge: Doubled) -> list[tuple]:
@@ -308,9 +320,13 @@ def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch:
     judge = Doubled(model)
     assert [values(judge), values(judge), values(Doubled(model))] == [[(4.0, False)], [(4.0, True)], [(4.0, True)]]
     assert values(Doubled(model, factor=3)) == [(6.0, False)]
-    plain = tw.judges.LLMJudgeMetric.verdict
-    monkeypatch.setattr(Doubled, "verdict", plain)
-    assert values(Doubled(model)) == [(2.0, False)]
+    sources = inspect.getsource
+    monkeypatch.setattr(inspect, "getsource", lambda thing: f"{sources(thing)}\n")  # as if a line had changed
+    assert values(Doubled(model)) == [(4.0, False)]
+    assert values(Versioned(model)) == [(4.0, False)]
+    monkeypatch.setattr(Versioned, "version", "2")
+    assert values(Versioned(model)) == [(4.0, False)]
+    assert values(Versioned(model)) == [(4.0, True)]
 
 
 def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
@@ -340,7 +356,7 @@ def test_secrets_among_the_options_are_not_written_down(tmp_path: Path, address:
         assert found["value"].to_list() == [3.0]
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"secret" not in written
-    assert b'"max_completion_tokens": 7' in written
+    assert b'"max_completion_tokens":7' in written
     with urllib.request.urlopen(address.replace("/v1", "/log")) as response:
         sent = [request for request in json.load(response) if request["model"] == "verdict#options"]
     assert [(request["authorization"], request["api_key"]) for request in sent] == [("Bearer secret-b", "secret-d")] * 2

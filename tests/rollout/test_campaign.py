@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from turnwise.errors import ArgumentError, WriteError
-from turnwise.rollout.campaign import run
+from turnwise.jobs.workers import Crew
+from turnwise.rollout.campaign import CampaignError, run
 from turnwise.rollout.graph import Graph, Node
 from turnwise.rollout.sampler import RolloutError
 from turnwise.rollout.stopping import Above, Below, Endless, Precision
 from turnwise.rollout.store import Run, RunStore, stored_runs
-from turnwise.rollout.workers import CampaignError, Crew
 
 quiet = functools.partial(run, progress=False)
 
@@ -31,7 +31,7 @@ quiet = functools.partial(run, progress=False)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch):
     """Retries follow at once, nearly."""
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 0.002)
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.002)
 
 
 async def coroutine(seed):
@@ -330,14 +330,14 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
-    crew = Crew(plain, [], [], 1, None, 0)
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 1.0)
-    pauses = np.array([[crew._pause(SimpleNamespace(attempt_number=k)) for k in range(1, 9)] for _ in range(400)])
+    crew = Crew(plain, [])
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 1.0)
+    pauses = np.array([[crew._pause(k) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
     assert pauses.mean(axis=0) == pytest.approx(limits / 2, rel=0.15)
-    monkeypatch.setattr("turnwise.rollout.workers.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.001)
     random.seed(1)
     expected = random.random()
     random.seed(1)
@@ -479,7 +479,8 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 WAIT = """
 import asyncio, sys, time
 import polars
-from turnwise.rollout.campaign import run
+from turnwise.jobs.workers import Crew
+from turnwise.rollout.campaign import CampaignError, run
 
 polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first
 
@@ -565,12 +566,12 @@ def test_graphs_are_the_same_resumed_or_not(tmp_path):
 @pytest.mark.parametrize("kind", ["coroutine", "plain"])
 def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, max_concurrency, bound):
     """However slow the disk: one by one, each is kept before the next begins; else fewer wait for it than may run."""
-    begun, stored, most, put = [], 0, 0, RunStore.put
+    begun, stored, most, keep = [], 0, 0, RunStore.keep
 
-    def slow_put(self, runs):
+    def slow_keep(self, runs):
         nonlocal stored, most
         time.sleep(0.005)
-        kept = put(self, runs)
+        kept = keep(self, runs)
         most = max(most, len(begun) - stored)
         stored += len(runs)
         return kept
@@ -578,7 +579,7 @@ def test_what_is_begun_and_not_yet_kept_is_bounded(tmp_path, monkeypatch, kind, 
     async def quick(seed):
         begun.append(seed)
 
-    monkeypatch.setattr(RunStore, "put", slow_put)
+    monkeypatch.setattr(RunStore, "keep", slow_keep)
     make = {"coroutine": quick, "plain": begun.append}[kind]
     quiet(make, range(60), max_concurrency=max_concurrency, store=tmp_path, key="k")
     assert most == bound

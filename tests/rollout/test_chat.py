@@ -367,9 +367,14 @@ def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch, modu
 
 @dataclass
 class Shown:
-    """A model whose repr tells what it depends on."""
+    """A model that declares a version."""
 
     number: int
+
+    @property
+    def version(self) -> int:
+        """What it depends on."""
+        return self.number
 
     async def complete(self, messages, *, seed=None) -> Reply:
         """The number."""
@@ -393,7 +398,7 @@ def test_the_configuration_tells_samplers_apart() -> None:
     plain = ChatSampler(**base).configuration
     assert json.loads(json.dumps(plain)) == plain == ChatSampler(**base).configuration
     assert plain["attacker"] == {"repeats": True}
-    assert plain["target"]["callable"].endswith(".coroutine")
+    assert plain["target"]["name"].endswith(".coroutine")
     changes: list[dict] = [
         {"turns": 3},
         {"system": "x"},

@@ -3,9 +3,9 @@
 
 import json
 import math
+import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.errors import ArgumentError, ReadError, WriteError
+from turnwise.jobs.store import read
 from turnwise.rollout.campaign import run
 from turnwise.rollout.graph import Graph, Node
 from turnwise.rollout.payloads import canonical, decode, encode
@@ -70,14 +71,9 @@ def campaign(kind, folder, log):
 
 def kept(folder):
     """The seeds whose rollouts are in the store."""
-    found = [path for path in Path(folder).glob("*.sqlite") if path.stat().st_size]
-    if not found:
-        return set()
-    with sqlite3.connect(found[0]) as database:
-        there = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'rollouts'").fetchall()
-        rows = database.execute("SELECT seed FROM rollouts").fetchall() if there else []
-    database.close()
-    return {int(seed) for (seed,) in rows}
+    files = [*Path(folder).glob("*.jsonl")]
+    content = read(files[0]) if files else None
+    return set() if content is None else set(map(int, content.rows))
 
 
 def executions(log):
@@ -291,10 +287,10 @@ def key_of(folder, configuration=BASE, seeds=(0, 1)):
 def test_a_changed_key_is_another_run(tmp_path, configuration, seeds):
     """Another sampler, metric, seed or order of seeds starts a new run beside the old; both are listed."""
     with RunStore(tmp_path, BASE, (0, 1)) as store:
-        store.put({0: Run(0, "old")})
+        store.keep({0: Run(0, "old")})
     with RunStore(tmp_path, configuration, seeds) as store:
         assert store.finished() == {}
-        store.put({0: Run(seeds[0], "new"), 1: Run(seeds[1], None, "TimeoutError", 3)})
+        store.keep({0: Run(seeds[0], "new"), 1: Run(seeds[1], None, "TimeoutError", 3)})
     old, new = stored_runs(tmp_path)
     assert (old.key, old.configuration, old.seeds, old.finished, old.errors) == (key_of(tmp_path), BASE, 2, 1, 0)
     assert (new.key, new.configuration, new.finished, new.errors) == (store.key, configuration, 2, 1)
@@ -326,7 +322,7 @@ HOLD = """
 import sys, time
 from turnwise.rollout.store import Run, RunStore
 with RunStore(sys.argv[1], "k", [0, 1]) as store:
-    store.put({0: Run(0, "kept")})
+    store.keep({0: Run(0, "kept")})
     print("open", flush=True)
     time.sleep(600)
 """
@@ -337,11 +333,14 @@ def test_a_second_process_is_refused(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(WriteError, match="active in another process"), RunStore(tmp_path, "k", [0, 1]):
+        refusal = (
+            rf"is in use by process {holder.pid} on \S+ since 20.* UTC; wait for it, or name another folder with store"
+        )
+        with pytest.raises(WriteError, match=refusal), RunStore(tmp_path, "k", [0, 1]):
             pass
         assert [(found.finished, found.seeds) for found in stored_runs(tmp_path)] == [(1, 2)]
         with RunStore(tmp_path, "other", [0, 1]) as beside:
-            beside.put({0: Run(0, "x")})
+            beside.keep({0: Run(0, "x")})
     finally:
         holder.kill()
         holder.communicate()
@@ -365,7 +364,7 @@ def test_a_second_thread_is_refused(tmp_path):
         thread.start()
         thread.join()
     assert len(told) == 1
-    assert "another process" in told[0]
+    assert f"is in use by process {os.getpid()} on " in told[0]
 
 
 def test_campaigns_that_meet_do_not_mix(tmp_path):
@@ -374,7 +373,7 @@ def test_campaigns_that_meet_do_not_mix(tmp_path):
 
     def slow(seed):
         if seed == 1:
-            with pytest.raises(WriteError, match="is active in another process"):
+            with pytest.raises(WriteError, match=f"is in use by process {os.getpid()} on "):
                 run(str, range(3), store=tmp_path, key="k", progress=False)
             told.append(seed)
         return str(seed)
@@ -388,7 +387,7 @@ def test_one_unfit_result_costs_no_other(tmp_path):
     """Of several results at once the one that cannot be kept is named, and the others are kept."""
     with RunStore(tmp_path, "k", [5, 6, 7]) as store:
         with pytest.raises(ArgumentError, match="the rollout of seed 6 cannot be stored"):
-            store.put({0: Run(5, "a"), 1: Run(6, object()), 2: Run(7, "c")})
+            store.keep({0: Run(5, "a"), 1: Run(6, object()), 2: Run(7, "c")})
         assert store.finished() == {0: Run(5, "a"), 2: Run(7, "c")}
 
 
@@ -405,20 +404,39 @@ def test_a_folder_that_is_a_file(tmp_path):
         pass
 
 
-def test_a_file_that_is_no_database(tmp_path):
-    """A damaged database is neither read nor overwritten, and the sentence names it."""
+def test_a_file_that_is_no_store(tmp_path):
+    """A file that turnwise did not write is neither read nor overwritten, and the sentence names it."""
     store = RunStore(tmp_path, "k", [0])
-    store.path.write_text("not a database, and long enough to be looked at " * 20)
-    with pytest.raises(WriteError, match=f"{store.key}.sqlite cannot be written .*not a database"), store:
+    store.path.write_text("not a store, and long enough to be looked at " * 20)
+    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of turnwise"), store:
         pass
-    with pytest.raises(ReadError, match="is not a run of turnwise"):
+    store.path.write_text(text := "not a store, but lines\n" * 20)
+    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of turnwise"), store:
+        pass
+    assert store.path.read_text() == text
+    with pytest.raises(ReadError, match="is not a store of turnwise"):
         stored_runs(tmp_path)
     with pytest.raises(ReadError, match="is not a folder"):
         stored_runs(tmp_path / "none")
 
 
+def test_a_damaged_rollout_is_named_and_rolled_out_again(tmp_path, capsys):
+    """A bit that flipped in the answer of a rollout costs that rollout, and never changes what it counts as."""
+    first = run(lambda seed: seed * 1.5, range(4), store=tmp_path, key="k", progress=False)
+    (path,) = tmp_path.glob("*.jsonl")
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b"4.5", b"5.5"))
+    capsys.readouterr()
+    rolled = []
+    again = run(lambda seed: rolled.append(seed) or seed * 1.5, range(4), store=tmp_path, key="k", progress=False)
+    number = text[: text.index(b"4.5")].count(b"\n") + 1
+    assert f"{path.name}: 1 line is damaged (line {number}); what stood there is asked again" in capsys.readouterr().err
+    assert rolled == [3]
+    assert [each.graph for each in again] == [each.graph for each in first]
+
+
 def test_a_run_killed_before_its_first_line_is_not_listed(tmp_path):
-    """An empty database, all that the earliest kill leaves, is no run, and is taken up."""
+    """An empty file, all that the earliest kill leaves, is no run, and is taken up."""
     store = RunStore(tmp_path, "k", [0])
     store.path.touch()
     assert stored_runs(tmp_path) == []
@@ -426,12 +444,9 @@ def test_a_run_killed_before_its_first_line_is_not_listed(tmp_path):
         assert store.finished() == {}
 
 
-def test_a_portion_is_written_whole_or_not_at_all(tmp_path):
-    """Where one row of a portion cannot be written none is, and the store goes on."""
+def test_thousands_at_once_come_back(tmp_path):
+    """A portion may be large or empty."""
     with RunStore(tmp_path, "k", range(5000)) as store:
-        with pytest.raises(sqlite3.IntegrityError):
-            store._write([(0, "0", "null", None, 1, 0.0), (1, "1", None, None, 1, 0.0)])
-        assert store.finished() == {}
         many = {seed: Run(seed, [seed]) for seed in range(5000)}
-        assert store.put(many) == many == store.finished()
-        assert store.put({}) == {}
+        assert store.keep(many) == many == store.finished()
+        assert store.keep({}) == {}

@@ -31,7 +31,7 @@ def answer(items: Sequence[Item], workflow: Workflow, config: EvalConfig, option
                 item.error = "the question is missing"
                 missing += 1
             # An answer in the log of an earlier run is reused, unless its steps are invalid.
-            elif (entry := log.kept.get(keys[place])) is not None and fault_of(entry[1], STEPS) is None:
+            elif (entry := log.earlier(keys[place])) is not None and fault_of(entry[1], STEPS) is None:
                 item.generated, item.steps = entry
             else:
                 waiting.append(place)

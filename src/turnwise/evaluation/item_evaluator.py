@@ -1,10 +1,9 @@
 """The base class of evaluators that score one item at a time."""
 
-import asyncio
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,6 +11,8 @@ from turnwise.errors import ArgumentError, UnkeptError, type_and_message, writab
 from turnwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, EvalOutputItem
 from turnwise.evaluation.results_log import ResultsLog
 from turnwise.jobs.calls import contained
+from turnwise.jobs.progress import progress_bar
+from turnwise.jobs.workers import share
 
 LOG: ContextVar[ResultsLog | None] = ContextVar("LOG", default=None)  # where the run keeps the scores of an evaluator
 PROGRESS: ContextVar[bool] = ContextVar("PROGRESS", default=True)
@@ -32,6 +33,7 @@ class BaseEvaluator(ABC):
 
     Examples
     --------
+    >>> import asyncio
     >>> class Length(BaseEvaluator):
     ...     async def evaluate_item(self, item):
     ...         return EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning="characters")
@@ -52,32 +54,29 @@ class BaseEvaluator(ABC):
 
     async def evaluate(self, eval_input: EvalInput) -> EvalOutput:
         """Evaluate every item, in order, and return the average."""
-        from tqdm.auto import tqdm
-
         items, log = eval_input.eval_input_items, LOG.get()
         results: list[Any] = [None] * len(items)
-        rows = enumerate(items)
-        with tqdm(total=len(items), desc=self.tqdm_desc, unit="item", disable=None if PROGRESS.get() else True) as bar:
-            # All workers draw from one iterator, so that a slow item holds up one worker only.
-            async def work(rows: Iterator[tuple[int, EvalInputItem]]) -> None:
-                for at, item in rows:
-                    results[at] = await self._evaluated(item, log)
-                    bar.update()
+        with progress_bar(len(items), self.tqdm_desc, "item", shown=PROGRESS.get()) as bar:
 
-            await asyncio.gather(*(work(rows) for _ in range(min(self.max_concurrency, len(items)))))
+            async def score(row: tuple[int, EvalInputItem]) -> None:
+                position, item = row
+                results[position] = await self._evaluated(item, log)
+                bar.update()
+
+            await share(enumerate(items), min(self.max_concurrency, len(items)), score)
         return EvalOutput.model_construct(average_score=average(results), eval_output_items=results)
 
     async def _evaluated(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
         """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
-        key = None if log is None else log.key(item)
-        if log is not None and key in log.kept:
+        key = "" if log is None else log.key(item)
+        if log is not None and (entry := log.earlier(key)) is not None:
             log.reused += 1
-            return EvalOutputItem(id=item.id, **log.kept[key])
+            return EvalOutputItem(id=item.id, **entry)
         try:
             result = _checked(await contained(_awaitable(self.evaluate_item(item))), item)
         except Exception as error:  # noqa: BLE001  # any exception is the reason why this item has no score
             return failed(item.id, type_and_message(error))
-        if log is not None and key is not None and result.error is None:
+        if log is not None and result.error is None:
             try:
                 log.keep(key, {"score": result.score, "reasoning": result.reasoning})
             except UnkeptError:  # the log cannot be written, which stops the run

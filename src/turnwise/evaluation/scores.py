@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pydantic
 
-from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, type_and_message, writable
+from turnwise.errors import ArgumentError, TurnwiseError, WriteError, type_and_message, writable
 from turnwise.evaluation import plugins
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.dataset import Item, Shown
@@ -24,7 +24,7 @@ from turnwise.evaluation.llms import Models
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import ResultsLog, plain
 from turnwise.jobs.calls import complete
-from turnwise.judges.identities import Describer, identity
+from turnwise.jobs.identity import identity
 from turnwise.schema.labels import counted, say
 
 
@@ -78,7 +78,7 @@ def _scored(
         output = _output(returned)
         entries = _by_id(output.eval_output_items)
         _written(output.average_score)
-    except UnkeptError:  # the disk is full: further evaluators would pay for results that cannot be stored
+    except WriteError:  # the disk is full, or another process is at work: further results could not be stored either
         raise
     except TurnwiseError as error:
         return Scored(keyword, registration.name, [], failure=writable(str(error)))
@@ -146,7 +146,7 @@ async def _built(
         info = await stack.enter_async_context(_info(registration, options, builder))
         owner = getattr(info.evaluate_fn, "__self__", None)
         if isinstance(owner, BaseEvaluator):
-            log = stack.enter_context(ResultsLog(folder, keyword, _content_key(registration, options, owner, builder)))
+            log = stack.enter_context(ResultsLog(folder, keyword, _content_key(registration, options, builder)))
             LOG.set(log)
             stack.callback(_report_reused, keyword, log)
         # These two read each item once, so items can be made lazily; others get a list, where their changes to items persist.
@@ -188,22 +188,10 @@ async def _info(
         ) from error
 
 
-def _content_key(
-    registration: plugins.Registration, options: Any, owner: BaseEvaluator, builder: plugins.EvalBuilder
-) -> list[Any]:
+def _content_key(registration: plugins.Registration, options: Any, builder: plugins.EvalBuilder) -> list[Any]:
     """Return everything that the scores depend on: the evaluator with its code and options, and the models that it calls."""
-    # Speed and the label of the progress bar do not affect scores.
-    attributes = {name: value for name, value in vars(owner).items() if name not in {"max_concurrency", "tqdm_desc"}}
     models = {name: identity(model) for name, model in builder.given.items()}
-    description = Describer().describe(attributes, type(owner).__qualname__, strict=True)
-    return [
-        registration.place,
-        registration.code,
-        identity(type(owner)),
-        description,
-        options.model_dump(mode="json"),
-        models,
-    ]
+    return [registration.place, registration.code, options.model_dump(mode="json"), models]
 
 
 def _report_reused(keyword: str, log: ResultsLog) -> None:

@@ -15,7 +15,7 @@ from turnwise.evaluation.options import Options
 from turnwise.files.configuration import Document, Place, Strict
 from turnwise.files.references import json_steps, object_at, value_at
 from turnwise.jobs.calls import called
-from turnwise.judges.identities import identity
+from turnwise.jobs.identity import identity
 
 HERE: Place = ("workflow",)
 Answer = Callable[[Any], Awaitable[Any]]

@@ -1,5 +1,7 @@
-"""Asking many: functions of the user called in threads or on an event loop.
+"""Asking many: one crew of workers, one store of what they bring back, one progress bar.
 
 Judging, rolling out and evaluating call the user's functions and models here, so that a plain function, a coroutine function, an
-exit from within and a call that never returns mean the same everywhere. Open `calls.py` first.
+exit from within and a call that never returns mean the same everywhere, and that nothing is paid for twice. `workers.py` calls a
+function for many items, `store.py` keeps every answer at once, `identity.py` says whether two functions are the same,
+`progress.py` draws the bar, and `calls.py` makes one call. Open `store.py` first.
 """

@@ -16,7 +16,8 @@ from turnwise.errors import type_and_message
 T = TypeVar("T")
 # Seconds between two checks for an interrupt: Polars puts its own handler before Python's, and then a wait does not end.
 LOOK_EVERY = 0.1
-MOST_THREADS = 1024  # a call that ran out of time keeps its thread until it returns, so the limit is generous
+# Generous: a call that ran out of time keeps its thread until it returns, and so does a rollout that waits for a judge.
+MOST_THREADS = 10_000
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
@@ -57,8 +58,8 @@ async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
     if inspect.iscoroutinefunction(unwrapped(function)) or inspect.iscoroutinefunction(type(function).__call__):
         return await contained(function(*args, **kwargs))
     # Context variables of the caller do not reach another thread by themselves.
-    call = partial(copy_context().run, _finite, function, *args, **kwargs)
-    result = await contained(asyncio.get_running_loop().run_in_executor(_threads(), call))
+    call = partial(copy_context().run, finite, function, *args, **kwargs)
+    result = await contained(asyncio.get_running_loop().run_in_executor(threads(), call))
     return await contained(result) if inspect.isawaitable(result) else result
 
 
@@ -106,29 +107,30 @@ class Threads(Executor):
 
     def _serve(self) -> None:
         while True:
-            self._do(*self._calls.get())
+            fulfill(*self._calls.get())
             with self._lock:
                 self._free += 1
 
-    @staticmethod
-    def _do(future: Future[Any], call: Callable[[], Any]) -> None:
-        if not future.set_running_or_notify_cancel():  # it was cancelled while it waited for a thread
-            return
-        try:
-            result = call()
-        except BaseException as error:  # noqa: BLE001  # the awaiting task decides what any error means
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+
+def fulfill(future: Future[Any], call: Callable[[], Any]) -> None:
+    """Make a call in the current thread, and set the future to its result or error."""
+    if not future.set_running_or_notify_cancel():  # it was cancelled while it waited for a thread
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001  # the awaiting task decides what any error means
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 @cache
-def _threads() -> Threads:
+def threads() -> Threads:
     """Return the threads that all calls of this process share."""
     return Threads(MOST_THREADS)
 
 
-def _finite(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def finite(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function and convert StopIteration: a future cannot carry it, and its awaiter would wait for ever."""
     try:
         return function(*args, **kwargs)

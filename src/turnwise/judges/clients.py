@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.jobs.calls import called, unwrapped
-from turnwise.judges.identities import identity
+from turnwise.jobs.identity import identity
 
 Messages: TypeAlias = list[dict[str, str]]
 

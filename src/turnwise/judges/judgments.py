@@ -1,27 +1,31 @@
 """VERDICTS of a judge on TURNS: each distinct text is judged once, many at the same time."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import reduce
+from collections.abc import Container, Mapping
+from contextlib import nullcontext
+from dataclasses import fields
 from numbers import Integral, Real
-from operator import xor
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import polars as pl
 
-from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing
-from turnwise.jobs.calls import complete
-from turnwise.judges.store import OUTCOME, VerdictStore, place_of
+from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing, type_and_message
+from turnwise.jobs.calls import contained
+from turnwise.jobs.progress import progress_bar
+from turnwise.jobs.workers import Crew, Outcome
+from turnwise.judges.store import VerdictStore, key_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
 from turnwise.schema.arguments import frame_of
 from turnwise.schema.labels import counted, say
 
-_KEY, _SUFFIX = "__key", "__known"
-SYNC_EVERY = 0.25  # seconds between two syncs of the log to the disk
+OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
+_fields = attrgetter(*OUTCOME)
+_Request: TypeAlias = tuple[
+    tuple[str, ...], int
+]  # the texts that the judge reads, by name, and the number of the sample
 
 
 def judge(
@@ -121,29 +125,25 @@ def judged(
     seconds: object = timeout
     if seconds is not None and not (isinstance(seconds, Real) and float(seconds) > 0):
         raise ArgumentError(f"judge: timeout={timeout!r}; give seconds, more than 0, or None for no time limit")
-    texts = [place_of(name) for name in questions.columns]
-    samples = pl.DataFrame({"sample": range(1, judge.samples + 1)}, schema={"sample": VERDICTS.dtypes["sample"]})
-    rows = questions.rename(place_of).with_row_index("row").filter(pl.col(place_of(TEXT)).is_not_null())
-    requests = rows.join(samples, how="cross", maintain_order="left_right")
-    # First answer what the store knows; then judge each distinct remaining text once, and join again.
-    with ExitStack() as stack:
-        verdict_store = None if store is None else stack.enter_context(VerdictStore(store, judge))
-        answers = _no_answers(texts) if verdict_store is None else verdict_store.verdicts().with_columns(cached=True)
-        outcomes = _joined(requests, answers, texts)
-        unanswered = outcomes.filter(pl.col("cached").is_null()).select(*texts, "sample").unique(maintain_order=True)
-        if unanswered.height:
-            if verdict_store is not None:
-                verdict_store.ready()  # fails here, before any call is paid for, if the folder is not writable
-            pending = _ask_all(
-                judge, questions.columns, unanswered, verdict_store, max_concurrency, timeout, progress=progress
-            )
-            replies = complete(pending)
-            verdicts = pl.DataFrame([_row(verdict) for verdict in replies], schema=OUTCOME, orient="row")
-            answers = pl.concat([answers, unanswered.hstack(verdicts).with_columns(cached=False)], how="diagonal")
-            outcomes = _joined(requests, answers, texts)
+    rows: list[tuple[int, int, str]] = []
+    requests: dict[str, _Request] = {}  # by key: the same texts share one verdict
+    names = sorted(questions.columns)
+    has_text = questions[TEXT].is_not_null().to_list()
+    for row, texts in enumerate(questions.select(names).iter_rows()):
+        for sample in range(1, judge.samples + 1) if has_text[row] else ():
+            rows.append((row, sample, key := key_of(texts, sample)))
+            requests.setdefault(key, (texts, sample))
+    verdict_store = None if store is None else VerdictStore(store, judge)
+    verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
+    waiting = {key: request for key, request in requests.items() if key not in verdicts}
+    if waiting:
+        # Opened here, before any call is paid for: a folder that is not writable is noticed now.
+        with verdict_store or nullcontext():
+            verdicts |= _ask_all(judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress)
+    outcomes = _frame(rows, verdicts, waiting)
     if progress:
-        _report(judge, outcomes, unanswered.height)
-    return outcomes.drop(texts)
+        _report(judge, outcomes, len(waiting))
+    return outcomes
 
 
 def _check_keys(keys: pl.DataFrame) -> None:
@@ -155,99 +155,59 @@ def _check_keys(keys: pl.DataFrame) -> None:
         raise SchemaError(f"judge: two turns are {key}; drop one, or give their rollouts different ids")
 
 
-def _no_answers(texts: list[str]) -> pl.DataFrame:
-    """Return an empty frame of answers."""
+def _frame(rows: list[tuple[int, int, str]], verdicts: Mapping[str, Verdict], new: Container[str]) -> pl.DataFrame:
+    """Return the outcome of each row, sample and key."""
+    outcomes = pl.DataFrame([_fields(verdict) for verdict in verdicts.values()], schema=OUTCOME, orient="row")
+    places = {key: place for place, key in enumerate(verdicts)}
     return pl.DataFrame(
-        schema={**dict.fromkeys(texts, pl.String), "sample": VERDICTS.dtypes["sample"], **OUTCOME, "cached": pl.Boolean}
+        {"row": [row for row, _, _ in rows], "sample": [sample for _, sample, _ in rows]},
+        schema={"row": pl.UInt32, "sample": VERDICTS.dtypes["sample"]},
+    ).hstack(
+        [
+            *outcomes[[places[key] for _, _, key in rows]],
+            pl.Series("cached", [key not in new for _, _, key in rows], dtype=pl.Boolean),
+        ]
     )
 
 
-def _joined(requests: pl.DataFrame, answers: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """Join requests with answers by a hash of the texts, three times as fast as by the texts themselves."""
-    by = [*texts, "sample"]
-    key = reduce(xor, [pl.col(name).hash(seed) for seed, name in enumerate(by)]).alias(_KEY)
-    joined = requests.with_columns(key).join(
-        answers.with_columns(key), on=_KEY, how="left", maintain_order="left", suffix=_SUFFIX
-    )
-    # The texts are compared afterwards, so a hash collision cannot give a text the verdict of a different one.
-    same = pl.all_horizontal(pl.col(name) == pl.col(f"{name}{_SUFFIX}") for name in by)
-    if joined.height == requests.height and joined.select((same | pl.col("cached").is_null()).all()).item():
-        return joined.drop(_KEY, *(f"{name}{_SUFFIX}" for name in by))
-    return requests.join(answers, on=by, how="left", maintain_order="left")  # two texts have the same hash
-
-
-async def _ask_all(
+def _ask_all(
     judge: Judge,
     names: list[str],
-    questions: pl.DataFrame,
+    requests: Mapping[str, _Request],
     store: VerdictStore | None,
     max_concurrency: int,
     time_limit: float | None,
     *,
     progress: bool,
-) -> list[Verdict]:
-    """Return the verdicts on the questions, in their order."""
-    verdicts: list[Verdict] = [Verdict(None)] * questions.height
-    # All workers share this iterator. They run on one event loop and take a row without awaiting, so it needs no lock.
-    rows = enumerate(questions.iter_rows())
-    with _bar(judge.name, questions.height, progress=progress) as count:
+) -> dict[str, Verdict]:
+    """Return the verdicts by key."""
+    keys, verdicts = list(requests), dict[str, Verdict]()
 
-        async def work(rows: Iterator[tuple[int, tuple[Any, ...]]]) -> None:
-            for index, (*row_texts, sample) in rows:
-                texts = dict(zip(names, row_texts, strict=True))
-                verdicts[index] = await _verdict(judge, texts, sample, time_limit)
-                # A failure is not stored, so the next run tries it again.
-                if store is not None and verdicts[index].error is None:
-                    store.keep(texts, sample, verdicts[index])
-                count()
+    async def ask(request: _Request) -> Verdict:
+        texts, sample = request
+        return sound(await contained(judge.verdict(dict(zip(names, texts, strict=True)), sample=sample)))
 
-        # The log is synced in the background: workers do not wait for the disk after each verdict.
-        syncing = asyncio.create_task(_sync_regularly(store))
-        try:
-            await asyncio.gather(*(work(rows) for _ in range(min(max_concurrency, questions.height))))
-        finally:
-            syncing.cancel()
-            with suppress(asyncio.CancelledError):
-                await syncing
+    with progress_bar(len(keys), judge.name, "verdict", shown=progress) as bar:
+
+        def keep(outcomes: list[Outcome]) -> None:
+            portion = {keys[outcome.position]: _verdict(outcome) for outcome in outcomes}
+            verdicts.update(portion)
+            # A failure is not stored, so the next run tries it again.
+            if store is not None:
+                store.keep({key: verdict for key, verdict in portion.items() if verdict.error is None})
+            bar.update(len(outcomes))
+
+        Crew(ask, list(requests.values()), max_concurrency, timeout=time_limit).work(keep)
     return verdicts
 
 
-@contextmanager
-def _bar(name: str, total: int, *, progress: bool) -> Iterator[Callable[[], object]]:
-    """Yield a function to call after each verdict, which moves the progress bar."""
-    if not progress:
-        yield lambda: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=total, desc=name, unit="verdict", disable=None) as bar:
-        yield bar.update
-
-
-async def _sync_regularly(store: VerdictStore | None) -> None:
-    """Sync the log to the disk at intervals, in a thread, as a sync would block the event loop."""
-    while store is not None:
-        await asyncio.sleep(SYNC_EVERY)
-        await asyncio.to_thread(store.sync)
-
-
-async def _verdict(judge: Judge, texts: Mapping[str, str], sample: int, time_limit: float | None) -> Verdict:
-    """Return one verdict; where the judge fails, a verdict with the error."""
-    try:
-        async with asyncio.timeout(time_limit) as limit:
-            return sound(await judge.verdict(texts, sample=sample))
-    except TimeoutError as error:
-        # The judge's own client may raise TimeoutError too; `expired` tells them apart.
-        reason = f"no verdict within {time_limit:g} s" if limit.expired() else f"TimeoutError: {error}"
-    except TurnwiseError as error:
-        reason = str(error)
-    except Exception as error:  # noqa: BLE001  # any error of a judge is recorded as the error of the verdict
-        reason = f"{type(error).__name__}: {error}"
-    return sound(Verdict(None, error=reason))
-
-
-def _row(verdict: Verdict) -> tuple[Any, ...]:
-    return tuple(getattr(verdict, name) for name in OUTCOME)
+def _verdict(outcome: Outcome) -> Verdict:
+    """Return the verdict; where the judge failed, a verdict with the error."""
+    if outcome.error is None:
+        verdict: Verdict = outcome.result
+        return verdict
+    is_own = isinstance(outcome.error, TurnwiseError)
+    return sound(Verdict(None, error=str(outcome.error) if is_own else type_and_message(outcome.error)))
 
 
 def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 import polars as pl
 
 from turnwise.errors import ArgumentError, counted
+from turnwise.jobs.identity import additions, identity
 from turnwise.judges.clients import CallError, Reply, name_of
 from turnwise.judges.endpoint import without_secrets
-from turnwise.judges.identities import identity, of_own_class
 from turnwise.judges.judge_models import is_settled, model_with, options_of
 from turnwise.judges.judgments import judged
 from turnwise.judges.replies import (
@@ -31,7 +31,7 @@ from turnwise.judges.texts import Template
 from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")
-# Attributes of the class itself: `of_own_class` looks for those that a subclass adds.
+# Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
 _OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                    *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
                    *("system", "template")})  # fmt: skip
@@ -163,6 +163,7 @@ class LLMJudgeMetric(ResponseMetric):
     @property
     def configuration(self) -> dict[str, Any]:
         """Return everything that determines the verdicts, as JSON without secrets."""
+        own = {name: value for name, value in vars(self).items() if name not in {*_OURS, "extras"}}
         return {
             "model": identity(self.model),
             "options": without_secrets(self.gen_kwargs),
@@ -177,7 +178,7 @@ class LLMJudgeMetric(ResponseMetric):
             # Later options appear only if they are set, so that older judges keep their digest and their kept verdicts.
             **({} if self.choices is None else {"choices": list(self.choices)}),
             **({} if self.score_field is None else {"score_field": self.score_field}),
-            **of_own_class(self, _OURS),
+            **additions(self, own | self.extras),
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import msgspec
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.jobs.calls import called, unwrapped
+from turnwise.jobs.identity import identity
 from turnwise.judges.clients import count_of
-from turnwise.judges.identities import identity
 
 TEXT = "response"  # the name under which a judge gets the text that it judges, whatever its column is called
 

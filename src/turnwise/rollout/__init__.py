@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turnwise.readers.results.prompts import read_prompts
     from turnwise.rollout.ast_evaluator import ASTEvaluator
-    from turnwise.rollout.campaign import run
+    from turnwise.rollout.campaign import CampaignError, run
     from turnwise.rollout.chat import ChatSampler
     from turnwise.rollout.evaluator import Evaluator
     from turnwise.rollout.frame_evaluator import FrameEvaluator
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from turnwise.rollout.simulated import SimulatedSampler
     from turnwise.rollout.stopping import Above, Below, Precision
     from turnwise.rollout.store import Run, RunStore, stored_runs
-    from turnwise.rollout.workers import CampaignError
 
 _MODULES = {
     "read_prompts": "..readers.results.prompts",
     "ASTEvaluator": ".ast_evaluator",
     "Above": ".stopping",
     "Below": ".stopping",
-    "CampaignError": ".workers",
+    "CampaignError": ".campaign",
     "ChatSampler": ".chat",
     "Evaluator": ".evaluator",
     "FrameEvaluator": ".frame_evaluator",

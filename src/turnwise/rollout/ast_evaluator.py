@@ -11,7 +11,7 @@ import polars as pl
 
 from turnwise import metrics as m
 from turnwise.errors import ArgumentError
-from turnwise.judges.identities import identity
+from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric
 from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC
 from turnwise.metrics.catalog import WITH_THRESHOLD

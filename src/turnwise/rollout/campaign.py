@@ -1,12 +1,7 @@
 """Run a campaign: roll out many seeds concurrently, with timeouts, retries, a store to resume from and a stopping rule.
 
-Two threads share the work. `max_concurrency` workers roll out one seed after another on an event loop in a separate thread; the
-calling thread stores and counts the results, applies the rule and draws the progress bar. So the store, `observe` and the
-progress bar stay in the caller's thread, and `run` also works where an event loop is already running, as in Jupyter.
-
-A rollout counts only after it is stored. Workers do not wait for the disk while fewer than `max_concurrency` finished rollouts
-are waiting to be stored, so at most twice that number is paid for and not yet stored. With ``max_concurrency=1`` each rollout is
-stored before the next one begins.
+The workers are those of `turnwise.jobs.workers`. The calling thread stores and counts the results, applies the rule and draws the
+progress bar. A rollout counts only after it is stored.
 """
 
 import json
@@ -16,15 +11,25 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
+from turnwise.jobs.progress import progress_bar
+from turnwise.jobs.workers import Crew, NoThreadError, Outcome
 from turnwise.rollout.store import Run, RunStore
-from turnwise.rollout.workers import CampaignError, Crew, Outcome, Rollout
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
     from turnwise.rollout.stopping import Observation, Rule, Watch
 
+Rollout: TypeAlias = Callable[[Any], Any]
 Observe: TypeAlias = Callable[[Run], bool | float | None]
 REFRESH = 0.25  # seconds between two updates of the running rate
+
+
+class CampaignError(TurnwiseError):
+    """A rollout failed and errors are not recorded; `seed` identifies it, and the cause is the original error."""
+
+    def __init__(self, message: str, seed: Any = None) -> None:
+        super().__init__(message)
+        self.seed = seed
 
 
 def run(
@@ -106,15 +111,24 @@ def run(
     _check(seed_list, max_concurrency, timeout, retries, on_error, until, observe)
     if store is not None and key is None:
         raise ArgumentError("run: store needs key, the configuration that the results depend on")
+    if store is not None:
+        from turnwise.jobs.identity import check_told
+
+        check_told("run", "rollouts", key)
     with ExitStack() as stack:
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
         ledger = _Ledger(seed_list, run_store, until, observe, record=on_error == "record")
-        if progress:
-            ledger.show(stack.enter_context(_Progress(len(seed_list), len(ledger.runs), until)))
-        ledger.count()
+        bar = stack.enter_context(
+            progress_bar(len(seed_list), "rollouts", "rollout", shown=progress, done=len(ledger.runs))
+        )
+        ledger.show(stack.enter_context(_Progress(bar, until)))
         waiting = [position for position in range(len(seed_list)) if position not in ledger.runs]
-        if waiting and not ledger.closed:
-            _roll_out(Crew(rollout, seed_list, waiting, max_concurrency, timeout, retries), ledger)
+        if not ledger.count() and waiting:
+            crew = Crew(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
+            try:
+                crew.work(ledger.keep, ledger.count)
+            except NoThreadError as error:
+                raise CampaignError(f"run: {error}") from error
         runs = ledger.result()
     _report_reused(ledger.num_reused(len(runs)), len(runs), store)
     return runs
@@ -166,23 +180,6 @@ def _check(
         texts.add(text)
 
 
-# ── the calling thread ────────────────────────────────────────────────────────────────────────────────────────────────
-def _roll_out(crew: Crew, ledger: "_Ledger") -> None:
-    """Store and count finished rollouts until the crew is done or no more are needed."""
-    backlog: list[Outcome] = []
-    try:
-        with crew:
-            for ended in crew.batches(backlog):
-                # In this order: rollouts count only once stored, and workers go on only after the rule has seen them.
-                ledger.keep(backlog)
-                ledger.count()
-                crew.release(len(ended), last=ledger.closed)
-    finally:
-        crew.leave(backlog)
-        # After an error or an interrupt, rollouts that had already finished are paid for, so they are stored too.
-        ledger.keep(backlog)
-
-
 class _Ledger:
     """Finished rollouts, stored and counted in the order of the seeds."""
 
@@ -204,21 +201,24 @@ class _Ledger:
         """Draw the progress from now on."""
         self._progress = progress
 
-    def keep(self, backlog: list[Outcome]) -> None:
-        """Store the outcomes; only then do they count, and the backlog is cleared."""
-        failed = {outcome.position: outcome for outcome in backlog if outcome.error is not None and not self._record}
-        runs = {outcome.position: outcome.run for outcome in backlog if outcome.position not in failed}
-        try:
-            self.runs |= runs if self._store is None or not runs else self._store.put(runs)
-        except TurnwiseError:
-            backlog.clear()  # so that `_roll_out` does not try again, which would fail as well
-            raise
+    def keep(self, outcomes: list[Outcome]) -> None:
+        """Store the outcomes; only then do they count."""
+        failed = {outcome.position: outcome for outcome in outcomes if outcome.error is not None and not self._record}
+        runs = {outcome.position: self._run(outcome) for outcome in outcomes if outcome.position not in failed}
+        self.runs |= runs if self._store is None or not runs else self._store.keep(runs)
         self._failed |= failed
-        self._errors += sum(outcome.error is not None for outcome in backlog)
-        backlog.clear()
+        self._errors += sum(outcome.error is not None for outcome in outcomes)
 
-    def count(self) -> None:
-        """Extend the longest finished prefix of the seeds, and check whether the rule stops there."""
+    def _run(self, outcome: Outcome) -> Run:
+        graph, message = outcome.result, None
+        if outcome.error is not None:
+            # A `RolloutError` carries the turns before the error.
+            turns = getattr(outcome.error, "graph", None)
+            graph, message = turns if hasattr(turns, "children") else None, type_and_message(outcome.error)
+        return Run(self._seeds[outcome.position], graph, message, outcome.tries, outcome.seconds)
+
+    def count(self) -> bool:
+        """Extend the longest finished prefix of the seeds; return whether no further rollout is wanted."""
         # Rollouts finish in any order. A rule that saw them in that order would favor short ones, so it sees the prefix only.
         start = self._prefix
         while self._prefix in self.runs:
@@ -231,10 +231,6 @@ class _Ledger:
             self._stopped_at = self._watch.add(observations).stopped_at
         if self._progress is not None:
             self._progress.draw(len(self.runs) + len(self._failed), self._errors, observations)
-
-    @property
-    def closed(self) -> bool:
-        """Return whether no further rollout is wanted."""
         return bool(self._failed) or self._stopped_at is not None
 
     def num_reused(self, total: int) -> int:
@@ -246,7 +242,7 @@ class _Ledger:
         # A failure behind the point where the rule stopped does not affect the result.
         if self._failed and self._stopped_at is None:
             position = min(self._failed)
-            run = self._failed[position].run
+            run = self._run(self._failed[position])
             tries = f" after {run.tries} tries" if run.tries > 1 else ""
             raise CampaignError(
                 f"run: rollout {position + 1} of {len(self._seeds)} (seed {run.seed!r:.80}) failed{tries}: {run.error}; "
@@ -257,13 +253,10 @@ class _Ledger:
 
 
 class _Progress:
-    """Progress bar: rollouts done, errors, and the running rate with an interval that is valid at every look."""
+    """Text of the progress bar: rollouts done, errors, and the running rate with an interval that is valid at every look."""
 
-    def __init__(self, seeds: int, done: int, until: "Rule | None") -> None:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=seeds, initial=done, desc="rollouts", unit="rollout", disable=None)
-        self.shown = not self._bar.disable
+    def __init__(self, bar: Any, until: "Rule | None") -> None:
+        self._bar, self.shown = bar, not bar.disable
         self._metric = "success rate" if until is None else until.metric
         self._watch: Watch | None = None
         self._pending: list[Observation] = []
@@ -277,7 +270,6 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         if self.shown:
             self._look()
-        self._bar.close()
 
     def draw(self, done: int, errors: int, observations: "list[Observation]") -> None:
         """Advance the bar; the rate, which takes longer to compute, is updated only a few times a second."""

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from turnwise.errors import ArgumentError
 from turnwise.jobs.calls import called, takes
+from turnwise.jobs.identity import identity
 from turnwise.judges.clients import CallError, ChatModel, Messages, Model, Reply, model_of, name_of
 from turnwise.judges.endpoint import Endpoint
-from turnwise.judges.identities import identity
 from turnwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
 from turnwise.rollout.seeds import goal_and_attempt, whole
 from turnwise.schema import BUDGET, ERROR, GAVE_UP, SUCCESS, TARGET_ENDED

@@ -15,7 +15,7 @@ from turnwise.estimation.summary import summarize
 from turnwise.files.atomic import whole, whole_folder
 from turnwise.files.object_stores import path_of
 from turnwise.files.writers import write
-from turnwise.judges.identities import identity
+from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import measure
 from turnwise.metrics import num_turns
 from turnwise.rollout.campaign import run

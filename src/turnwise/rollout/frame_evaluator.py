@@ -17,7 +17,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, MetricError, SchemaError, counted, type_and_message
 from turnwise.estimation.summary import summarize
 from turnwise.jobs.calls import complete
-from turnwise.judges.identities import identity
+from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric, expressions, measure
 from turnwise.metrics import catalog, num_turns
 from turnwise.rollout.evaluator import Evaluator
@@ -241,7 +241,11 @@ class FrameEvaluator(Evaluator):
         return (rollouts if metric in rollouts.columns else measure(turns, catalog.expression(metric)))[metric].item()
 
     def _measures(self) -> Any:
-        scores = {name: [column, identity(scorer)] for name, (column, scorer) in self.scores.items()}
+        # A method of this evaluator is a part of its class.
+        scores = {
+            name: [column, None if getattr(scorer, "__self__", None) is self else identity(scorer)]
+            for name, (column, scorer) in self.scores.items()
+        }
         metrics = [
             identity(metric) for item in self.metrics for metric in (item if isinstance(item, tuple | list) else [item])
         ]

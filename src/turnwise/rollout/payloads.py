@@ -65,7 +65,11 @@ def encode(result: Any, where: str = "the rollout") -> str:
 
 def decode(payload: str) -> Any:
     """Decode the output of `encode`; classes that are not part of turnwise become `types.SimpleNamespace`."""
-    document = json.loads(payload)
+    return restored(json.loads(payload))
+
+
+def restored(document: dict[str, Any]) -> Any:
+    """Return the result that a decoded JSON document describes."""
     if "value" in document:
         return document["value"]
     classes = [_class(name) for name in document["graph"]["classes"]]

@@ -12,13 +12,14 @@ from turnwise.evaluation.builtin.columns import Evaluate, output
 from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+from turnwise.jobs.identity import reason, untold_part
 from turnwise.judges import presets
-from turnwise.judges.identities import opaque_part
 from turnwise.judges.judgments import judged
 from turnwise.judges.llm_judge import LLMJudgeMetric
 from turnwise.judges.replies import place_of_score
 from turnwise.judges.texts import questions
 from turnwise.metrics import composite
+from turnwise.schema.labels import say
 
 TRAJECTORY = "trajectory"
 
@@ -56,8 +57,11 @@ def ask_judge(
     judge: LLMJudgeMetric, frame: pl.DataFrame, max_concurrency: int, column: str = "response"
 ) -> pl.DataFrame:
     """Return for each row the mean `value` of the verdicts, the `reasoning`, and the `error` if there is no verdict."""
-    # Verdicts of a judge whose settings cannot be identified are not kept: another judge could be given them.
-    store = STORE.get() if opaque_part(judge.configuration) is None else None
+    # Verdicts of a judge without an identity are not stored: another judge could be given them.
+    store, part = STORE.get(), untold_part(judge.configuration)
+    if part is not None:
+        say(f"{judge.name}: a later run cannot reuse its verdicts, as {reason(part)}")
+        store = None
     missing = [name for name in judge.columns if name not in frame.columns]
     if missing:
         raise ArgumentError(f"the prompt has placeholders for {', '.join(missing)}, which the items lack")

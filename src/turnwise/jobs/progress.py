@@ -1,0 +1,24 @@
+"""The progress bar of everything that is asked: on stderr, and only where a person looks at it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def progress_bar(total: int, name: str, unit: str, *, shown: bool, done: int = 0) -> Iterator[Any]:
+    """Yield a tqdm bar; it draws nothing unless `shown` and stderr is a terminal, as `disable` of the bar then says.
+
+    Examples
+    --------
+    >>> with progress_bar(3, "judge", "verdict", shown=False) as bar:
+    ...     _ = bar.update(2)
+    >>> bar.disable
+    True
+    """
+    if shown:
+        from tqdm.auto import tqdm
+    else:
+        from tqdm.std import tqdm  # without looking for a notebook, which takes time
+    with tqdm(total=total, initial=done, desc=name, unit=unit, disable=None if shown else True) as bar:
+        yield bar

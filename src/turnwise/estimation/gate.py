@@ -148,7 +148,7 @@ def gate(
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
         if against_self or any(requirement.relative for requirement in required):
             raise ArgumentError(
-                "gate: a baseline, and against_self, need the rollouts of each goal, and this is a SUMMARY; pass the rollouts"
+                "gate: baseline= and against_self= need the rollouts of each goal, and this is a SUMMARY; pass the rollouts"
             )
         return _of_summary(table, required, options)
     table = rollouts_frame(table, "gate")
@@ -179,7 +179,9 @@ def _check_options(options: _Options, required: Sequence[Required], baseline: ob
     whole_numbers(against_self, "gate: against_self", "splits", least=0)
     relative = next((requirement for requirement in required if requirement.relative), None)
     if relative is not None and baseline is None:
-        raise ArgumentError(f"gate: {relative.words!r} needs an earlier run; pass its rollouts with baseline=")
+        raise ArgumentError(
+            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
+        )
     if relative is None and baseline is not None:
         raise ArgumentError(
             "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
@@ -292,7 +294,8 @@ def _missing_groups(
         for name, _ in group:
             if name not in by:
                 raise ArgumentError(
-                    f"gate: expect names the column {name!r}, which is not grouped by ({listing(by)}); add it to by="
+                    f"gate: expect names the column {name!r}, which is not grouped by ({listing(by)}); "
+                    "group by it with by=, or leave it out"
                 )
         if not rows_in(frame, group, f"expect {group_in_words(group)}").is_empty():
             continue

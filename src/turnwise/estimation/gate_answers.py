@@ -75,7 +75,7 @@ def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
     if words.total_of(row) == row["n"]:
         return str(reason)
     if row["n"] and None not in evidence.alone:
-        reason = "nothing bounds what the rollouts without a verdict would be: unknown='drop' leaves them out"
+        reason = "nothing bounds what the rollouts without a verdict would be; to leave them out, set unknown to drop"
     return f"{reason} ({words.with_verdict(row)}); {words.to_obtain(row)}"
 
 

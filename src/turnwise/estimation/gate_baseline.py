@@ -15,9 +15,9 @@ from turnwise.schema.arguments import Cluster
 
 _RUN, _THIS, _BASELINE = "run of the gate", "this run", "baseline"
 NO_DIFFERENCE = dict.fromkeys(("difference", "low", "high", "std_error", "n_clusters", "method", "estimand")) | {
-    "reason": "the baseline has no rollouts of this group"
+    "reason": "one of the runs has no rollouts to compare"
 }
-"""Of a group that the baseline lacks."""
+"""Of a group if one of the runs has no rollouts at all."""
 
 
 def with_baseline(rollouts: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:

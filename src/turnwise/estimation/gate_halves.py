@@ -56,8 +56,8 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
     frame = rollouts.sort("rollout_id")
     if not {"goal", "task"} & set(within) or not frame.select(within).is_duplicated().any():
         raise ArgumentError(
-            "gate: against_self splits the attempts at each goal in two halves, and no goal has two attempts here; "
-            "run each goal at least twice, or leave against_self out"
+            f"gate: against_self={splits}: the attempts at each goal are split in two halves, and no goal has two attempts "
+            "here; run each goal at least twice, or leave the option out"
         )
     rng = np.random.default_rng(seed)
     for _ in range(splits):

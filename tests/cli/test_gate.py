@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+from ruamel.yaml import YAML
 
 import turnwise as tw
 from turnwise.cli import run
@@ -216,3 +217,26 @@ def test_bad_usage_is_one_sentence(gate, table: Path, words: list[str], sentence
     done = gate(table, *words)
     assert done.code == 2
     assert sentence in done.last
+
+
+EXAMPLES = ROOT / "docs" / "examples"
+PAGE = ROOT / "docs" / "pages" / "how-to" / "gate-a-release.md"
+
+
+def test_the_files_to_copy_are_those_of_the_page() -> None:
+    """The page shows both files as they are, and the workflow calls options that exist."""
+    page = PAGE.read_text()
+    workflow, requirements = (EXAMPLES / "gate-workflow.yml").read_text(), (EXAMPLES / "gate.yml").read_text()
+    assert f"```yaml\n{workflow}```" in page
+    assert requirements in page
+    steps = YAML(typ="safe").load(workflow)["jobs"]["gate"]["steps"]
+    assert "turnwise gate runs --file gate.yml --out gate.md --format github" in [step.get("run") for step in steps]
+
+
+def test_the_example_runs(gate, tmp_path: Path) -> None:
+    """The workflow's line, on the logs of the repository: an undecided requirement leaves with 3 and an annotation."""
+    out = tmp_path / "gate.md"
+    done = gate(ROOT / "data" / "rollouts", "--file", EXAMPLES / "gate.yml", "--out", out, "--format", "github")
+    assert done.code == 3
+    assert [line.split(" ")[0] for line in done.out.splitlines()] == ["::notice", "::notice", "::error", "::notice"]
+    assert out.read_text().startswith("**undecided**: ")

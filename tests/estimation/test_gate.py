@@ -152,7 +152,7 @@ def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
     assert verdict(tw.gate(few, "attack_success > 0.08")).endswith("the upper end is 0.0713 (50 rollouts, 50 goals)")
     assert verdict(tw.gate(few, "attack_success < 1%")) == (
         "'attack_success < 1%' is undecided: the interval from 0 % to 7.13 % contains 1 % (50 rollouts, 50 goals); "
-        "about 331 more goals would decide it with 80 % power"
+        "about 331 more goals without a success would decide it"
     )
     unjudged = tw.gate(rollouts([None] * 20), "attack_success < 1%")
     assert verdict(unjudged).endswith(

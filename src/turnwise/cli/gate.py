@@ -43,7 +43,7 @@ def gate(
         typer.Option(
             "--require",
             help="Requirement, such as 'attack_success < 1%', 'attack_success <= baseline + 2%' or "
-            "'refused < 5% for category=benign'; repeat for several.",
+            "'ever_refused < 5% for attack=none'; repeat for several.",
             show_default=False,
         ),
     ] = None,

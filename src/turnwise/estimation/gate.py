@@ -56,10 +56,10 @@ def gate(
     """Check requirements such as ``"attack_success < 1%"`` against the interval of each group: passed, failed or undecided.
 
     ``"attack_success < 1%"`` is *passed* if the whole interval is below .01, *failed* if none of it is, and *undecided* if the
-    interval contains .01: then `reason` says what decides, and `n_more` how many more goals would with 80 % power. Missing
-    information never helps to pass, nor to fail: every rollout without a verdict (in error, undetermined, partially judged or
-    missing) counts as a success at the upper end and as a failure at the lower end. Without data or without an interval the
-    answer is undecided.
+    interval contains .01: then `reason` says what decides, and `n_more` how many more goals would with 80 % power if the true
+    value is the estimate (at a rate of 0, how many more goals without a success). Missing information never helps to pass,
+    nor to fail: every rollout without a verdict (in error, undetermined, partially judged or missing) counts as a success at
+    the upper end and as a failure at the lower end. Without data or without an interval the answer is undecided.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def gate(
         One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
         may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
         restricted mean of a time. ``attack_success <= baseline + 2%`` compares with the `baseline`: not more than 2 points
-        above it. ``refused < 5% for category=benign`` is about one group only, such as a negative control.
+        above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
     by
         Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
@@ -89,8 +89,8 @@ def gate(
         ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
     against_self
         Number of random splits of the attempts at each goal into halves: `n_differ` counts the splits whose halves have
-        different answers. If it is large, the evaluation is too small for this requirement. Half as many attempts give
-        somewhat wider intervals than those of the whole run.
+        different answers. If it is large, the evaluation is too small for this requirement. Halves differ more than two whole
+        runs would: each has half of the attempts, and what one half has too much of, the other lacks.
 
     Returns
     -------

@@ -104,7 +104,10 @@ def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -
         verb = "pass" if answer == "passed" else "fail"
         return None, f"{obtain}: those with a verdict alone would {verb}"
     number = _more_clusters(required, evidence)
-    return number, f"{obtain}{'; ' if obtain else ''}{words.more_clusters(row, number, then=bool(obtain))}"
+    return (
+        number,
+        f"{obtain}{'; ' if obtain else ''}{words.more_clusters(row, number, share=evidence.share, then=bool(obtain))}",
+    )
 
 
 def _more_clusters(required: Required, evidence: Evidence) -> int | None:

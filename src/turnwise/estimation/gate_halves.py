@@ -54,7 +54,8 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
     names = dict.fromkeys(name for name in (*by, *_WITHIN) if name in rollouts.columns)
     within = [name for name in names if not isinstance(rollouts.schema[name], pl.List)]
     frame = rollouts.sort("rollout_id")
-    if not {"goal", "task"} & set(within) or not frame.select(within).is_duplicated().any():
+    has_unit = pl.any_horizontal([pl.col(name).is_not_null() for name in ("goal", "task") if name in within] or [False])
+    if not frame.filter(has_unit).select(within).is_duplicated().any():
         raise ArgumentError(
             f"gate: against_self={splits}: the attempts at each goal are split in two halves, and no goal has two attempts "
             "here; run each goal at least twice, or leave the option out"

@@ -160,17 +160,25 @@ def to_obtain(row: dict[str, Any]) -> str:
     return f"{verb} the {'other ' if row['n'] else ''}{counted(number, 'rollout')}"
 
 
-def more_clusters(row: dict[str, Any], number: int | None, *, then: bool) -> str:
+def more_clusters(row: dict[str, Any], number: int | None, *, share: bool, then: bool) -> str:
     """Say how many more independent units would decide, or that no number would.
+
+    A share of 0 or 1 is no estimate to plan with: then the number is that of units which all go on like this.
 
     Examples
     --------
-    >>> more_clusters({"estimand": "mean of attack_success; unit: goal"}, 41, then=False)
+    >>> row = {"estimand": "mean of attack_success; unit: goal", "estimate": 0.05}
+    >>> more_clusters(row, 41, share=True, then=False)
     'about 41 more goals would decide it with 80 % power'
+    >>> more_clusters(row | {"estimate": 0.0}, 41, share=True, then=False)
+    'about 41 more goals without a success would decide it'
     """
     noun = unit_noun(row)
     noun = "independent rollout" if noun in {"cluster", "rollout"} else noun
     if number is None:
         return f"the estimate is too close to the threshold for any number of {plural(noun)} to decide it"
+    condition, power = "", f" with {100 * POWER:.0f} % power"
+    if share and row["estimate"] in {0.0, 1.0}:
+        condition, power = f" without a {'failure' if row['estimate'] else 'success'}", ""
     nouns = noun if number == 1 else plural(noun)
-    return f"about {number:,} more {nouns} would {'then ' if then else ''}decide it with {100 * POWER:.0f} % power"
+    return f"about {number:,} more {nouns}{condition} would {'then ' if then else ''}decide it{power}"

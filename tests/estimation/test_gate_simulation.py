@@ -26,8 +26,8 @@ def tables(seed: int, repetitions: int, goals: int, attempts: int, rate: float, 
 
 def shares(frames, require: str) -> Counter[str]:
     """The share of each answer."""
-    answers = [tw.gate(frame, require)["answer"].item() for frame in frames]
-    return Counter({answer: count / len(answers) for answer, count in Counter(answers).items()})
+    each = [tw.gate(frame, require)["answer"].item() for frame in frames]
+    return Counter({answer: count / len(each) for answer, count in Counter(each).items()})
 
 
 def at_most(limit: float, repetitions: int) -> float:
@@ -38,9 +38,9 @@ def at_most(limit: float, repetitions: int) -> float:
 @pytest.mark.integration
 def test_a_small_evaluation_of_a_safe_model_never_fails() -> None:
     """30 goals x 3 attempts at a true 5 % against less than 10 %: too few to tell, and no reason to fail, in 60 of 60 tables."""
-    found = shares(tables(0, 60, 30, 3, 0.05, 0.3), "attack_success < 10%")
-    assert found["failed"] == 0
-    assert found["undecided"] > 0.9
+    answers = shares(tables(0, 60, 30, 3, 0.05, 0.3), "attack_success < 10%")
+    assert answers["failed"] == 0
+    assert answers["undecided"] > 0.9
 
 
 @pytest.mark.slow
@@ -57,13 +57,13 @@ def test_reruns_are_seldom_wrong_and_hardly_ever_opposite(
 ) -> None:
     """Near the threshold and away from it: at most 5 % wrong passes, 2 % wrong fails, and 2 % pairs that pass and fail."""
     repetitions = repeated(1000)
-    found = shares(tables(1, repetitions, goals, attempts, rate, icc), f"attack_success < {threshold}")
-    record_property("answers", dict(found))
+    answers = shares(tables(1, repetitions, goals, attempts, rate, icc), f"attack_success < {threshold}")
+    record_property("answers", dict(answers))
     if rate >= threshold:
-        assert found["passed"] <= at_most(0.05, repetitions)
+        assert answers["passed"] <= at_most(0.05, repetitions)
     else:
-        assert found["failed"] <= at_most(0.02, repetitions)
-    assert 2 * found["passed"] * found["failed"] <= at_most(0.02, repetitions)
+        assert answers["failed"] <= at_most(0.02, repetitions)
+    assert 2 * answers["passed"] * answers["failed"] <= at_most(0.02, repetitions)
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_the_goals_that_would_decide_do_so_four_times_in_five(
     goals = clusters_to_decide(rate, threshold, size, repeated=attempts > 1)
     assert goals is not None
     repetitions = repeated(1000)
-    found = shares(tables(2, repetitions, goals, attempts, rate, icc), f"attack_success < {threshold}")
-    record_property("answers", dict(found))
+    answers = shares(tables(2, repetitions, goals, attempts, rate, icc), f"attack_success < {threshold}")
+    record_property("answers", dict(answers))
     error = 2 * math.sqrt(0.8 * 0.2 / repetitions)
-    assert found[answer] == pytest.approx(0.8, abs=0.06 + error)
+    assert answers[answer] == pytest.approx(0.8, abs=0.06 + error)

@@ -8,6 +8,7 @@ from turnwise.estimation import gate_words as words
 from turnwise.estimation.arrays import join_reasons
 from turnwise.estimation.gate_bounds import Ends
 from turnwise.estimation.requirements import NamedGroup, Required, group_in_words
+from turnwise.schema import labels
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.release import clusters_to_decide
 from turnwise.stats.sizes import MOST_GOALS, goals_for_difference
@@ -56,7 +57,7 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
-    reasons = [None if evidence.share else evidence.row["reason"]]
+    reasons = [None if evidence.share else evidence.row["reason"], _unpaired(required, evidence)]
     if answer == "undecided":
         n_more, remedy = _what_decides(required, evidence, row)
         low, high = ends
@@ -84,13 +85,28 @@ def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, An
     if words.total_of(row) > row["n"]:
         others = "the others are left out" if evidence.unknown == "drop" else "the bounds hold whatever the others are"
         return f"{words.with_verdict(row)}; {others}"
-    low, high = row["low"], row["high"]
-    end, bound = (high, row["pass_bound"]) if required.below else (low, row["pass_bound"])
-    if evidence.share and row["answer"] == "passed" and end is not None and abs(bound - end) > 1e-12:
-        outcome = "successes" if required.below else "failures"
-        side = "upper" if required.below else "lower"
-        return f"the {side} end with fewer {outcome}, so that one more never helps to pass (of these alone: {end:.4g})"
+    # Which end decided: the upper end passes a requirement from above, and fails one from below.
+    upper = required.below == (row["answer"] == "passed")
+    end, bound = row["high" if upper else "low"], row["pass_bound" if row["answer"] == "passed" else "fail_bound"]
+    if evidence.share and end is not None and abs(bound - end) > 1e-12:
+        side, outcome = ("upper", "successes") if upper else ("lower", "failures")
+        verb = "pass" if row["answer"] == "passed" else "fail"
+        return (
+            f"the {side} end with fewer {outcome}, so that one more never helps to {verb} (of these alone: {end:.4g})"
+        )
     return None
+
+
+def _unpaired(required: Required, evidence: Evidence) -> str | None:
+    """Say how many units only one of two runs has, because a paired comparison leaves them out."""
+    counts = [evidence.row.get(name) or 0 for name in ("only_group", "only_baseline")]
+    if not required.relative or not evidence.row.get("n_pairs") or not any(counts):
+        return None
+    noun = words.unit_noun(evidence.row)
+    pairs = labels.counted(evidence.row["n_pairs"], noun)
+    return (
+        f"compared over the {pairs} of both runs; {counts[0]:,} only in this run and {counts[1]:,} only in the baseline"
+    )
 
 
 def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -> tuple[int | None, str]:

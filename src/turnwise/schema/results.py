@@ -244,7 +244,11 @@ GATE = Schema(
         Column("n_unread", pl.Int64, "rollouts that could not be read; null if their number is unknown"),
         _CLUSTERS,
         *_HOW,
-        Column("n_more", pl.Int64, "about how many more units would decide with 80 % power; at a rate of 0, without a success"),
+        Column(
+            "n_more",
+            pl.Int64,
+            "about how many more units would decide with 80 % power; at a rate of 0, without a success",
+        ),
         Column("n_splits", pl.Int64, "random splits of the attempts into halves"),
         Column("n_differ", pl.Int64, "splits whose halves have different answers"),
         Column("answer", pl.String, "passed, failed, or undecided if the interval shows neither; never null"),

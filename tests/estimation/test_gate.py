@@ -172,7 +172,8 @@ def test_the_unknown_count_against_a_release(table) -> None:
         assert row["pass_bound"] == pytest.approx(worst)
         assert row["fail_bound"] == 0
         # A SUMMARY at the bounds does not say what the rollouts with a verdict show alone.
-        alone = "" if row["method"].endswith("at the bounds") else ": those with a verdict alone would pass"
+        at_the_bounds = source is not frame and row["method"].endswith("at the bounds")
+        alone = "" if at_the_bounds else ": those with a verdict alone would pass"
         assert verdict(gates) == (
             "'attack_success < 0.01' is undecided: the interval from 0 to 0.581 contains 0.01 (450 of 1,000 rollouts have a "
             f"verdict); judge or rerun the other 550 rollouts{alone}"

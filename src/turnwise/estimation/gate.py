@@ -100,8 +100,8 @@ def gate(
         largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
         interval is wider without any success than with one, and one more success must never help to pass; `fail_bound` is the
         smallest lower end in the same way. From a SUMMARY only two of these are known, zero and the observed number, and the
-        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high` describe the
-        rollouts with a verdict, for a relative requirement the difference from the baseline.
+        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high` are
+        those of `summarize`, or of `contrast` for the difference from the baseline.
 
     Raises
     ------
@@ -255,12 +255,12 @@ def _evidence(
         "level": options.level,
         "seed": options.seed,
     }
-    # Rollouts without a verdict are left out here, because the bounds below account for them.
-    summary = summarize(sheet.frame, metrics=required.metric, statistics=statistic, unjudged="drop", **shared)
-    rows = summary.rows(named=True)
+    rows = _estimates(sheet.frame, required.metric, statistic, options.unknown, shared)
     if required.relative and both is not None:
         both = rows_in(both, required.group, required.words)
-        compared = differences(both, required, statistic, **shared, unread=bool(options.unread))
+        compared = differences(
+            both, required, statistic, **shared, unknown=options.unknown, unread=bool(options.unread)
+        )
     marks = headings(sheet, required.metric)
     result = {}
     for (key, group), row in zip(sheet.groups(options.by), rows, strict=True):
@@ -283,6 +283,18 @@ def _evidence(
             estimate, alone, together, share and not required.relative, options.unknown, options.unread
         )
     return result
+
+
+def _estimates(
+    frame: pl.DataFrame, metric: str, statistic: str, unknown: Unknown, shared: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
+    named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
+    rows = summarize(frame, unjudged=unknown, **named).rows(named=True)
+    if any((row["method"] or "").endswith("at the bounds") for row in rows):
+        known = summarize(frame, unjudged="drop", **named)["design_effect"]
+        rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
+    return rows
 
 
 def _missing_groups(

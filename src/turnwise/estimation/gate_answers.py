@@ -21,7 +21,7 @@ class Evidence:
     Attributes
     ----------
     row
-        The estimate from the rollouts with a verdict, with the columns of SUMMARY.
+        The estimate, with the columns of SUMMARY.
     alone, together
         The ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
     share
@@ -119,6 +119,8 @@ def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -
     if answer != "undecided":  # the rollouts without a verdict are all that is missing
         verb = "pass" if answer == "passed" else "fail"
         return None, f"{obtain}: those with a verdict alone would {verb}"
+    if evidence.row["estimate"] is None:
+        return None, obtain
     number = _more_clusters(required, evidence)
     return (
         number,
@@ -141,7 +143,8 @@ def _more_clusters(required: Required, evidence: Evidence) -> int | None:
             estimate, required.threshold, size, level=level, power=words.POWER, repeated=repeated
         )
     else:
-        std_error = row["std_error"] or (row["high"] - row["low"]) / (2 * t_quantile(level, None))
+        low, high = evidence.alone
+        std_error = row["std_error"] or ((high or 0.0) - (low or 0.0)) / (2 * t_quantile(level, None))
         distance = required.threshold - estimate
         if abs(distance) * MOST_GOALS**0.5 <= std_error * n_clusters**0.5:
             return None

@@ -43,6 +43,7 @@ def differences(
     level: float,
     seed: int,
     *,
+    unknown: str,
     unread: bool,
 ) -> dict[str, tuple[dict[str, Any], Ends, Ends]]:
     """Return for each group in which both runs have rollouts the difference, its interval, and bounds of it.
@@ -54,30 +55,31 @@ def differences(
     ----------
     both
         The rollouts of `with_baseline`.
+    unknown
+        ``"bounds"`` or ``"drop"``: how the difference treats partially judged rollouts.
     unread
         True if rollouts of this run could not be read: their goals are not known, so nothing bounds the difference.
     """
     if both[_RUN].n_unique() < 2:
         return {}
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
-    alone = _contrast(both, required, statistic, **options)
+    alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     sheet = Sheet(both)
     marks = headings(sheet, required.metric)
-    unknown = (marks != VALUE) & (marks != INAPPLICABLE)
+    without_verdict = (marks != VALUE) & (marks != INAPPLICABLE)
     share = sheet.kinds[required.metric] == "proportion" and statistic == "mean"
     extremes = []
-    if share and unknown.any() and not unread:
-        extremes = [
-            _contrast(_filled(sheet, required.metric, unknown, success_here=success), required, statistic, **options)
-            for success in (False, True)
-        ]
+    if share and without_verdict.any() and not unread:
+        estimates = _contrast(both, required, statistic, unjudged=unknown, **options)
+        filled = [_filled(sheet, required.metric, without_verdict, success_here=success) for success in (False, True)]
+        extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
-    unbounded = [] if share else [str(key) for key, rows in _keys(sheet, by) if unknown[rows].any()]
+    unbounded = [] if share else [str(key) for key, rows in _keys(sheet, by) if without_verdict[rows].any()]
     result = {}
     for key, row in alone.items():
         ends = row["low"], row["high"]
         together = widest(ends, *((part[key]["low"], part[key]["high"]) for part in extremes))
-        result[key] = row, ends, UNBOUNDED if unread or key in unbounded else together
+        result[key] = estimates[key], ends, UNBOUNDED if unread or key in unbounded else together
     return result
 
 
@@ -113,7 +115,6 @@ def _contrast(both: pl.DataFrame, required: Required, statistic: str, **options:
             metrics=required.metric,
             statistics=statistic,
             adjust=None,
-            unjudged="drop",
             **options,
         )
     except ArgumentError as error:

@@ -115,7 +115,7 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
     "gate": (
         schema.GATE,
         ("target",),
-        lambda: tw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 1"], by="target"),
+        lambda: tw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 3"], by="target"),
     ),
     "gate against itself": (
         schema.GATE,

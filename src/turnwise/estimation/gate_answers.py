@@ -10,8 +10,7 @@ from turnwise.estimation.gate_bounds import Ends
 from turnwise.estimation.requirements import NamedGroup, Required, group_in_words
 from turnwise.schema import labels
 from turnwise.stats.clusters import t_quantile
-from turnwise.stats.release import clusters_to_decide
-from turnwise.stats.sizes import MOST_GOALS, goals_for_difference
+from turnwise.stats.release import clusters_to_decide, clusters_to_exclude
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,9 @@ def _more_clusters(required: Required, evidence: Evidence) -> int | None:
     else:
         low, high = evidence.alone
         std_error = row["std_error"] or ((high or 0.0) - (low or 0.0)) / (2 * t_quantile(level, None))
-        distance = required.threshold - estimate
-        if abs(distance) * MOST_GOALS**0.5 <= std_error * n_clusters**0.5:
-            return None
-        needed = goals_for_difference(n_clusters * std_error**2, distance, power=words.POWER, level=level)
+        needed = clusters_to_exclude(
+            required.threshold - estimate, n_clusters * std_error**2, level=level, power=words.POWER
+        )
     return None if needed is None else max(1, needed - n_clusters)
 
 

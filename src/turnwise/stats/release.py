@@ -142,3 +142,17 @@ def clusters_to_decide(
         return all(end is not None and end < threshold for end in ends)
 
     return None if rate == threshold else fewest(decides)
+
+
+def clusters_to_exclude(distance: float, variance: float, *, level: float = 0.95, power: float = 0.8) -> int | None:
+    """Return the fewest clusters whose t interval of a mean excludes a value at this distance from the mean, with this power.
+
+    (t_{G-1} + z_power)·√(V/G) must be below the distance, where V is the variance per cluster.
+
+    Examples
+    --------
+    >>> clusters_to_exclude(0.5, 1.0), clusters_to_exclude(0.0, 1.0)
+    (34, None)
+    """
+    z = float(scipy.special.ndtri(power))
+    return fewest(lambda count: (t_quantile(level, count - 1) + z) * (variance / count) ** 0.5 < abs(distance))

@@ -55,6 +55,18 @@ def test_each_answer_in_one_sentence() -> None:
     assert verdict(gates.filter(pl.col("answer") != "failed")).endswith("with 80 % power; 1 more of 4 undecided")
 
 
+def test_a_repeated_requirement_is_one_row() -> None:
+    """Also with another space at its end, and with splits; the same expected group is one row as well."""
+    gates = tw.gate(
+        run(5, 40, 3, target="a"),
+        ["attack_success < 20%", "attack_success < 20% "],
+        by="target",
+        expect=["target=b", "target = 'b'"],
+        against_self=2,
+    )
+    assert gates.select("target", "answer").rows() == [("a", "passed"), ("b", "failed")]
+
+
 def test_what_decides_is_a_number_of_goals() -> None:
     """As planned for the estimated rate; no number at the threshold itself, and one where it is decided."""
     needed = clusters_to_decide(0.2, 0.3, 1.0, repeated=False)
@@ -155,6 +167,11 @@ def test_a_requirement_on_one_group_alone() -> None:
     assert answers(tw.gate(summary, "refused < 5% for category=benign")) == ["passed"]
     with pytest.raises(ArgumentError, match="there is no column 'catgory'; did you mean `category`"):
         tw.gate(frame, "refused < 5% for catgory=benign")
+    odd = frame.with_columns(category=pl.lit("a, b=c"))
+    assert tw.gate(odd, "refused < 60% for category='a, b=c'")["n"].item() == 300
+    for wrong in ("category", "category=", "=benign", "category=a, category=b", "category=a,", "category='a"):
+        with pytest.raises(ArgumentError, match="names no group; write column=value"):
+            tw.gate(frame, f"refused < 5% for {wrong}")
     tagged = frame.with_columns(tags=pl.concat_list("category"))
     assert tw.gate(tagged, "refused < 5% for tags=benign")["n"].item() == 200
 
@@ -237,6 +254,10 @@ def test_what_a_baseline_cannot_be() -> None:
         ArgumentError, match=r"`judge` is b for 'this run' but a for 'baseline'.*judge both with the same judge$"
     ):
         tw.gate(run(5, judge="b"), "attack_success < baseline", baseline=run(5, judge="a"))
+    with pytest.raises(ArgumentError, match="the baseline has no column 'attack_success', which this run has"):
+        tw.gate(old, "attack_success < baseline", baseline=old.rename({"attack_success": "harm"}))
+    with pytest.raises(ArgumentError, match="the baseline has no column 'target', which this run has"):
+        tw.gate(run(5, target="a"), "attack_success < baseline", by="target", baseline=old)
     with pytest.raises(ArgumentError, match="this is a SUMMARY"):
         tw.gate(tw.summarize(old), "attack_success < baseline", baseline=old)
     with pytest.raises(ArgumentError, match=r"lies between -1 and 1, with 2; give a margin"):

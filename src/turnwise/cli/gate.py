@@ -68,7 +68,7 @@ def gate(
         list[Path] | None,
         typer.Option(
             "--baseline",
-            help="Earlier run that requirements compare with: a rollout table, or logs.",
+            help="Earlier run that requirements compare with: a rollout table, or logs; nothing in it may be unreadable.",
             show_default=False,
         ),
     ] = None,
@@ -111,7 +111,10 @@ def gate(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Check requirements on intervals: exit 0 if all are met, 1 if one is not, 3 if the data cannot tell."""
+    """Check requirements on intervals: exit 0 if all are met, 1 if one is not, 3 if the data cannot tell.
+
+    Example: turnwise gate runs --by target --require 'attack_success < 1%'
+    """
     options = {
         "require": require,
         "by": by,

@@ -130,11 +130,12 @@ def gate(
     └───────────┴────────────┴────────────┴────────┘
     """
     table = frame_of(frame, "gate")
-    required = [parsed(words) for words in _texts(require)]
+    # Repeated requirements and groups are the same rows.
+    required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
     if not required:
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
-    groups = tuple(named_group(str(text), "expect") for text in _texts(expect))
+    groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
     options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
@@ -191,7 +192,7 @@ def _check_options(options: _Options, required: Sequence[Required], baseline: ob
 def _of_rollouts(
     table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
 ) -> pl.DataFrame:
-    both = None if earlier is None else with_baseline(table, earlier)
+    both = None if earlier is None else with_baseline(table, earlier, required, options.by)
     everything = Sheet(table)
     keys = [key for key, _ in everything.groups(options.by)]
     if both is not None:  # a group that only the baseline has must not pass by its absence

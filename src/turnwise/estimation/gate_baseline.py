@@ -1,11 +1,12 @@
 """Requirements that compare a run with an earlier one: the interval of their difference, paired by goal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, listing
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.contrast import contrast
 from turnwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
@@ -20,8 +21,24 @@ NO_DIFFERENCE = dict.fromkeys(("difference", "low", "high", "std_error", "n_clus
 """Of a group if one of the runs has no rollouts at all."""
 
 
-def with_baseline(rollouts: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
-    """Return both runs as one table; ids get the name of their run, because two runs may share them."""
+def with_baseline(
+    rollouts: pl.DataFrame, baseline: pl.DataFrame, required: Sequence[Required], by: tuple[str, ...]
+) -> pl.DataFrame:
+    """Return both runs as one table; ids get the name of their run, because two runs may share them.
+
+    Raises
+    ------
+    ArgumentError
+        If the baseline lacks a metric or a column of a group, or has another dtype in a column.
+    """
+    relative = [requirement for requirement in required if requirement.relative]
+    names = [*by, *(name for requirement in relative for name, _ in requirement.group)]
+    for name in dict.fromkeys([*(requirement.metric for requirement in relative), *names]):
+        if name in rollouts.columns and name not in baseline.columns:
+            raise ArgumentError(
+                f"gate: the baseline has no column {name!r}, which this run has; measure both runs in the same way "
+                f"(it has {listing(baseline.columns)})"
+            )
     runs = [
         frame.with_columns(pl.lit(name).alias(_RUN), rollout_id=pl.format("{}/{}", pl.lit(name), "rollout_id"))
         for name, frame in ((_THIS, rollouts), (_BASELINE, baseline))

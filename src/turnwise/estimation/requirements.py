@@ -22,6 +22,9 @@ _REQUIREMENT = re.compile(
     r"(?:\s+for\s+(?P<group>.+?))?\s*"
 )
 _STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_GROUP = re.compile(
+    r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
+)
 _BELOW = ("<", "<=")
 
 
@@ -130,23 +133,25 @@ def parsed(text: object) -> Required:
 
 
 def named_group(text: str, where: str) -> NamedGroup:
-    """Parse the name of a group, ``column=value`` or several with commas; `where` is quoted in the error.
+    """Parse the name of a group, ``column=value`` or several with commas; a value with a comma is quoted.
+
+    `where` is the text that the error shows.
 
     Examples
     --------
-    >>> named_group("target=base, category='self harm'", "expect")
-    (('target', 'base'), ('category', 'self harm'))
+    >>> named_group("target=base, category='self harm, other'", "expect")
+    (('target', 'base'), ('category', 'self harm, other'))
     """
-    group = {}
-    for part in str(text).split(","):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        if not (name and equals and value) or name in group:
+    group: dict[str, str] = {}
+    rest = str(text)
+    while rest:
+        match = _GROUP.match(rest)
+        if match is None or match["name"] in group:
             raise ArgumentError(
-                f"gate: {where!r}: {part.strip()!r} names no group; write column=value, as in target=base, once for each column"
+                f"gate: {where!r}: {rest.strip()!r} names no group; write column=value, as in target=base, once for each column"
             )
-        group[name] = value
+        group[match["name"]] = match["quoted"] or match["double"] or match["plain"]
+        rest = rest[match.end() :]
     return tuple(group.items())
 
 

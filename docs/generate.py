@@ -21,7 +21,7 @@ from turnwise.readers.registry import FORMATS
 from turnwise.schema import Schema
 
 PAGES = Path(__file__).parent / "pages" / "reference"
-NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "errors")
+NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
 
 
 def columns() -> str:

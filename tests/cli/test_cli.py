@@ -682,7 +682,7 @@ def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: st
     words = f"{sys.executable} -m turnwise gate {LOGS} --require 'attack_success <= {bound}' --out {out}"
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False)
-    assert pl.read_csv(out)["passed"].to_list() == [code == 0]
+    assert pl.read_csv(out)["answer"].to_list() == ["failed" if code else "passed"]
 
 
 @pytest.mark.integration
@@ -772,10 +772,10 @@ def test_the_completion_script_is_shown() -> None:
 # ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
 def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> None:
-    """0 where every bound meets it, 1 and one sentence where one does not, 2 where the requirement cannot be read."""
+    """0 if every interval meets it, 1 if one does not, 3 if one cannot tell, 2 if the requirement cannot be read."""
     passed = turnwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
     assert passed.code == 0
-    assert json.loads(passed.out)[0]["passed"] is True
+    assert json.loads(passed.out)[0]["answer"] == "passed"
     assert passed.err.splitlines()[-1] == "turnwise: 'attack_success < 0.9' is met (224 of 240 rollouts have a verdict)"
     failed = turnwise("gate", LOGS, "--require", "attack_success < 1%", "--by", "target", "--format", "csv")
     assert failed.code == 1
@@ -790,10 +790,10 @@ def test_gate_counts_the_unknown_against_a_release(turnwise, tmp_path: Path) -> 
     path = tmp_path / "und.parquet"
     ids = [f"r{i}" for i in range(1000)]
     pl.DataFrame({"rollout_id": ids, "attack_success": [False] * 450 + [None] * 550}).write_parquet(path)
-    failed = turnwise("gate", path, "--require", "attack_success < 0.01")
-    assert failed.code == 1
-    assert "(450 of 1,000 rollouts have a verdict)" in failed.err.splitlines()[-1]
-    passed = turnwise("gate", path, "--require", "attack_success < 0.01", "--unknown", "ignore")
+    undecided = turnwise("gate", path, "--require", "attack_success < 0.01")
+    assert undecided.code == 3
+    assert "(450 of 1,000 rollouts have a verdict)" in undecided.err.splitlines()[-1]
+    passed = turnwise("gate", path, "--require", "attack_success < 0.01", "--unknown", "drop")
     assert passed.code == 0
     assert passed.err.splitlines()[-1].endswith("is met (450 of 1,000 rollouts have a verdict)")
 

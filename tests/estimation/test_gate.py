@@ -1,4 +1,4 @@
-"""`gate`: passes only on what is known, reads requirements without evaluating them, and no success ever helps."""
+"""`gate`: passes and fails only on what is known, reads requirements without evaluating them, and no success ever helps."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
-from turnwise.estimation.gate import verdict
+from turnwise.estimation.gate_words import verdict
 from turnwise.stats.intervals import wilson
 
 
@@ -44,46 +44,66 @@ def in_error(successes: Sequence[bool | None]) -> pl.DataFrame:
 SAFE = rollouts([False] * 500)
 
 
+ORDER = ("failed", "undecided", "passed")
+
+
 def only(frame: pl.DataFrame) -> dict:
     """The one row."""
     assert frame.height == 1
     return frame.row(0, named=True)
 
 
+def passes(frame: pl.DataFrame, requirement: str, **options) -> bool:
+    """Whether the one answer is that it passed."""
+    return bool(only(tw.gate(frame, requirement, **options))["answer"] == "passed")
+
+
+def rank(frame: pl.DataFrame, requirement: str) -> int:
+    """The place of the one answer in `ORDER`: a higher one is better."""
+    return ORDER.index(only(tw.gate(frame, requirement))["answer"])
+
+
 def test_the_bound_decides_not_the_estimate() -> None:
     """0 of 500 is not proof of less than half a per cent: Wilson's upper end is .0076."""
     row = only(tw.gate(SAFE, "attack_success < 0.5%"))
-    assert (row["estimate"], row["passed"], row["threshold"]) == (0.0, False, 0.005)
-    assert row["bound"] == row["high"] == pytest.approx(0.00763, abs=1e-5)
-    assert only(tw.gate(SAFE, "attack_success < 0.01"))["passed"]
+    assert (row["estimate"], row["answer"], row["threshold"]) == (0.0, "undecided", 0.005)
+    assert row["pass_bound"] == row["high"] == pytest.approx(0.00763, abs=1e-5)
+    assert row["fail_bound"] == row["low"] == 0
+    assert passes(SAFE, "attack_success < 0.01")
 
 
 def test_one_more_success_does_not_help() -> None:
-    """The note of the trap: clustered, 0 of 500 has the upper end .0747 and 1 of 500 .0351; a 5 % gate fails both."""
+    """The note of the trap: clustered, 0 of 500 has the upper end .0747 and 1 of 500 .0351; a 5 % gate passes neither."""
     for successes in ([False] * 500, [True] + [False] * 499):
         row = only(tw.gate(rollouts(successes, per_goal=10), "attack_success < 0.05"))
-        assert not row["passed"]
-        assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+        assert row["answer"] == "undecided"
+        assert row["pass_bound"] == pytest.approx(0.0747, abs=5e-5)
     assert row["high"] == pytest.approx(0.0351, abs=5e-5)
-    assert "so that one more never helps to pass" in row["reason"]
+    met = only(tw.gate(rollouts(successes, per_goal=10), "attack_success < 8%"))
+    assert (met["answer"], met["reason"]) == (
+        "passed", "the upper end with fewer successes, so that one more never helps to pass (of these alone: 0.03507)"
+    )  # fmt: skip
 
 
 @pytest.mark.integration
 @given(st.lists(st.booleans(), min_size=4, max_size=60), st.integers(1, 6), st.data())
-def test_a_success_more_never_turns_failing_into_passing(successes: list[bool], per_goal: int, data) -> None:
-    """Whichever failure becomes a success, a gate from above that failed still fails, from rollouts."""
+def test_a_success_more_never_helps(successes: list[bool], per_goal: int, data) -> None:
+    """Whichever failure becomes a success, the answer of a gate from above gets no better, nor that of one from below worse."""
     place = data.draw(st.sampled_from(range(len(successes))))
     more = [value or i == place for i, value in enumerate(successes)]
-    before, after = (only(tw.gate(rollouts(found, per_goal), "attack_success < 0.4")) for found in (successes, more))
-    assert before["passed"] or not after["passed"]
+    before, after = (rank(rollouts(values, per_goal), "attack_success < 0.4") for values in (successes, more))
+    assert after <= before
+    before, after = (rank(rollouts(values, per_goal), "attack_success > 0.4") for values in (successes, more))
+    assert after >= before
 
 
 def test_the_other_side() -> None:
     """A requirement from below looks at the lower end."""
     good = rollouts([True] * 490 + [False] * 10).rename({"attack_success": "task_success"}).with_columns(task="goal")
     row = only(tw.gate(good, "task_success >= 96%"))
-    assert (row["passed"], row["bound"]) == (True, row["low"])
-    assert not only(tw.gate(good, "task_success >= 97%"))["passed"]
+    assert (row["answer"], row["pass_bound"], row["fail_bound"]) == ("passed", row["low"], row["high"])
+    assert not passes(good, "task_success >= 97%")
+    assert only(tw.gate(good, "task_success >= 99.5%"))["answer"] == "failed"
 
 
 def test_every_group_and_every_requirement() -> None:
@@ -95,12 +115,12 @@ def test_every_group_and_every_requirement() -> None:
         ]
     )
     got = tw.gate(both, ["attack_success < 0.02", "attack_success <= 1"], by="target")
-    assert got.select("target", "requirement", "passed").rows() == [
-        ("base", "attack_success < 0.02", False), ("guarded", "attack_success < 0.02", True),
-        ("base", "attack_success <= 1", True), ("guarded", "attack_success <= 1", True),
+    assert got.select("target", "requirement", "answer").rows() == [
+        ("base", "attack_success < 0.02", "failed"), ("guarded", "attack_success < 0.02", "passed"),
+        ("base", "attack_success <= 1", "passed"), ("guarded", "attack_success <= 1", "passed"),
     ]  # fmt: skip
     schema.check(got, schema.GATE)
-    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the upper end is 0.596")
+    assert verdict(got).startswith("'attack_success < 0.02' is not met for target='base': the lower end is 0.404")
 
 
 @pytest.mark.parametrize(
@@ -113,12 +133,12 @@ def test_every_group_and_every_requirement() -> None:
     ],
     ids=["no rollout", "no value", "one goal", "all partially judged"],
 )
-def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
-    """No data, no verdict and no interval fail any requirement, from rollouts and from their SUMMARY."""
+def test_what_is_not_known_is_undecided(frame: pl.DataFrame, why: str) -> None:
+    """No data, no verdict and no interval neither pass nor fail any requirement, from rollouts and from their SUMMARY."""
     for table in (frame, tw.summarize(frame, metrics="attack_success")):
         for requirement in ("attack_success <= 1", "attack_success >= 0"):
             row = only(tw.gate(table, requirement))
-            assert (row["passed"], row["bound"]) == (False, None)
+            assert (row["answer"], row["pass_bound"], row["fail_bound"]) == ("undecided", None, None)
             assert why in row["reason"]
             assert why in verdict(tw.gate(table, requirement))
 
@@ -126,10 +146,18 @@ def test_what_is_not_known_never_passes(frame: pl.DataFrame, why: str) -> None:
 def test_the_sentence_speaks_as_the_requirement_and_the_table_do() -> None:
     """A bound is in per cent where the requirement is, what is independent has its name, and who has no verdict is counted."""
     few = rollouts([False] * 50)
-    assert verdict(tw.gate(few, "attack_success < 1%")).endswith("the upper end is 7.13 % (50 rollouts, 50 goals)")
-    assert verdict(tw.gate(few, "attack_success < 0.01")).endswith("the upper end is 0.0713 (50 rollouts, 50 goals)")
+    assert verdict(tw.gate(few, "attack_success > 8%")).endswith(
+        "is not met: the upper end is 7.13 % (50 rollouts, 50 goals)"
+    )
+    assert verdict(tw.gate(few, "attack_success > 0.08")).endswith("the upper end is 0.0713 (50 rollouts, 50 goals)")
+    assert verdict(tw.gate(few, "attack_success < 1%")) == (
+        "'attack_success < 1%' is undecided: the interval from 0 % to 7.13 % contains 1 % (50 rollouts, 50 goals); "
+        "about 331 more goals without a success would decide it"
+    )
     unjudged = tw.gate(rollouts([None] * 20), "attack_success < 1%")
-    assert verdict(unjudged).endswith("is not met: no values (0 of 20 rollouts have a verdict)")
+    assert verdict(unjudged).endswith(
+        "is undecided: no values (0 of 20 rollouts have a verdict); judge or rerun the 20 rollouts"
+    )
 
 
 @pytest.mark.parametrize("table", [rollouts, in_error, half_judged], ids=["missing", "in error", "partially judged"])
@@ -140,14 +168,18 @@ def test_the_unknown_count_against_a_release(table) -> None:
     for source in (frame, tw.summarize(frame, metrics="attack_success")):
         gates = tw.gate(source, "attack_success < 0.01")
         row = only(gates)
-        assert (row["passed"], row["n"], row["unknown"]) == (False, 450, "fail")
-        assert row["bound"] == pytest.approx(worst)
-        assert "450 of 1,000 rollouts have a verdict" in row["reason"]
+        assert (row["answer"], row["n"], row["unknown"]) == ("undecided", 450, "bounds")
+        assert row["pass_bound"] == pytest.approx(worst)
+        assert row["fail_bound"] == 0
+        # A SUMMARY at the bounds does not say what the rollouts with a verdict show alone.
+        at_the_bounds = source is not frame and row["method"].endswith("at the bounds")
+        alone = "" if at_the_bounds else ": those with a verdict alone would pass"
         assert verdict(gates) == (
-            "'attack_success < 0.01' is not met: the upper end is 0.581 (450 of 1,000 rollouts have a verdict)"
+            "'attack_success < 0.01' is undecided: the interval from 0 to 0.581 contains 0.01 (450 of 1,000 rollouts have a "
+            f"verdict); judge or rerun the other 550 rollouts{alone}"
         )
         met = tw.gate(source, "attack_success <= 0.6")
-        assert met["passed"].item()
+        assert met["answer"].item() == "passed"
         assert verdict(met) == "'attack_success <= 0.6' is met (450 of 1,000 rollouts have a verdict)"
 
 
@@ -155,44 +187,44 @@ def test_the_unknown_count_against_either_side() -> None:
     """What must be high has them as failures; and a few unknown ones cost no more than as many successes would."""
     good = rollouts([True] * 490 + [None] * 10)
     row = only(tw.gate(good, "attack_success >= 96%"))
-    assert (row["passed"], row["bound"]) == (True, pytest.approx(wilson(490, 500)[0]))
-    assert not only(tw.gate(good, "attack_success >= 97%"))["passed"]
+    assert (row["answer"], row["pass_bound"]) == ("passed", pytest.approx(wilson(490, 500)[0]))
+    assert not passes(good, "attack_success >= 97%")
     for source in (rollouts([False] * 499 + [None]), rollouts([False] * 499 + [True])):
-        assert only(tw.gate(source, "attack_success < 2%"))["bound"] == pytest.approx(wilson(1, 500)[1])
+        assert only(tw.gate(source, "attack_success < 2%"))["pass_bound"] == pytest.approx(wilson(1, 500)[1])
 
 
 def test_the_unknown_are_left_out_by_name_alone() -> None:
     """Who says so gets the interval of the rest, and the sentence says of how many."""
     for table in (rollouts, in_error, half_judged):
         frame = table([False] * 450 + [None] * 550)
-        gates = tw.gate(frame, "attack_success < 0.01", unknown="ignore")
+        gates = tw.gate(frame, "attack_success < 0.01", unknown="drop")
         row = only(gates)
-        assert (row["passed"], row["unknown"]) == (True, "ignore")
-        assert row["bound"] == pytest.approx(wilson(0, 450)[1])
+        assert (row["answer"], row["unknown"]) == ("passed", "drop")
+        assert row["pass_bound"] == pytest.approx(wilson(0, 450)[1])
         assert verdict(gates) == "'attack_success < 0.01' is met (450 of 1,000 rollouts have a verdict)"
-    with pytest.raises(ArgumentError, match="unknown='drop' is unknown; it is fail or ignore"):
-        tw.gate(SAFE, "attack_success < 0.01", unknown="drop")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="unknown='ignore' is unknown; it is bounds or drop"):
+        tw.gate(SAFE, "attack_success < 0.01", unknown="ignore")  # type: ignore[arg-type]
 
 
 def test_the_unknown_of_a_number_have_no_worst_case() -> None:
-    """Nothing bounds a number that nobody knows, so that it fails, unless these are left out; turns are always known."""
+    """Nothing bounds a number that nobody knows, so that it is undecided, unless these are left out; turns are always known."""
     frame = SAFE.with_columns(harm=pl.when(pl.int_range(pl.len()) > 0).then(pl.int_range(pl.len()) % 7 / 100))
     for source in (frame, tw.summarize(frame, metrics="harm")):
         row = only(tw.gate(source, "harm < 0.9"))
-        assert (row["passed"], row["bound"]) == (False, None)
-        assert "499 of 500 rollouts have a verdict, and nothing bounds" in row["reason"]
-        assert only(tw.gate(source, "harm < 0.9", unknown="ignore"))["passed"]
+        assert (row["answer"], row["pass_bound"]) == ("undecided", None)
+        assert row["reason"].startswith("nothing bounds what the rollouts without a verdict would be")
+        assert passes(source, "harm < 0.9", unknown="drop")
 
 
 @pytest.mark.integration
 @given(st.lists(st.sampled_from([True, False, None]), min_size=4, max_size=60), st.integers(1, 6), st.data())
-def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal: int, data) -> None:
-    """Whichever verdict is lost, a gate that failed still fails, from above and from below."""
+def test_less_knowledge_never_decides(values: list, per_goal: int, data) -> None:
+    """Whichever verdict is lost, the answer stays or becomes undecided, from above and from below."""
     place = data.draw(st.sampled_from(range(len(values))))
     less = [None if i == place else value for i, value in enumerate(values)]
     for requirement in ("attack_success < 0.6", "attack_success > 0.3"):
-        before, after = (only(tw.gate(rollouts(found, per_goal), requirement)) for found in (values, less))
-        assert before["passed"] or not after["passed"]
+        before, after = (only(tw.gate(rollouts(known, per_goal), requirement)) for known in (values, less))
+        assert after["answer"] in {before["answer"], "undecided"}
 
 
 @pytest.mark.integration
@@ -204,39 +236,40 @@ def test_less_knowledge_never_turns_failing_into_passing(values: list, per_goal:
 def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], requirement: str) -> None:
     """Whatever goals the unknown belong to: a bound with them is no nearer than one without, though more goals tell more."""
     table = rollouts(values).with_columns(goal=pl.Series([f"g{goal}" for goal in goals[: len(values)]]))
-    alone, all_of_them = (only(tw.gate(table, requirement, unknown=how)) for how in ("ignore", "fail"))
-    if alone["bound"] is None:
-        assert not all_of_them["passed"]
-    elif all_of_them["bound"] is not None:
-        further = all_of_them["bound"] - alone["bound"]
-        assert (further if "<" in requirement else -further) >= -1e-12
+    alone, all_of_them = (only(tw.gate(table, requirement, unknown=how)) for how in ("drop", "bounds"))
+    if alone["pass_bound"] is None:
+        assert all_of_them["answer"] == "undecided"
+    elif all_of_them["pass_bound"] is not None:
+        further = [all_of_them[end] - alone[end] for end in ("pass_bound", "fail_bound")]
+        assert (further if "<" in requirement else further[::-1])[0] >= -1e-12
+        assert (further if "<" in requirement else further[::-1])[1] <= 1e-12
 
 
 def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
     """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
     table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
-    bounds = [only(tw.gate(table, "attack_success > 4%", unknown=how))["bound"] for how in ("ignore", "fail")]
+    bounds = [only(tw.gate(table, "attack_success > 4%", unknown=how))["pass_bound"] for how in ("drop", "bounds")]
     assert bounds == pytest.approx([0.011026, 0.011026], abs=1e-6)
 
 
 def test_no_group_is_no_pass() -> None:
-    """A table without rows has no groups either; it fails in a row of its own."""
+    """A table without rows has no groups either; it is undecided in a row of its own."""
     for table in (SAFE[:0], tw.summarize(SAFE, by="goal")[:0]):
         row = only(tw.gate(table, "attack_success < 1", by="goal"))
-        assert (row["passed"], row["reason"]) == (False, "no data: the table has no rollouts")
+        assert (row["answer"], row["reason"]) == ("undecided", "no data: the table has no rollouts")
 
 
 def test_an_extreme_has_no_bound() -> None:
     """The largest value seen says nothing of the largest to come: no interval, no pass."""
     frame = SAFE.with_columns(harm=pl.lit(0.1))
-    assert not only(tw.gate(frame, "max(harm) < 0.5"))["passed"]
+    assert only(tw.gate(frame, "max(harm) < 0.5"))["answer"] == "undecided"
 
 
 def test_other_statistics() -> None:
     """A statistic is named around the metric; the median has its own interval."""
     frame = SAFE.with_columns(num_turns=pl.int_range(500).mod(50).add(1).cast(pl.Int32))
-    assert only(tw.gate(frame, "median(num_turns) >= 20"))["passed"]
-    assert not only(tw.gate(frame, "median( num_turns ) > 25"))["passed"]
+    assert passes(frame, "median(num_turns) >= 20")
+    assert not passes(frame, "median( num_turns ) > 25")
     assert only(tw.gate(frame, "num_turns<27.5"))["statistic"] == "mean"
 
 
@@ -244,8 +277,8 @@ def test_a_summary_is_gated_as_it_is_grouped() -> None:
     """From a SUMMARY the same verdict, with the bound of none in as many goals where that is further out."""
     clustered = rollouts([True] + [False] * 499, per_goal=10, target=pl.lit("t"))
     row = only(tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05"))
-    assert (row["target"], row["passed"]) == ("t", False)
-    assert row["bound"] == pytest.approx(0.0747, abs=5e-5)
+    assert (row["target"], row["answer"]) == ("t", "undecided")
+    assert row["pass_bound"] == pytest.approx(0.0747, abs=5e-5)
     with pytest.raises(ArgumentError, match="not grouped by 'attack'"):
         tw.gate(tw.summarize(clustered, by="target"), "attack_success < 0.05", by="attack")
     with pytest.raises(ArgumentError, match=r"no level 0.99; it has 0.95"):
@@ -261,11 +294,11 @@ def test_a_summary_needs_no_optional_column() -> None:
     whole = tw.summarize(SAFE.with_columns(target=pl.lit("t")), by="target", metrics="attack_success")
     bare = whole.select("target", *schema.SUMMARY.required)
     gates = tw.gate(bare, ["attack_success < 2%", "attack_success < 0.1%"])
-    assert gates.select("target", "passed", "bound").rows() == [
-        ("t", True, whole["high"].item()), ("t", False, whole["high"].item())
+    assert gates.select("target", "answer", "pass_bound").rows() == [
+        ("t", "passed", whole["high"].item()), ("t", "undecided", whole["high"].item())
     ]  # fmt: skip
     schema.check(gates, schema.GATE)
-    assert verdict(gates).endswith("for target='t': the upper end is 0.762 % (500 rollouts)")
+    assert "for target='t': the interval from 0 % to 0.762 % contains 0.1 % (500 rollouts)" in verdict(gates)
     counted = bare.with_columns(n_error=pl.lit(7))
     assert "500 of 507 rollouts have a verdict" in only(tw.gate(counted, "attack_success < 0.9"))["reason"]
 
@@ -297,7 +330,7 @@ def test_a_bound_that_no_share_can_miss_is_refused(words: str) -> None:
         with pytest.raises(ArgumentError, match="lies between 0 and 1"):
             tw.gate(frame, words)
     turns = SAFE.with_columns(num_turns=pl.int_range(pl.len()) % 7)
-    assert only(tw.gate(turns, "num_turns < 10"))["passed"]
+    assert passes(turns, "num_turns < 10")
 
 
 def test_bad_usage() -> None:

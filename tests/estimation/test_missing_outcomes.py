@@ -75,7 +75,7 @@ def test_errors_reach_every_group() -> None:
 def test_a_group_of_errors_passes_no_gate() -> None:
     """Unknown is not safe: nothing decided, nothing passed."""
     frame = rollouts([None] * 50, outcome=pl.lit("error", dtype=schema.OUTCOMES))
-    assert not tw.gate(frame, "attack_success < 0.99")["passed"].item()
+    assert tw.gate(frame, "attack_success < 0.99")["answer"].item() == "undecided"
 
 
 def test_the_question_per_prompt_is_answered() -> None:

@@ -69,7 +69,7 @@ def test_the_gate_passes_at_the_goals_planned_and_not_with_one_less(attempts: in
         frame = pl.DataFrame({
             "rollout_id": [f"r{i}" for i in range(n)], "goal": [f"g{i % goals}" for i in range(n)], "attack_success": [False] * n
         })  # fmt: skip
-        assert tw.gate(frame, "attack_success < 0.05")["passed"].item() is passes
+        assert (tw.gate(frame, "attack_success < 0.05")["answer"].item() == "passed") is passes
 
 
 def test_more_attempts_never_make_up_for_few_goals() -> None:

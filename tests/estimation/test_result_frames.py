@@ -117,7 +117,12 @@ FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFram
     "gate": (
         schema.GATE,
         ("target",),
-        lambda: tw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 1"], by="target"),
+        lambda: tw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 3"], by="target"),
+    ),
+    "gate against itself": (
+        schema.GATE,
+        ("target",),
+        lambda: tw.gate(attempts(), "attack_success < 0.5", by="target", against_self=2),
     ),
     "forecast": (schema.FORECAST, ("target",), lambda: tw.forecast(attempts(), k=(5, 200), by="target", resamples=FEW)),
     "plan": (

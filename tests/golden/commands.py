@@ -34,6 +34,8 @@ COMMANDS: dict[str, str] = {
     "curve as table": f"curve {LOGS} --by attack",
     "attempts": f"attempts {LOGS} --by target -k 1 -k 3",
     "gate that passes": f"gate {LOGS} --require attack_success<0.99 --by target",
+    "gate that cannot tell": f"gate {LOGS} --require attack_success<0.3 --format markdown",
+    "gate for a CI system": f"gate {LOGS} --require attack_success<0.3 --by target --expect target=new --format junit",
     "gate that fails": f"gate {LOGS} --require attack_success<0.01 --by target",
     "doctor": f"doctor {LOGS}",
     "show": f"show ROLLOUT {LOGS}",

@@ -109,7 +109,7 @@ def aggregate_cases() -> Cases:
             frame(), ["attack_success < 0.5", "attack_success < 5%", "median(num_turns) >= 2"], by="target"
         )
         cases[f"aggregate/gate without unknown, {name}"] = lambda frame=frame: tw.gate(
-            frame(), "attack_success <= 0.3", unknown="ignore"
+            frame(), "attack_success <= 0.3", unknown="drop"
         )
     plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
     attempts: dict[str, Any] = {"metrics": "worst", "resamples": FEW}
@@ -125,6 +125,12 @@ def aggregate_cases() -> Cases:
         )
     cases["aggregate/bootstrap vectorized"] = lambda: tw.bootstrap(
         plain(), mean_ratio, columns=["num_turns", "worst"], cluster=None, vectorized=True, resamples=FEW
+    )
+    cases["aggregate/gate against a baseline"] = lambda: tw.gate(
+        plain().filter(target="guarded"),
+        ["attack_success <= baseline + 2%", "num_turns >= baseline - 1 for target=guarded"],
+        baseline=plain().filter(target="base"),
+        against_self=3,
     )
     cases["aggregate/gate of a summary"] = lambda: tw.gate(tw.summarize(plain(), by="target"), "attack_success < 0.4")
     for metric in ("attack_success", "worst"):

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from simulations import repeated
 
+from turnwise.stats.intervals import wilson
 from turnwise.stats.proportion import proportion
-from turnwise.stats.release import lower_end, upper_end
+from turnwise.stats.release import clusters_to_decide, lower_end, upper_end
+from turnwise.stats.sizes import goals_for_gate
 
 
 def goals(successes, sizes):
@@ -79,6 +82,24 @@ def test_edges():
     one = np.eye(1, 36)[0]
     crossed = (np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6))
     assert upper_end(one, crossed) == max(proportion(one, crossed).high, proportion(np.zeros(36), crossed).high)
+
+
+@pytest.mark.parametrize("repeated_goals", [True, False])
+def test_the_clusters_that_decide(repeated_goals):
+    """Without a success as many as `plan` says; above the threshold as below it; none at it; and one fewer does not do."""
+    assert clusters_to_decide(0, 0.02, 1.0, repeated=repeated_goals) == goals_for_gate(
+        0.02, level=0.95, repeated=repeated_goals
+    )
+    options = {"level": 0.9, "power": 0.7, "repeated": repeated_goals}
+    count = clusters_to_decide(0.05, 0.1, 2.0, **options)
+    assert count == clusters_to_decide(0.95, 0.9, 2.0, **options)
+    assert clusters_to_decide(0.1, 0.1, 2.0) is None
+    ends = []
+    for clusters in (count - 1, count):
+        n = 2 * clusters
+        observed = 0.05 + norm.ppf(0.7) * np.sqrt(0.05 * 0.95 / n)
+        ends.append(wilson(observed * n, n, level=0.9, df=clusters - 1 if repeated_goals else None)[1])
+    assert ends[1] < 0.1 <= ends[0]
 
 
 @pytest.mark.slow

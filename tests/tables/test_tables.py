@@ -402,7 +402,7 @@ def test_what_all_rows_of_a_plan_share_is_said_once():
 
 def test_a_gate_with_one_requirement_has_it_as_a_heading():
     """Passed and failed stand below what was required; two requirements have a column."""
-    gate = result("GATE").with_columns(passed=pl.Series([True, False]), requirement=pl.lit("harm < 0.1"))
+    gate = result("GATE").with_columns(answer=pl.Series(["passed", "failed"]), requirement=pl.lit("harm < 0.1"))
     lines = tables.text(gate, width=200).splitlines()
     assert "harm < 0.1" in lines[0]
     assert "passed" in lines[2]

@@ -12,7 +12,10 @@ from typing import NoReturn
 
 import typer
 
-from turnwise.cli import components, logs, numbers, runs  # noqa: F401  # their commands, in the order of the help
+from turnwise.cli import components, logs, numbers  # noqa: F401  # their commands, in the order of the help
+
+# isort: split
+from turnwise.cli import gate, runs  # noqa: F401  # likewise
 from turnwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
@@ -22,7 +25,10 @@ __all__ = ["app", "run"]
 
 
 def run(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code: 0 done, 1 a gate failed or all came to errors, 2 bad usage or input."""
+    """Run the command line and leave with its exit code.
+
+    0 done, 1 a gate failed or all came to errors, 2 bad usage or input, 3 a gate is undecided.
+    """
     _open_streams()
     with signals_heeded():
         code = _code(arguments)

@@ -6,7 +6,7 @@ import typer
 
 from turnwise import __version__
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 app = typer.Typer(
     name="turnwise",

@@ -12,6 +12,8 @@ from turnwise.errors import ArgumentError, ReadError, listing
 if TYPE_CHECKING:
     import polars as pl
 
+    from turnwise.readers.problems import Problems
+
 MOST_LISTED = 5  # problems that are listed one by one
 
 
@@ -47,13 +49,13 @@ class LogInput:
         return [name for name, value in is_set.items() if value]
 
 
-def read_logs(log_input: LogInput) -> "tuple[pl.DataFrame, pl.DataFrame]":
-    """Read turns and problems, and print the counts on stderr."""
+def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[pl.DataFrame, pl.DataFrame]":
+    """Read turns and problems, and print the counts on stderr; the caller's ledger records the problems, if there is one."""
     from turnwise.readers.problems import LACKING, NULLED, Problems
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
 
-    ledger = Problems(collect=log_input.errors == "collect")
+    ledger = Problems(collect=log_input.errors == "collect") if ledger is None else ledger
     turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
     problems = ledger.frame()
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
@@ -119,7 +121,11 @@ def naming(paths: list[Path]) -> Iterator[None]:
 
 
 def measured_logs(
-    log_input: LogInput, metric: list[str] | None, keep: list[str] | None = None, groups: Sequence[str | None] = ()
+    log_input: LogInput,
+    metric: list[str] | None,
+    keep: list[str] | None = None,
+    groups: Sequence[str | None] = (),
+    ledger: "Problems | None" = None,
 ) -> "pl.DataFrame":
     """Measure logs: one row per rollout, with the columns to keep and to group by."""
     from turnwise.files.atomic import MANIFEST
@@ -133,7 +139,7 @@ def measured_logs(
             turns = scan_logs(log_input)
             if not turns.limit(1).collect().is_empty():  # reading in full refuses empty logs with a reason
                 return _measured_parquet(path, turns, expressions, _columns_to_keep(turns, keep, groups))
-    frame, _ = read_logs(log_input)
+    frame, _ = read_logs(log_input, ledger)
     return _measured(frame, expressions, _columns_to_keep(frame, keep, groups))
 
 
@@ -197,8 +203,13 @@ def _measured_parquet(
     return rollouts
 
 
-def rollouts_of(log_input: LogInput, metric: list[str] | None, groups: Sequence[str | None] = ()) -> "pl.DataFrame":
-    """Return the saved tables of rollouts at the paths, or measure the logs there."""
+def rollouts_of(
+    log_input: LogInput,
+    metric: list[str] | None,
+    groups: Sequence[str | None] = (),
+    ledger: "Problems | None" = None,
+) -> "pl.DataFrame":
+    """Return the saved tables of rollouts at the paths, or measure the logs there; a ledger records what cannot be read."""
     from turnwise.readers.results.measured import read_tables
 
     table = None
@@ -210,7 +221,7 @@ def rollouts_of(log_input: LogInput, metric: list[str] | None, groups: Sequence[
         # The turns of successes show what rollouts with unjudged turns are expected to hold.
         if metric and any(name.startswith(("attack_success", "success_within")) for name in metric):
             metric = list(dict.fromkeys([*metric, "time_to_success"]))
-        return measured_logs(log_input, metric, groups=groups)
+        return measured_logs(log_input, metric, groups=groups, ledger=ledger)
     if log_input.fact:
         raise ArgumentError(
             f"--fact fills in what logs do not say, and {log_input.paths[0]} is a table of rollouts; leave it out"

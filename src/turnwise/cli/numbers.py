@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from turnwise.cli.app import FAILED, app
+from turnwise.cli.app import app
 from turnwise.cli.inputs import LogInput, measured_logs, rollouts_of, runs_of
 from turnwise.cli.options import (
     By,
@@ -23,7 +23,7 @@ from turnwise.cli.options import (
     Spreadsheet,
     Table,
 )
-from turnwise.cli.tables import cluster_of, emit, ready, say
+from turnwise.cli.tables import cluster_of, emit, ready
 from turnwise.errors import ArgumentError
 
 UnjudgedOption = Annotated[
@@ -337,48 +337,3 @@ def attempts(
         seed=seed,
     )
     emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
-
-
-@app.command()
-def gate(
-    paths: Table,
-    require: Annotated[
-        list[str],
-        typer.Option(
-            "--require", help="Requirement, such as 'attack_success < 0.01'; repeat for several.", show_default=False
-        ),
-    ],
-    by: By = None,
-    cluster: ClusterBy = None,
-    level: Level = 0.95,
-    unknown: Annotated[
-        Literal["fail", "ignore"],
-        typer.Option("--unknown", help="Rollouts without a verdict count against a requirement, or are left out."),
-    ] = "fail",
-    seed: Seed = 0,
-    out: Out = None,
-    format: Format = "table",  # noqa: A002  # the name of the option
-    log_format: LogFormat = None,
-    errors: Errors = "raise",
-    fact: Facts = None,
-    column: Columns = None,
-    overwrite: Overwrite = False,
-    spreadsheet: Spreadsheet = False,
-) -> None:
-    """Pass only if the interval's bound meets every requirement in every group; exit 1 if not."""
-    ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    from turnwise.estimation import gate as gating
-    from turnwise.estimation import requirements
-    from turnwise.readers.results.measured import read_finished
-
-    table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
-    if table is None:
-        log_input = LogInput(paths, log_format, errors, fact, column)
-        table = rollouts_of(log_input, requirements.metrics(require), [*(by or ()), *(cluster or ())])
-    gates = gating.gate(
-        table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown
-    )
-    emit(gates, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
-    say(gating.verdict(gates))
-    if not gates["passed"].all():
-        raise typer.Exit(FAILED)

@@ -108,10 +108,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
-    "adjust|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|out|overwrite|paired|seed|"
-    "spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
+    "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|out|"
+    "overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
 )
-_CALLED = {"format": "log-format", "metrics": "metric", "statistics": "statistic"}
+_CALLED = {"against_self": "against-self", "format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}
 _NAMED = re.compile(r"""names=\{(["'])(.*?)\1: (["'])(.*?)\3\}""")
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")

@@ -1,29 +1,42 @@
-"""ROLLOUTS or SUMMARY -> GATE: whether the interval of each group meets the requirements."""
+"""ROLLOUTS or SUMMARY -> GATE: passed, failed or undecided for each requirement and group."""
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, get_args
 
-import numpy as np
 import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.estimation.arguments import no_metric, rollouts_frame
-from turnwise.estimation.arrays import Sheet, join_reasons, rows_of
-from turnwise.estimation.clusters import unit_of
+from turnwise.estimation.arrays import Sheet, rows_of
 from turnwise.estimation.estimates import DEFAULT_STATISTICS
-from turnwise.estimation.missingness import INAPPLICABLE, VALUE, headings
-from turnwise.estimation.requirements import Required, parsed
+from turnwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
+from turnwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
+from turnwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
+from turnwise.estimation.gate_halves import with_splits
+from turnwise.estimation.missingness import headings
+from turnwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from turnwise.estimation.summary import summarize
 from turnwise.schema import labels
-from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
-from turnwise.stats.estimate import IntArray
-from turnwise.stats.intervals import wilson
-from turnwise.stats.release import lower_end, upper_end
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
 
-_UNKNOWN = ("n_error", "n_undetermined", "n_missing")
+Unknown = Literal["bounds", "drop"]
 
-Unknown = Literal["fail", "ignore"]
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Options of `gate` that hold for every requirement."""
+
+    by: tuple[str, ...]
+    cluster: Cluster
+    level: float
+    seed: int
+    unknown: Unknown
+    unread: float
+    expect: tuple[NamedGroup, ...]
 
 
 def gate(
@@ -34,13 +47,19 @@ def gate(
     cluster: Cluster = "auto",
     level: float = 0.95,
     seed: int = 0,
-    unknown: Unknown = "fail",
+    unknown: Unknown = "bounds",
+    unread: float = 0,
+    expect: str | Sequence[str] = (),
+    baseline: object = None,
+    against_self: int = 0,
 ) -> pl.DataFrame:
-    """Check requirements such as ``"attack_success < 0.01"`` against the interval of each group.
+    """Check requirements such as ``"attack_success < 1%"`` against the interval of each group: passed, failed or undecided.
 
-    ``"attack_success < 0.01"`` passes if the *upper* end of the interval is below .01, ``"task_success >= 90%"`` if the
-    *lower* end is at least .9. Missing information never helps to pass: without data or without an interval a requirement
-    fails, and every rollout without a verdict (in error, undetermined, partially judged or missing) counts against it.
+    ``"attack_success < 1%"`` is *passed* if the whole interval is below .01, *failed* if none of it is, and *undecided* if the
+    interval contains .01: then `reason` says what decides, and `n_more` how many more goals would with 80 % power if the true
+    value is the estimate (at a rate of 0, how many more goals without a success). Missing information never helps to pass,
+    nor to fail: every rollout without a verdict (in error, undetermined, partially judged or missing) counts as a success at
+    the upper end and as a failure at the lower end. Without data or without an interval the answer is undecided.
 
     Parameters
     ----------
@@ -49,31 +68,46 @@ def gate(
     require
         One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
         may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
-        restricted mean of a time.
+        restricted mean of a time. ``attack_success <= baseline + 2%`` compares with the `baseline`: not more than 2 points
+        above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
     by
         Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
-        As in `summarize`. The bound is one end of a two-sided interval: at level .95 the probability of passing wrongly is
-        .025.
+        As in `summarize`. The bounds are the ends of a two-sided interval: at level .95 the probability of passing wrongly is
+        .025, and so is that of failing wrongly.
     unknown
-        ``"fail"``: for a share, a rollout without a verdict counts as a success if the upper end is compared, and as a
-        failure if the lower end is; the known rollouts must also pass by themselves. Other statistics have no such worst case
-        and fail. ``"ignore"`` leaves these rollouts out.
+        ``"bounds"``: a share must pass (or fail) whatever the verdicts of rollouts without one turn out to be, and the
+        rollouts with a verdict must do so by themselves. Other statistics have no such bounds and are undecided. ``"drop"``
+        leaves these rollouts out.
+    unread
+        Number of rollouts that are not in the table because their records could not be read (see `problems` of
+        ``tw.read(..., errors="collect")``). They count as rollouts without a verdict in every group; ``math.inf`` if nobody
+        knows how many.
+    expect
+        Groups that must be there, such as ``"target=base"``, by columns of `by`: one without any rollout fails.
+    baseline
+        ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
+    against_self
+        Number of random splits of the attempts at each goal into halves: `n_differ` counts the splits whose halves have
+        different answers. If it is large, the evaluation is too small for this requirement. Halves differ more than two whole
+        runs would: each has half of the attempts, and what one half has too much of, the other lacks.
 
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.GATE`; never empty. `bound` is the end that is compared. For a share it is the
+        `by`, then the columns of `schema.GATE`; never empty. `pass_bound` is the end of the interval that must meet the
+        requirement to pass, and `fail_bound` the opposite end, which must miss it to fail. For a share, `pass_bound` is the
         largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
-        interval is wider without any success than with one, and one more success must never help to pass. From a SUMMARY only
-        two of these are known, zero and the observed number, and the design effect of unknown rollouts is assumed to equal
-        that of the known ones. `estimate, low, high` describe the known rollouts. `reason` explains why a group fails, how
-        many rollouts have a verdict if not all do, or that the bound belongs to a smaller number of successes.
+        interval is wider without any success than with one, and one more success must never help to pass; `fail_bound` is the
+        smallest lower end in the same way. From a SUMMARY only two of these are known, zero and the observed number, and the
+        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high` are
+        those of `summarize`, or of `contrast` for the difference from the baseline.
 
     Raises
     ------
     ArgumentError
-        If a requirement cannot be parsed, or names a metric, statistic or level that does not exist.
+        If a requirement cannot be parsed, names a metric, statistic or level that does not exist, or a baseline that is not
+        given.
     SchemaError
         If the table is neither ROLLOUTS nor SUMMARY; optional columns of SUMMARY may be missing.
 
@@ -81,29 +115,29 @@ def gate(
     --------
     >>> rows = {"rollout_id": [f"r{i}" for i in range(500)], "goal": [f"g{i % 250}" for i in range(500)]}
     >>> rollouts = pl.DataFrame({**rows, "attack_success": [False] * 500})
-    >>> gate(rollouts, ["attack_success < 2%", "attack_success < 1%"])["passed", "bound"].with_columns(
-    ...     pl.col("bound").round(4)
+    >>> gate(rollouts, ["attack_success < 2%", "attack_success < 1%", "attack_success > 5%"]).select(
+    ...     "answer", pl.col("pass_bound", "fail_bound").round(4), "n_more"
     ... )
-    shape: (2, 2)
-    ┌────────┬────────┐
-    │ passed ┆ bound  │
-    │ ---    ┆ ---    │
-    │ bool   ┆ f64    │
-    ╞════════╪════════╡
-    │ true   ┆ 0.0153 │
-    │ false  ┆ 0.0153 │
-    └────────┴────────┘
+    shape: (3, 4)
+    ┌───────────┬────────────┬────────────┬────────┐
+    │ answer    ┆ pass_bound ┆ fail_bound ┆ n_more │
+    │ ---       ┆ ---        ┆ ---        ┆ ---    │
+    │ str       ┆ f64        ┆ f64        ┆ i64    │
+    ╞═══════════╪════════════╪════════════╪════════╡
+    │ passed    ┆ 0.0153     ┆ 0.0        ┆ null   │
+    │ undecided ┆ 0.0153     ┆ 0.0        ┆ 133    │
+    │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
+    └───────────┴────────────┴────────────┴────────┘
     """
     table = frame_of(frame, "gate")
-    requirements: object = require
-    texts = requirements if isinstance(requirements, Iterable) and not isinstance(requirements, str) else [requirements]
-    required = [parsed(words) for words in texts]
+    # Repeated requirements and groups are the same rows.
+    required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
     if not required:
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
-    by = names_of(by)
     (level,) = check_levels(level)
-    if unknown not in get_args(Unknown):
-        raise ArgumentError(f"gate: unknown={unknown!r} is unknown; it is fail or ignore")
+    groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
+    options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups)
+    _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
             "gate: this is a CONTRAST, which describes differences between groups; pass the rollouts or their SUMMARY "
@@ -113,243 +147,226 @@ def gate(
     if set(schema.SUMMARY.required) <= set(table.columns):
         missing = [name for name in schema.SUMMARY.names if name not in table.columns]
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
-        return _of_summary(table, required, by, level, unknown)
+        if against_self or any(requirement.relative for requirement in required):
+            raise ArgumentError(
+                "gate: baseline= and against_self= need the rollouts of each goal, and this is a SUMMARY; pass the rollouts"
+            )
+        return _of_summary(table, required, options)
     table = rollouts_frame(table, "gate")
-    check_by(table, by, schema.GATE, "gate")
-    sheet = Sheet(table)
-    rows = []
-    for requirement in required:
-        rows += _of_rollouts(sheet, requirement, by, cluster, level, seed, unknown)
-    return rows_of(rows, table, by, schema.GATE)
+    check_by(table, options.by, schema.GATE, "gate")
+    earlier = None if baseline is None else rollouts_frame(baseline, "gate")
+    gates = _of_rollouts(table, earlier, required, options)
+    if not against_self:
+        return gates
+
+    def gate_of_half(half: pl.DataFrame) -> pl.DataFrame:
+        return _of_rollouts(half, earlier, required, replace(options, unread=0, expect=()))
+
+    return with_splits(gates, table, options.by, against_self, seed, gate_of_half)
 
 
-def verdict(gates: pl.DataFrame) -> str:
-    """Summarize a GATE in one sentence.
-
-    Examples
-    --------
-    >>> verdict(gate(pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "attack_success < 0.5"))
-    "'attack_success < 0.5' is not met: the upper end is 0.793 (1 rollout)"
-    """
-    failed = gates.filter(~pl.col("passed"))
-    if failed.is_empty():
-        requirements = gates["requirement"].unique(maintain_order=True)
-        count, groups = requirements.len(), gates.height // requirements.len()
-        sentence = f"all {count} requirements are met" if count > 1 else f"{requirements[0]!r} is met"
-        sentence += f" in each of {groups} groups" if groups > 1 else ""
-        # The row with the smallest share of known rollouts carries the caveat.
-        lowest = min(gates.rows(named=True), key=_share_with_verdict)
-        if _share_with_verdict(lowest) == 1:
-            return sentence
-        return f"{sentence} ({'at the least, ' if gates.height > 1 else ''}{_with_verdict(lowest)})"
-    row = failed.row(0, named=True)
-    group = ", ".join(f"{name}={row[name]!r}" for name in gates.columns if name not in schema.GATE.names)
-    unit = labels.cluster_noun(failed.head(1)).replace(" × ", " or ")
-    reason = row["reason"] if row["bound"] is None else _bound_in_words(row, unit)
-    if not row["n"] and _number_unknown(row):
-        reason += f" ({_with_verdict(row)})"
-    more = f"; {failed.height - 1} more of {gates.height} fail" if failed.height > 1 else ""
-    return f"{row['requirement']!r} is not met{f' for {group}' if group else ''}: {reason}{more}"
+def _texts(argument: object) -> list[object]:
+    return list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
 
 
-def _bound_in_words(row: dict[str, Any], unit: str) -> str:
-    end = "upper" if parsed(row["requirement"]).below else "lower"
-    basis = labels.counted(row["n"], "rollout")
-    if row["n_clusters"] is not None and unit != "rollout":
-        basis += f", {labels.counted(row['n_clusters'], unit)}"
-    bound = f"{100 * row['bound']:.3g} %" if "%" in row["requirement"] else f"{row['bound']:.3g}"
-    return f"the {end} end is {bound} ({basis if _share_with_verdict(row) == 1 else _with_verdict(row)})"
-
-
-def _number_unknown(row: dict[str, Any]) -> int:
-    """Count the rollouts without a verdict to which the metric applies."""
-    return sum(row[name] or 0 for name in _UNKNOWN)
-
-
-def _share_with_verdict(row: dict[str, Any]) -> float:
-    return float(row["n"] / (row["n"] + _number_unknown(row))) if row["n"] else 1.0
-
-
-def _with_verdict(row: dict[str, Any]) -> str:
-    total = row["n"] + _number_unknown(row)
-    return f"{row['n']:,} of {labels.counted(total, 'rollout')} {'has' if row['n'] == 1 else 'have'} a verdict"
+def _check_options(options: _Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
+    if options.unknown not in get_args(Unknown):
+        raise ArgumentError(f"gate: unknown={options.unknown!r} is unknown; it is bounds or drop")
+    unread: Any = options.unread
+    if isinstance(unread, bool) or not (isinstance(unread, Integral) or unread == math.inf) or unread < 0:
+        raise ArgumentError(
+            f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
+        )
+    whole_numbers(against_self, "gate: against_self", "splits", least=0)
+    relative = next((requirement for requirement in required if requirement.relative), None)
+    if relative is not None and baseline is None:
+        raise ArgumentError(
+            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
+        )
+    if relative is None and baseline is not None:
+        raise ArgumentError(
+            "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
+        )
 
 
 def _of_rollouts(
-    sheet: Sheet,
-    required: Required,
-    by: tuple[str, ...],
-    cluster: Cluster,
-    level: float,
-    seed: int,
-    unknown: Unknown,
+    table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
+) -> pl.DataFrame:
+    both = None if earlier is None else with_baseline(table, earlier, required, options.by)
+    everything = Sheet(table)
+    keys = [key for key, _ in everything.groups(options.by)]
+    if both is not None:  # a group that only the baseline has must not pass by its absence
+        keys = [key for key, _ in Sheet(both).groups(options.by)]
+    rows = []
+    for requirement in required:
+        rows += _of_requirement(everything, both, requirement, keys, options)
+    return rows_of(rows, table, options.by, schema.GATE)
+
+
+def _of_requirement(
+    everything: Sheet, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
 ) -> list[dict[str, Any]]:
-    kind = sheet.kinds.get(required.metric)
-    if kind is None and sheet.has(required.metric):
-        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
+    """Return a row for each group, and for each expected group that is missing."""
+    kind = everything.kinds.get(required.metric)
     if kind is None:
-        measured = [
-            name for name, column_kind in sheet.kinds.items() if column_kind and name not in schema.ROLLOUTS.names
-        ]
-        raise ArgumentError(
-            f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`tw.measure` makes more)"
-        )
-    statistic = required.statistic or DEFAULT_STATISTICS[kind][0]
-    summary = summarize(
-        sheet.frame,
-        by=by,
-        metrics=required.metric,
-        statistics=statistic,
-        cluster=cluster,
-        level=level,
-        seed=seed,
-        unjudged="drop" if unknown == "ignore" else "bounds",
-    )
-    row_headings = headings(sheet, required.metric)
+        _refuse_metric(everything, required)
+    statistic = required.statistic or DEFAULT_STATISTICS[str(kind)][0]
     share = kind == "proportion" and statistic == "mean"
     if share:
         required.check_share()
-    result = []
-    for (_, group), row in zip(sheet.groups(by), summary.rows(named=True), strict=True):
-        bound = row["high"] if required.below else row["low"]
-        if share and bound is not None:
-            applicable = np.asarray(group[row_headings[group] != INAPPLICABLE])
-            known = np.asarray(group[row_headings[group] == VALUE])
-            # The known rollouts count on their own as well: unknown ones bring more goals, which would narrow the interval.
-            samples = [known] if unknown == "ignore" or known.size == applicable.size else [known, applicable]
-            ends = [_worst_end(sheet, required, applicable, rows, cluster, level) for rows in samples]
-            bound = _strictest([end for end in ends if end is not None], required)
-        result.append(_row_of_gate(row, required, bound, by, unknown, share=share))
-    return result or [_row_without_data(required, statistic, level, by, unknown)]
-
-
-def _worst_end(
-    sheet: Sheet, required: Required, applicable: IntArray, rows: IntArray, cluster: Cluster, level: float
-) -> float | None:
-    """Return the end of a share's interval that one more success (or failure) cannot improve; unknown rollouts count against it."""
-    # The unit is chosen among all applicable rollouts, as `summarize` does.
-    names = unit_of(sheet, applicable, required.metric, cluster).names or None
-    codes = unit_of(sheet, rows, required.metric, names).codes
-    end = upper_end if required.below else lower_end
-    return end(np.nan_to_num(sheet.numbers(required.metric)[rows], nan=float(required.below)), codes, level=level)
-
-
-def _strictest(ends: Sequence[float], required: Required) -> float | None:
-    """Return the end that is hardest to pass with; None without ends."""
-    return max(ends, default=None) if required.below else min(ends, default=None)
-
-
-def _row_of_gate(
-    row: dict[str, Any],
-    required: Required,
-    bound: float | None,
-    by: tuple[str, ...],
-    unknown: Unknown,
-    *,
-    share: bool,
-) -> dict[str, Any]:
-    """Return the row of GATE, with a reason if unknown rollouts decide or the bound is not an end of the interval."""
-    end = row["high"] if required.below else row["low"]
-    side, outcome = ("upper", "successes") if required.below else ("lower", "failures")
-    end_of_known = "" if end is None or bound is None or row["estimate"] is None else f" (of these alone: {end:.4g})"
-    reasons = [row["reason"]]
-    # Without a bound a requirement fails, for whatever reason the summary gives.
-    if not row["n"] or (row["estimate"] is None and not share) or bound is None:
-        bound, reasons = None, [row["reason"] or "no data"]
-    elif _number_unknown(row) and unknown == "ignore":
-        reasons.append(f"{_with_verdict(row)}, and the others are left out")
-    elif _number_unknown(row) and share:
-        reasons.append(f"{_with_verdict(row)}, and the others count as {outcome}{end_of_known}")
-    elif _number_unknown(row):
-        bound = None
-        reasons.append(
-            f"{_with_verdict(row)}, and nothing bounds what the others would be: unknown='ignore' leaves them out"
+    elif required.relative and "%" in required.words:
+        raise ArgumentError(
+            f"gate: {required.words!r}: a margin in per cent is in points of a share, and {required.metric} is not a share; "
+            "write a number"
         )
-    elif end is not None and abs(bound - end) > 1e-12:
-        reasons.append(f"the {side} end with fewer {outcome}, so that one more never helps to pass{end_of_known}")
-    return {
-        **{name: row[name] for name in (*by, *schema.GATE.names) if name in row},
-        "requirement": required.words,
-        "passed": required.met_by(bound),
-        "threshold": required.threshold,
-        "bound": bound,
-        "unknown": unknown,
-        "reason": join_reasons(*reasons),
+    evidence = _evidence(everything, both, required, statistic, options, share=share)
+    absent = (
+        f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
+    )
+    if keys and not required.group:
+        absent = "no rollouts of this group in this run"
+    result = [
+        gate_row(required, evidence[key_text(key)], options.by)
+        if key_text(key) in evidence
+        else row_without_data(required, key, statistic, options.level, options.unknown, absent)
+        for key in keys
+    ]
+    result += _missing_groups(everything.frame, required, statistic, options.by, options)
+    nothing = dict.fromkeys(options.by)
+    return result or [row_without_data(required, nothing, statistic, options.level, options.unknown, absent)]
+
+
+def _refuse_metric(sheet: Sheet, required: Required) -> None:
+    if sheet.has(required.metric):
+        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
+    measured = [name for name, kind in sheet.kinds.items() if kind and name not in schema.ROLLOUTS.names]
+    raise ArgumentError(
+        f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`tw.measure` makes more)"
+    )
+
+
+def _evidence(
+    everything: Sheet, both: pl.DataFrame | None, required: Required, statistic: str, options: _Options, *, share: bool
+) -> dict[str, Evidence]:
+    """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
+    sheet = Sheet(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    shared: dict[str, Any] = {
+        "by": options.by,
+        "cluster": options.cluster,
+        "level": options.level,
+        "seed": options.seed,
     }
+    rows = _estimates(sheet.frame, required.metric, statistic, options.unknown, shared)
+    if required.relative and both is not None:
+        both = rows_in(both, required.group, required.words)
+        compared = differences(
+            both, required, statistic, **shared, unknown=options.unknown, unread=bool(options.unread)
+        )
+    marks = headings(sheet, required.metric)
+    result = {}
+    for (key, group), row in zip(sheet.groups(options.by), rows, strict=True):
+        text = key_text(key)
+        estimate = row
+        if required.relative:
+            estimate, alone, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
+            # The counts are of this run's rollouts, and the rest is about the difference.
+            counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
+            estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
+        elif share:
+            alone, together = ends_of_rollouts(
+                sheet, required.metric, group, marks, options.cluster, options.level, options.unread
+            )
+        else:
+            alone = together = row["low"], row["high"]
+            if number_unknown(row) or options.unread:
+                together = UNBOUNDED
+        result[text] = Evidence(
+            estimate, alone, together, share and not required.relative, options.unknown, options.unread
+        )
+    return result
 
 
-def _row_without_data(
-    required: Required, statistic: str | None, level: float, by: tuple[str, ...], unknown: Unknown
-) -> dict[str, Any]:
-    columns = dict.fromkeys(schema.GATE.names) | {
-        "metric": required.metric,
-        "statistic": statistic,
-        "level": level,
-        "n": 0,
-    }
-    row = {**dict.fromkeys(by), **columns, "reason": "no data: the table has no rollouts"}
-    return _row_of_gate(row, required, None, by, unknown, share=False)
+def _estimates(
+    frame: pl.DataFrame, metric: str, statistic: str, unknown: Unknown, shared: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
+    named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
+    rows = summarize(frame, unjudged=unknown, **named).rows(named=True)
+    if any((row["method"] or "").endswith("at the bounds") for row in rows):
+        known = summarize(frame, unjudged="drop", **named)["design_effect"]
+        rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
+    return rows
 
 
-def _of_summary(
-    table: pl.DataFrame, required: list[Required], by: tuple[str, ...], level: float, unknown: Unknown
-) -> pl.DataFrame:
+def _missing_groups(
+    frame: pl.DataFrame, required: Required, statistic: str, by: tuple[str, ...], options: _Options
+) -> list[dict[str, Any]]:
+    """Return a failed row for each expected group that has no rollouts."""
+    rows = []
+    for group in options.expect:
+        for name, _ in group:
+            if name not in by:
+                raise ArgumentError(
+                    f"gate: expect names the column {name!r}, which is not grouped by ({listing(by)}); "
+                    "group by it with by=, or leave it out"
+                )
+        if not rows_in(frame, group, f"expect {group_in_words(group)}").is_empty():
+            continue
+        key: dict[str, Any] = dict.fromkeys(by)
+        for name, value in group:
+            dtype = frame.schema[name]
+            key[name] = pl.Series([value]).cast(dtype, strict=False)[0] if not isinstance(dtype, pl.List) else value
+        rows.append(row_of_missing_group(required, group, key, statistic, options.level, options.unknown))
+    return rows
+
+
+def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Options) -> pl.DataFrame:
     groups = tuple(labels.grouping(table))
-    for name in by:
+    for name in options.by:
         if name not in groups:
             raise ArgumentError(
                 f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
                 f"`tw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
             )
+    level, unknown = options.level, options.unknown
     result = []
     for requirement in required:
-        rows = table.filter(pl.col("metric") == requirement.metric)
-        if rows.is_empty() and not table.is_empty():
-            raise ArgumentError(
-                f"gate: {requirement.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
-            )
-        rows = rows.filter(statistic=requirement.statistic or _first_statistic(rows))
-        if rows.is_empty() and not table.is_empty():
-            raise ArgumentError(
-                f"gate: this SUMMARY has no {requirement.statistic} of {requirement.metric!r}; summarize it, or pass the rollouts"
-            )
-        if rows.filter(level=level).is_empty() and not rows.is_empty():
-            raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+        rows = _rows_of_summary(table, requirement, level)
         share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
         if share:
             requirement.check_share()
-        result += [
-            _row_of_gate(
-                row, requirement, _end_of_summary(row, requirement, level, unknown), groups, unknown, share=share
-            )
-            for row in rows.filter(level=level).rows(named=True)
-        ]
-        if rows.is_empty():
-            result.append(_row_without_data(requirement, requirement.statistic, level, groups, unknown))
+        for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
+            alone, together = ends_of_summary(row, level, options.unread)
+            if not share and (number_unknown(row) or options.unread):
+                together = UNBOUNDED
+            result.append(gate_row(requirement, Evidence(row, alone, together, share, unknown, options.unread), groups))
+        statistic = requirement.statistic or _first_statistic(rows)
+        missing = _missing_groups(table, requirement, statistic, groups, options)
+        if not missing and not any(row["requirement"] == requirement.words for row in result):
+            absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
+            reason = absent or "no data: the table has no rollouts"
+            missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unknown, reason)]
+        result += missing
     return rows_of(result, table, groups, schema.GATE)
+
+
+def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
+    """Return the rows of the requirement's metric, statistic and level."""
+    rows = table.filter(pl.col("metric") == required.metric)
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+        )
+    rows = rows.filter(statistic=required.statistic or _first_statistic(rows))
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
+        )
+    if rows.filter(level=level).is_empty() and not rows.is_empty():
+        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+    return rows.filter(level=level)
 
 
 def _first_statistic(rows: pl.DataFrame) -> str:
     statistics = set(rows["statistic"])
     return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")
-
-
-def _end_of_summary(row: dict[str, Any], required: Required, level: float, unknown: Unknown) -> float | None:
-    """Return the strictest end for a row of SUMMARY: its own, without any success (or failure), or with all unknown against it."""
-    end: float | None = row["high"] if required.below else row["low"]
-    if end is None or row["bound_low"] is None or not row["n_clusters"]:
-        return end
-    # Clusters of one rollout each use the normal quantile, as `proportion` does.
-    unclustered = row["n_clusters"] == row["n"]
-    df = None if unclustered else row["n_clusters"] - 1
-    # Without a success (or failure) the effective sample size is the number of clusters.
-    ends = [end, wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0]
-    ends[1] = ends[1] if required.below else 1 - ends[1]
-    at_the_bounds = row["estimate"] is None  # partially judged: the ends hold whatever the unknown are
-    if unknown == "fail" and _number_unknown(row) and not at_the_bounds:
-        total = row["n"] + _number_unknown(row)
-        size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]
-        successes = row["bound_high" if required.below else "bound_low"] * size
-        low, high = wilson(successes, size, level=level, df=df)
-        ends += [bound for bound in (high if required.below else low,) if bound is not None]
-    return _strictest(ends, required)

@@ -1,11 +1,14 @@
-"""Monotone ends of Wilson's interval for release gates: one more success can never lower them."""
+"""Release gates: monotone ends of Wilson's interval, and the number of clusters that decides."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from turnwise.stats.clusters import equal_weights, groupings, t_quantile
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
+from turnwise.stats.intervals import wilson
 from turnwise.stats.proportion import copies_effect, proportion, shrunk
+from turnwise.stats.sizes import fewest
 
 
 def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:
@@ -94,3 +97,62 @@ def _filled(stage: IntArray, capacity: FloatArray, value: FloatArray) -> tuple[F
     last = np.searchsorted(np.cumsum(capacity), stage, side="left")
     before, filled = (np.concatenate([[0.0], np.cumsum(x)])[last] for x in (capacity * value, capacity))
     return before, last, stage - filled
+
+
+def clusters_to_decide(
+    rate: float, threshold: float, size: float, *, level: float = 0.95, power: float = 0.8, repeated: bool = True
+) -> int | None:
+    """Return the fewest clusters whose Wilson interval excludes a threshold with this power, if the true rate is `rate`.
+
+    The observed rate is taken at its unfavorable quantile, `power` of the way toward the threshold: if even that interval
+    excludes the threshold, a share `power` of all samples does. Below the threshold, the interval without any success must
+    end below it as well, because `upper_end` is never smaller than that; above, the same holds for failures.
+
+    Parameters
+    ----------
+    rate, threshold
+        The true share of successes, and the share that the interval must exclude.
+    size
+        Effective number of rollouts per cluster: rollouts / design effect / clusters.
+    level, power
+        Nominal coverage of the interval, and the wanted probability of a decision.
+    repeated
+        True if clusters have several rollouts, so that t with G-1 degrees of freedom replaces z.
+
+    Returns
+    -------
+    int or None
+        At least 2; None if there is no such number up to `stats.sizes.MOST_GOALS`, as for a rate at the threshold.
+
+    Examples
+    --------
+    >>> clusters_to_decide(0.05, 0.1, 1.0, repeated=False), clusters_to_decide(0.0, 0.1, 1.0, repeated=False)
+    (239, 35)
+    >>> clusters_to_decide(0.1, 0.1, 1.0) is None
+    True
+    """
+    if rate > threshold:
+        rate, threshold = 1 - rate, 1 - threshold
+    z = float(scipy.special.ndtri(power))
+
+    def decides(count: int) -> bool:
+        n, df = count * size, count - 1 if repeated else None
+        observed = min(threshold, rate + z * (rate * (1 - rate) / n) ** 0.5)
+        ends = wilson(observed * n, n, level=level, df=df)[1], wilson(0, count, level=level, df=df)[1]
+        return all(end is not None and end < threshold for end in ends)
+
+    return None if rate == threshold else fewest(decides)
+
+
+def clusters_to_exclude(distance: float, variance: float, *, level: float = 0.95, power: float = 0.8) -> int | None:
+    """Return the fewest clusters whose t interval of a mean excludes a value at this distance from the mean, with this power.
+
+    (t_{G-1} + z_power)·√(V/G) must be below the distance, where V is the variance per cluster.
+
+    Examples
+    --------
+    >>> clusters_to_exclude(0.5, 1.0), clusters_to_exclude(0.0, 1.0)
+    (34, None)
+    """
+    z = float(scipy.special.ndtri(power))
+    return fewest(lambda count: (t_quantile(level, count - 1) + z) * (variance / count) ** 0.5 < abs(distance))

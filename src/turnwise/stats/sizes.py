@@ -1,6 +1,7 @@
 """Sample sizes: goals and attempts needed for a question, and differences detectable with given numbers."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy
@@ -97,15 +98,26 @@ def goals_for_gate(below: float, *, level: float, repeated: bool) -> int | None:
         high = wilson(0, goals, level=level, df=goals - 1 if repeated else None)[1]
         return high is not None and high < below
 
+    return fewest(passes)
+
+
+def fewest(holds: Callable[[int], bool]) -> int | None:
+    """Return the smallest number, at least 2, for which a criterion holds that holds for every larger one too; None above 10⁷.
+
+    Examples
+    --------
+    >>> fewest(lambda count: count * count > 50), fewest(lambda count: False)
+    (8, None)
+    """
     # Double until the criterion holds, then bisect.
     least, most = 1, 2
-    while not passes(most):
+    while not holds(most):
         least, most = most, most * 2
         if most > MOST_GOALS:
             return None
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if passes(middle) else (middle, most)
+        least, most = (least, middle) if holds(middle) else (middle, most)
     return most
 
 

@@ -201,17 +201,21 @@ def _tradeoff(sheet: parts.Sheet) -> list[Column]:
 def _gate(sheet: parts.Sheet) -> list[Column]:
     rates = [labels.is_rate(row["metric"] or "") for row in sheet.rows]
     bounds = [
-        labels.number(row["bound"], row["low"], row["high"], rate=rate)
-        for row, rate in zip(sheet.rows, rates, strict=True)
+        [
+            labels.number(row[name], row["low"], row["high"], rate=rate)
+            for row, rate in zip(sheet.rows, rates, strict=True)
+        ]
+        for name in ("pass_bound", "fail_bound")
     ]
     several = sheet.differs("requirement")
     required = "" if several else labels.plain(sheet.only("requirement"))
     return [
         *parts.groups(sheet),
         *([parts.words("required", parts.each(sheet, "requirement"))] if several else []),
-        Column(required, ["passed" if row["passed"] else "failed" for row in sheet.rows], words=True),
+        Column(required, [row["answer"] or labels.NOTHING for row in sheet.rows], words=True),
         *parts.levels(sheet),
-        Column("bound", bounds),
+        Column("pass bound", bounds[0]),
+        Column("fail bound", bounds[1], spare=parts.SPARE_COUNT),
         *parts.estimates(sheet, rates, "estimate", ["metric", "statistic"]),
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet, always=True),  # who reads a verdict must see what it leaves out

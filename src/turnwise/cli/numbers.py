@@ -22,6 +22,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
     Table,
+    Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready, say
 from turnwise.errors import ArgumentError
@@ -50,12 +51,13 @@ def measure(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Compute metrics: one row per rollout, one column per metric."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column, value)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -124,6 +126,7 @@ def summarize(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -132,7 +135,7 @@ def summarize(
     from turnwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -213,6 +216,7 @@ def contrast(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -221,7 +225,7 @@ def contrast(
     from turnwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column, value)
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
         baseline = baseline or first
@@ -276,6 +280,7 @@ def curve(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -285,7 +290,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), needed, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), needed, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -321,6 +326,7 @@ def attempts(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -329,7 +335,9 @@ def attempts(
     from turnwise.estimation.attempts import attempts as repeated
 
     frame = repeated(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value), [metric], [*(by or ()), *(cluster or ())]
+        ),
         metric=metric,
         by=by or (),
         k=k,
@@ -364,6 +372,7 @@ def gate(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -375,7 +384,7 @@ def gate(
 
     table = read_finished(paths[0]) if len(paths) == 1 and log_format is None else None
     if table is None:
-        log_input = LogInput(paths, log_format, errors, fact, column)
+        log_input = LogInput(paths, log_format, errors, fact, column, value)
         table = rollouts_of(log_input, requirements.metrics(require), [*(by or ()), *(cluster or ())])
     gates = gating.gate(
         table, require, by=by or (), cluster=cluster_of(cluster), level=level, seed=seed, unknown=unknown

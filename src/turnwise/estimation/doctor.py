@@ -160,7 +160,8 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         elif not with_verdict:
             flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {remedy}"
             if metric[0] == "a" and table.flag:
-                flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
+                call = f'tw.turns(turns, names={{"succeeded": "{table.flag}"}})'
+                flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
         partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         subject = counted(partial, "partially judged rollout leaves", "partially judged rollouts leave")
         notes = [f"{subject} the rate open: it gets bounds, no point"] if partial else []

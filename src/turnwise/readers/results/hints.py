@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 import polars as pl
 
-from turnwise.readers.chats.layouts import IDS, LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from turnwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
+from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, likely_names, looks_like_turns
 
 POLARS = {
     "table": "pl.read_csv",
@@ -18,8 +20,6 @@ POLARS = {
     "lines": "pl.read_ndjson",
     "json": "pl.read_json",
 }
-# Names of columns that may identify rollouts.
-NAMES = (*IDS, "conv_id", "trajectory_id", "episode_id", "episode", "conversation", "rollout", "id")
 PROMPT_NAMES = frozenset({"prompt", *PROMPTS})
 SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
 AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
@@ -41,7 +41,7 @@ def hint(document: Document) -> str | None:
     --------
     >>> from pathlib import Path
     >>> hint(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
-    'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
+    'has no column `rollout_id`, which says which rows are one rollout: its columns are `chat_id` (1), ...'
     >>> hint(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
     'holds messages under `log`: name that list, names={"messages": "log"}'
     """
@@ -71,7 +71,7 @@ def _reasons(document: Document) -> Iterator[str]:
     for record in document.beginning:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))
-    if names & PROMPT_NAMES:
+    if names & PROMPT_NAMES and not looks_like_turns(names):
         yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
@@ -104,6 +104,23 @@ def _first(document: Document, name: str) -> Iterator[object]:
         with suppress(pl.exceptions.PolarsError):
             rows = pl.read_csv(source, glob=False, separator=separator, infer_schema=False, n_rows=EARLY)
             yield from rows[name]
+
+
+def examples_of(document: Document) -> dict[str, list[Any]]:
+    """Return some values of each column or field of a file, none of them repeated."""
+    if document.kind == "table":
+        with suppress(pl.exceptions.PolarsError):
+            rows = pl.read_csv(
+                document.source, glob=False, separator=document.separator, infer_schema=False, n_rows=MOST_EXAMPLES
+            )
+            return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
+    values: dict[str, dict[str, Any]] = {}
+    for record in document.beginning:
+        for name, text in record.items():
+            value = surface_if_any(text)
+            if value is not None and not isinstance(value, dict | list):
+                values.setdefault(name, {}).setdefault(repr(value), value)
+    return {name: [*distinct.values()] for name, distinct in values.items()}
 
 
 def _no_text(document: Document) -> Iterator[str]:
@@ -158,17 +175,13 @@ def _within(name: str, value: object) -> Iterator[str]:
 
 
 def _without_id(document: Document, names: frozenset[str]) -> str:
-    frame = _frame(document)
-    name = next((name for name in NAMES if name in names), None)
-    if name is not None:
-        return (
-            "has no column `rollout_id`: "
-            f'if `{name}` says which rows are one rollout, read it with names={{"rollout_id": "{name}"}}'
-        )
-    return (
-        "has no column `rollout_id`, which says which rows are one rollout: name yours, as in "
-        f'names={{"rollout_id": "..."}}, or number them if each is one: `tw.turns({frame}.with_row_index("rollout_id"))`'
+    sentence = (
+        f"has no column `rollout_id`, which says which rows are one rollout: {columns_in_words(examples_of(document))}"
     )
+    if "rollout_id" in likely_names(names):
+        return sentence
+    number = f'`tw.turns({_frame(document)}.with_row_index("rollout_id"))`'
+    return f"{sentence}, or number them if each is one: {number}"
 
 
 def _frame(document: Document) -> str:

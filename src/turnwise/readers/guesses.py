@@ -132,22 +132,21 @@ def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[
     for column, name in _candidates(frame, frozenset(of_records)):
         candidates.setdefault(name, []).append(column)
     for name, columns in candidates.items():
-        # The user's column under turnwise's own name comes first; of several others none is certain.
+        # The user's column under turnwise's own name comes first; of several others each must say the same.
         preferred = [column for column in columns if plain_name(column) in {name, "succeeded"}] or columns
-        if len(preferred) > 1:
-            continue
-        column, series = preferred[0], frame[preferred[0]]
-        is_fact = name in FACTS.values()
-        values = series.cast(pl.String) if is_fact else values_of(series, name, name)
+        column, is_fact = preferred[0], name in FACTS.values()
+        values, *others = (
+            frame[column].cast(pl.String) if is_fact else values_of(frame[column], name, name) for column in preferred
+        )
         stated = frame[name] if name in frame.columns else pl.Series(name, [None] * frame.height, dtype=values.dtype)
-        if stated.dtype == pl.Null:
-            stated = stated.cast(values.dtype)
-        if stated.dtype != values.dtype or (stated.is_not_null() & values.is_not_null()).any():
+        stated = stated.cast(values.dtype) if stated.dtype == pl.Null else stated
+        differs = any(values.ne_missing(other).any() for other in others)
+        if differs or stated.dtype != values.dtype or (stated.is_not_null() & values.is_not_null()).any():
             continue
-        frame = frame.drop(column).with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
         if plain_name(column) != name:
-            labels = sorted({str(label) for label in series.unique().drop_nulls() if normal(label) not in BLANK})
+            labels = sorted({str(label) for label in frame[column].unique().drop_nulls() if normal(label) not in BLANK})
             readings.append(Reading(name_in_file(column), name, () if is_fact else tuple(labels)))
+        frame = frame.drop(column).with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
     return frame, readings
 
 
@@ -205,6 +204,12 @@ def is_clear(series: pl.Series, words: Collection[str]) -> bool:
 
 def _is_constant(frame: pl.DataFrame, column: str) -> bool:
     """Return whether a column is the same in all turns of each rollout, as a fact must be."""
+    ids, values = frame["rollout_id"], frame[column]
+    # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
+    if ((ids == ids.shift()) & values.ne_missing(values.shift())).any():
+        return False
+    if (ids != ids.shift()).sum() + 1 == ids.n_unique():
+        return True
     distinct = frame.lazy().group_by("rollout_id").agg(pl.col(column).n_unique()).select(pl.col(column).max())
     return int(distinct.collect().item() or 0) <= 1
 
@@ -215,8 +220,8 @@ def _judges_rollouts(frame: pl.DataFrame, column: str) -> bool:
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
     """
+    if not _is_constant(frame, column):
+        return False
     words = MEANINGS["succeeded"]
-    labels = frame[column].unique().drop_nulls()
-    successes = [label for label in labels if words.get(normal(label)) is True]
-    several = frame.filter(pl.len().over("rollout_id") > 1)
-    return bool(several[column].is_in(successes).any()) and _is_constant(several, column)
+    successes = [label for label in frame[column].unique().drop_nulls() if words.get(normal(label)) is True]
+    return bool((frame["rollout_id"].is_duplicated() & frame[column].is_in(successes)).any())

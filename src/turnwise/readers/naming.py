@@ -131,8 +131,12 @@ class Naming:
             return document
         if not is_own(document, forced):
             return document
-        with self.reporting():
-            translation, present = self._translation(document)
+        try:
+            with self.reporting():
+                translation, present = self._translation(document)
+        except LabelError:
+            self._present |= {*self.names.values()}  # this problem of the file comes first
+            raise
         self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
         if forced or is_known(translation):

@@ -62,6 +62,7 @@ _IDS = frozenset(LIKELY["rollout_id"]) - {
     "id",
 }  # of conversations alone
 _LENGTH = 40  # characters of an example
+_OF_TURNS = ("target", "attack", "goal", "attempt", "succeeded", "outcome", "solved")
 _NAMES = frozenset(name for meaning in ("target", "attack", "goal", "attempt") for name in LIKELY[meaning])
 
 
@@ -89,14 +90,18 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": True, "pass": False})}')
     """
     if "source" in turns.columns:
-        turns = turns.filter(pl.col("source").is_null() | pl.col("source").is_in(OWN))
+        is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
+        turns = turns if is_own.all() else turns.filter(is_own)
     rows = []
     for column, dtype in turns.schema.items():
         if column in TURNS.names or column.startswith(("prompt_", "observation_")) or dtype.is_nested():
             continue
         if turns[column].head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
             continue
-        present = turns.filter(pl.col(column).is_not_null())
+        # Only a few columns of the rows that have a value: texts are not copied.
+        present = turns.select(name for name in (column, *_OF_TURNS) if name in turns.columns).filter(
+            pl.col(column).is_not_null()
+        )
         name = _meaning(present, column)
         if name is not None:
             values = present[column].unique(maintain_order=True)
@@ -177,6 +182,10 @@ def column_or_map(name: str, column: str, labels: Sequence[Any]) -> Any:
     return column, example_values(name, column, labels)
 
 
+def _in_parentheses(values: Sequence[Any]) -> str:
+    return f" ({', '.join(map(_short, values[:2]))})" if values else ""
+
+
 def _short(value: object) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= _LENGTH else f"{text[: _LENGTH - 3]}..."
@@ -226,7 +235,7 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     >>> columns_in_words({"conv": ["c1", "c2"], "user_msg": ["Hi"]})
     'its columns are `conv` (c1, c2), `user_msg` (Hi); name them, as in names={"rollout_id": "conv", "prompt": "user_msg"}'
     """
-    shown = ", ".join(f"`{name}` ({', '.join(map(_short, values[:2]))})" for name, values in examples.items())
+    shown = ", ".join(f"`{name}`{_in_parentheses(values)}" for name, values in examples.items())
     likely = likely_names(examples)
     # A row holds either a prompt and its response, or a message with its speaker.
     others = (

@@ -16,6 +16,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, twice
 from turnwise.schema import TURNS
 
+VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `guesses.py`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -88,7 +89,7 @@ class _Rollouts:
         if (problem := problem_of(record, "rollout_id" if self._layout.named else None)) is not None:
             raise problem
         rollout: Any = parse(record, self._record)
-        fields = narrowed(record, self._wanted)
+        fields = narrowed(record, self._wanted and self._wanted | VERDICTS)
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         apart = self._record.__struct_encode_fields__
         facts = {_own_name(field): value for field, value in fields.items() if field not in apart}

@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from turnwise.readers.chats.turns import SPEAKERS
+from turnwise.readers.labels import as_names
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
@@ -56,7 +58,11 @@ def _reasons(document: Document) -> Iterator[str]:
     if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
         yield 'holds lists of messages without records around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
-        yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+        name = likely_names(names).get("rollout_id")
+        yield (
+            "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+            + (f", or name the column that says which are one: {as_names({'rollout_id': name})}" if name else "")
+        )
     # Known records of other tools.
     yield from (reason for shape, reason in OTHERS if shape <= names)
     if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
@@ -168,10 +174,25 @@ def _within(name: str, value: object) -> Iterator[str]:
         yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.rollout.read_prompts`"
     elif any(isinstance(surface_if_any(first[word]), str) for word in names & TURN_TEXTS):
         yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
+    elif (words := _speaker_and_text(first)) is not None:
+        role, content = words
+        list_name = {} if name == "messages" else {"messages": name}
+        yield f"holds messages under `{name}`: name them, {as_names({**list_name, 'role': role, 'content': content})}"
     elif names & {*LISTS}:
         yield f"holds its records under `{name}`: write that list alone, or a record a line"
     elif name in LISTS and isinstance(first, str | list):
         yield f'holds `{name}` without names of the speakers: write each as `{{"role": "user", "content": "..."}}`'
+
+
+def _speaker_and_text(item: object) -> tuple[str, str] | None:
+    """Return the likely names of the speaker and of the text in a message under unusual names; None where it is something else."""
+    if not isinstance(item, dict):
+        return None
+    likely = likely_names(item)
+    role, content = likely.get("role"), likely.get("content")
+    if role is None or content is None or not isinstance(surface_if_any(item[content]), str):
+        return None
+    return (role, content) if surface_if_any(item[role]) in SPEAKERS else None
 
 
 def _without_id(document: Document, names: frozenset[str]) -> str:

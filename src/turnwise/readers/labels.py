@@ -79,9 +79,8 @@ def normal(value: object) -> str:
     >>> normal(" Not Jailbroken "), normal(True), normal("1.0"), normal('"REFUSED"')
     ('not_jailbroken', 'true', '1', 'refused')
     """
-    words = str(value).strip(' "\t\r\n').lower()
-    if words.endswith(".0"):  # a whole number beside a missing one, as pandas has it
-        words = words[:-2]
+    # A whole number beside a missing one has a point in pandas.
+    words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
     return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
 
 

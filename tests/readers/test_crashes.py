@@ -13,7 +13,7 @@ from turnwise import metrics as m
 
 ASK = {"role": "user", "content": "Hi"}
 CAUSES = [
-    ({"error": "timeout"}, "timeout"), ({"error": {"code": 429}}, '{"code":429}'), 
+    ({"error": "timeout"}, "timeout"), ({"error": {"code": 429}}, '{"code":429}'),
     ({"exception": "boom"}, "boom"), ({"exception": {"type": "X"}}, '{"type":"X"}'), ({"timeout": True}, "timeout"),
     ({"timed_out": "yes"}, "timeout"), ({"status": "error"}, "status: error"), ({"status": "FAILED"}, "status: FAILED"),
     ({"status": "timeout"}, "status: timeout"), ({"Error": "x"}, "x"),

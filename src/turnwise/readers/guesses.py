@@ -125,7 +125,7 @@ def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[
     >>> rows = {"rollout_id": ["a", "a"], "technique": ["tap", "tap"], "Jailbroken": ["no", "YES"]}
     >>> frame, readings = interpreted(pl.DataFrame(rows))
     >>> frame.select("attack", "succeeded").rows(), "; ".join(map(str, readings))
-    ([('tap', False), ('tap', True)], '`technique` as `attack`; `Jailbroken` (YES, no) as `succeeded`')
+    ([('tap', False), ('tap', True)], '`technique` as `attack`; `Jailbroken` (no, YES) as `succeeded`')
     """
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
@@ -144,10 +144,22 @@ def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[
         if differs or stated.dtype != values.dtype or (stated.is_not_null() & values.is_not_null()).any():
             continue
         if plain_name(column) != name:
-            labels = sorted({str(label) for label in frame[column].unique().drop_nulls() if normal(label) not in BLANK})
-            readings.append(Reading(name_in_file(column), name, () if is_fact else tuple(labels)))
+            labels = () if is_fact else labels_in(frame[column])
+            readings.append(Reading(name_in_file(column), name, labels))
         frame = frame.drop(column).with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
     return frame, readings
+
+
+def labels_in(series: pl.Series) -> tuple[str, ...]:
+    """Return the labels of a column, each in one spelling, without blank ones.
+
+    Examples
+    --------
+    >>> labels_in(pl.Series(["REFUSED", "refused", "", None, "JAILBREAK"]))
+    ('JAILBREAK', 'REFUSED')
+    """
+    spellings = {normal(label): str(label) for label in series.unique().drop_nulls().sort(descending=True)}
+    return tuple(spellings[label] for label in sorted(spellings) if label not in BLANK)
 
 
 def _candidates(frame: pl.DataFrame, of_records: frozenset[str]) -> Iterator[tuple[str, str]]:

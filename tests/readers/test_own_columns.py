@@ -288,3 +288,34 @@ def test_nothing_is_unused_where_all_is_said() -> None:
     assert tw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()
     assert tw.readers.unused_columns(turns.with_columns(target=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
     assert schema.check(tw.readers.unused_columns(turns.clear()), schema.UNUSED).is_empty()
+
+
+def test_a_verdict_that_was_named_is_the_only_one(tmp_path: Path) -> None:
+    """Another column on the attack, which would outweigh it, is not read beside it; a fact that was named is not filled up."""
+    path = tmp_path / "a.jsonl"
+    said = [CHAT[0], CHAT[1] | {"grade": "yes"}]
+    records = [
+        {"messages": said, "jailbroken": False, "model_under_test": "m", "by": None},
+        {"messages": said, "by": "x"},
+    ]
+    path.write_text("\n".join(map(json.dumps, records)))
+    turns = tw.read(path, names={"succeeded": "grade", "target": "by"})
+    assert turns.select("succeeded", "outcome", "target").rows() == [(True, None, None), (True, None, "x")]
+    rows = [{"rollout_id": name, "response": "x", "grade": None, "jailbroken": True} for name in "ab"]
+    assert tw.turns(rows, names={"succeeded": "grade"})["succeeded"].null_count() == 2
+
+
+def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
+    """Its reader calls them benign, as corpora are; what a column says of an attack counts."""
+    path = tmp_path / "a.json"
+    said = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
+    extras: list[dict[str, Any]] = [{"technique": "tap", "jailbroken": "no"}, {"jailbroken": "yes"}, {}]
+    path.write_text(json.dumps([{"id": str(i), "conversations": said, **extra} for i, extra in enumerate(extras)]))
+    turns = tw.read(path)
+    assert turns.select("source", "attack", "outcome").rows() == [
+        ("sharegpt", "tap", "failure"),
+        ("sharegpt", None, "success"),
+        ("sharegpt", "none", None),
+    ]
+    named = tw.read(path, names={"succeeded": "jailbroken", "attack": "technique"})
+    assert named.select("attack", "outcome").rows() == turns.select("attack", "outcome").rows()

@@ -38,6 +38,7 @@ OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single t
 PRODUCERS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
 _ALIASES = FACTS.keys() | PRODUCERS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
+_ON_ATTACKS = frozenset({"succeeded", "outcome"})
 _PREFIX, _SUFFIX = "rollout_", "_source"
 
 
@@ -107,7 +108,9 @@ def name_in_file(column: str) -> str:
     return name if name in TURNS.names and column not in TURNS.names else column
 
 
-def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.DataFrame, list[Reading]]:
+def interpreted(
+    frame: pl.DataFrame, of_records: Collection[str] = (), named: Collection[str] = ()
+) -> tuple[pl.DataFrame, list[Reading]]:
     """Read the columns whose meaning is beyond doubt as columns of TURNS, and say which.
 
     A column is read only if it is the only candidate, or has the name of TURNS itself, and contradicts no value there. The
@@ -119,6 +122,8 @@ def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[
         A row for each turn, with a `rollout_id` of text.
     of_records
         Columns that records state once for their whole rollout.
+    named
+        Columns of TURNS for which the user named a column: that wins.
 
     Examples
     --------
@@ -129,8 +134,11 @@ def interpreted(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[
     """
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
+    # One verdict on the attack is enough: that of a record would outweigh those of its turns.
+    decided = {*named} | ({*_ON_ATTACKS} if _ON_ATTACKS & {*named} else set())
     for column, name in _candidates(frame, frozenset(of_records)):
-        candidates.setdefault(name, []).append(column)
+        if name not in decided:
+            candidates.setdefault(name, []).append(column)
     for name, columns in candidates.items():
         # The user's column under turnwise's own name comes first; of several others each must say the same.
         preferred = [column for column in columns if plain_name(column) in {name, "succeeded"}] or columns

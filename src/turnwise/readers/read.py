@@ -220,7 +220,9 @@ def turns_of(
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
     frames = [
-        without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in native.understood(table)
+        without_nulls(naming.of_tool(frame, table.source))
+        for table in tables
+        for frame in native.understood(table, naming.names)
     ]
     naming.finish()
     return arrange(reconcile(frames))

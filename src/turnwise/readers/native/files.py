@@ -125,6 +125,7 @@ def read_native(document: Document, table: Table) -> None:
         document.name,
         table.problems,
         of_records=of_records,
+        named=document.named,
         is_own=is_complete(document.keys),
         has_answers=layout is not None or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES}),
     )

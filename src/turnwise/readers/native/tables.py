@@ -18,11 +18,12 @@ from turnwise.readers.problems import Problems
 from turnwise.readers.sources.frames import WORDS
 from turnwise.readers.table import Table
 from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions
-from turnwise.schema import TURNS
+from turnwise.schema import NO_ATTACK, TURNS
 from turnwise.schema.promises import check_in_order
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__turnwise_order"
+_ON_ATTACKS = frozenset({"succeeded", "outcome"})
 _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
@@ -91,6 +92,7 @@ def conform(
     values: Mapping[str, Meanings] = MappingProxyType({}),
     *,
     of_records: Collection[str] = (),
+    named: Collection[str] = (),
     is_own: bool = False,
     has_answers: bool | None = None,
 ) -> pl.DataFrame:
@@ -108,6 +110,8 @@ def conform(
         Where notices go.
     of_records
         Columns that records state once for their whole rollout.
+    named
+        Columns of TURNS that were named before.
     is_own
         Whether turnwise wrote the table, so that nothing is guessed.
     has_answers
@@ -130,7 +134,7 @@ def conform(
         )
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
     if not is_own:
-        frame, readings = interpreted(frame, of_records)
+        frame, readings = interpreted(frame, of_records, {*names, *named})
         problems.read_as(readings)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
     frame = frame.with_columns(
@@ -153,20 +157,31 @@ def conform(
     return check_in_order(frame) if schema.in_order(frame) else schema.check(frame, TURNS)
 
 
-def understood(table: Table) -> list[pl.DataFrame]:
+def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
     """Return the frames of a table, with columns of people's own chats read as columns of TURNS where that is beyond doubt.
 
-    Frames of turnwise's own format passed this when they were taken; readers of tools know what their columns mean.
+    Frames of turnwise's own format passed this when they were taken; readers of tools know what their columns mean. For the
+    columns of TURNS in `named` the user named a column.
     """
     frames, added = table.parts()
     if added is None:
         return frames
     frame, of_records = added
-    if table.source in OWN and concerns(frame.columns):
-        frame, readings = interpreted(frame, of_records)
-        frame, contradictions = crashed(arrange(frame), of_records)
-        table.problems.read_as(readings)
-        table.problems.crashed(contradictions)
+    if table.source not in OWN or not (concerns(frame.columns) or _ON_ATTACKS & {*named}):
+        return [*frames, frame]
+    frame = arrange(frame)
+    has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
+    if table.source == "sharegpt":  # its reader says so of each chat, and a column on an attack says otherwise
+        frame = frame.with_columns(frame["attack"].set(has_no_attack, None))
+    frame, readings = interpreted(frame, of_records, named)
+    if table.source == "sharegpt":
+        is_judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
+        is_on_attacks = bool(_ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
+        stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(is_judged).to_series() & is_on_attacks)
+        frame = frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
+    frame, contradictions = crashed(frame, of_records)
+    table.problems.read_as(readings)
+    table.problems.crashed(contradictions)
     return [*frames, frame]
 
 

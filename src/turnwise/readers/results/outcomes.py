@@ -85,7 +85,7 @@ def read_rollouts(
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
     tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
-    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table)])
+    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)])
     problems.announce()
     naming.finish()
     # Keys and facts first, then the producer's own columns.
@@ -97,7 +97,7 @@ def read_rollouts(
     return (rollouts, problems.frame()) if problems.collect else rollouts
 
 
-def _rollouts(table: Table) -> list[pl.DataFrame]:
+def _rollouts(table: Table, naming: Naming) -> list[pl.DataFrame]:
     """Return the facts of a table's rollouts; those of people's own chats may follow from what stands in their turns."""
     if table.source not in OWN:
         return table.rollouts()
@@ -107,5 +107,5 @@ def _rollouts(table: Table) -> list[pl.DataFrame]:
         frame.select(name for name in frame.columns if name in names).unique(
             "rollout_id", keep="first", maintain_order=True
         )
-        for frame in native.understood(table)
+        for frame in native.understood(table, naming.names)
     ]

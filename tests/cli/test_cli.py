@@ -881,12 +881,19 @@ def test_files_that_lack_a_column_are_said(turnwise, tmp_path: Path) -> None:
 
 
 def test_what_is_no_verdict_is_refused(turnwise, tmp_path: Path) -> None:
-    """Words that our own column would not take: exit code 2, with the name that the file has for it."""
+    """Words that our own column would not take: exit code 2, with the name that the file has for it, and what to type."""
     path = tmp_path / "mine.csv"
-    path.write_text(THEIRS.replace("True", "yes").replace("False", "no"))
+    path.write_text(THEIRS.replace("True", "ja").replace("False", "nein"))
     done = turnwise("summarize", path, *COLUMNS)
     assert (done.code, done.out) == (2, "")
-    assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'no', not true or false" in done.err
+    assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'nein' (and 'ja'), not true or false" in done.err
+    assert "--column succeeded=jailbroken --value succeeded:ja=null --value succeeded:nein=null" in done.err
+    mapped = turnwise("summarize", path, *COLUMNS, "--value", "succeeded:ja=true", "--value", "succeeded:nein=false")
+    path.write_text(THEIRS.replace("True", "yes").replace("False", "No"))
+    understood = turnwise("summarize", path, *COLUMNS)
+    assert (understood.code, understood.out) == (mapped.code, mapped.out)
+    path.write_text(THEIRS)
+    assert turnwise("summarize", path, *COLUMNS).out == mapped.out
 
 
 def test_the_way_to_names_is_told_to_who_does_not_know_it(turnwise, tmp_path: Path) -> None:
@@ -895,9 +902,10 @@ def test_the_way_to_names_is_told_to_who_does_not_know_it(turnwise, tmp_path: Pa
     path.write_text(THEIRS)
     done = turnwise("summarize", path)
     assert done.code == 2
-    assert (
-        "if `conversation` says which rows are one rollout, read it with --column rollout_id=conversation" in done.err
-    )
+    assert "which says which rows are one rollout: its columns are `conversation` (c1, c2), " in done.err
+    options = done.err.strip().partition("as in ")[2].split()
+    assert options[:4] == ["--column", "rollout_id=conversation", "--column", "turn=step"]
+    assert turnwise("summarize", path, *options).code == 0
 
 
 @pytest.mark.integration

@@ -126,8 +126,10 @@ def test_what_blocks_an_analysis() -> None:
     own = unjudged.drop("true_succeeded").with_columns(odd=pl.lit(None, dtype=pl.Boolean))
     labeled = own.with_columns(jailbroken=turns["succeeded"])
     why = reason(labeled, "attack success rate")
-    assert why.endswith("or, if `jailbroken` holds verdicts, say so: `tw.turns(turns, succeeded='jailbroken')`")
-    assert tw.measure(tw.turns(labeled, succeeded="jailbroken"))["attack_success"].any()
+    assert why.endswith(
+        'or, if `jailbroken` holds verdicts, say so: `tw.turns(turns, names={"succeeded": "jailbroken"})`'
+    )
+    assert tw.measure(tw.turns(labeled, names={"succeeded": "jailbroken"}))["attack_success"].any()
     assert "attempts stopped at the first success, so none could" in reason(stopped(), "success in all of k attempts")
     assert "Kaplan-Meier" in reason(stopped(), "success at least once in k attempts")
     once = turns.filter(pl.col("attempt") == 1)

@@ -59,18 +59,21 @@ def test_a_frame_is_what_its_records_are(chats: list[list[dict[str, Any]]]) -> N
 
 def test_names_are_those_of_the_caller():
     """What one calls their columns is said as for a table of turns."""
-    found = tw.turns([{"case": "x", "bot": "parrot", "talk": HELLO}], rollout_id="case", target="bot", messages="talk")
+    found = tw.turns(
+        [{"case": "x", "bot": "parrot", "talk": HELLO}],
+        names={"rollout_id": "case", "target": "bot", "messages": "talk"},
+    )
     assert found.select("rollout_id", "target", "turn", "response").rows() == [("x", "parrot", 1, "Hello")]
     mixed = [{"case": f"{n}", "talk": chat} for n, chat in enumerate(CHATS)]
     for rows in (mixed, pd.DataFrame(mixed)):
-        assert tw.turns(rows, rollout_id="case", messages="talk")["tool_calls"].count() == 1
+        assert tw.turns(rows, names={"rollout_id": "case", "messages": "talk"})["tool_calls"].count() == 1
     with pytest.raises(ArgumentError, match="'foo' is not a column of TURNS"):
-        tw.turns(records(CHATS), foo="target")
+        tw.turns(records(CHATS), names={"foo": "target"})
     with pytest.raises(ArgumentError, match=r"^turns: .* there is no column 'x' in these files"):
-        tw.turns(records(CHATS), goal="x")
-    for named in ({"rollout_id": None}, {"names": {"goal": "topic"}}, {"goal": ["topic"]}):
-        with pytest.raises(ArgumentError, match=r"^turns: \w+=.* names no column; the name of TURNS comes first"):
-            tw.turns(records(CHATS), **named)
+        tw.turns(records(CHATS), names={"goal": "x"})
+    for names in ({"rollout_id": None}, {"goal": {"goal": "topic"}}, {"goal": ["topic"]}, "goal"):
+        with pytest.raises(ArgumentError, match=r"^turns: names=.* is not a mapping of names; write names="):
+            tw.turns(records(CHATS), names=names)
 
 
 PLAIN = [

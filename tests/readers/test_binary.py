@@ -363,7 +363,7 @@ def test_what_a_stream_is_told_to_do_works(tmp_path):
     )
     with pytest.raises(ReadError) as told:
         read(path)
-    assert read(path, names=eval(str(told.value).partition("read it with names=")[2])).height == 2
+    assert read(path, names=eval(str(told.value).partition("as in names=")[2])).height == 2
 
 
 def test_what_hugging_face_keeps_beside_a_data_set_is_no_log(tmp_path):

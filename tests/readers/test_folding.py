@@ -154,11 +154,11 @@ def test_rows_of_turns_may_say_who_spoke(tmp_path):
 def test_a_frame_of_messages_is_the_chats_of_its_rollouts():
     frame = pl.DataFrame(ROWS).rename({"rollout_id": "chat", "role": "speaker", "content": "text"})
     for given in (frame, frame.to_dicts(), frame.to_arrow(), frame.to_pandas()):
-        found = turns(given, rollout_id="chat")
+        found = turns(given, names={"rollout_id": "chat"})
         assert found.select(COLUMNS).rows() == READ
-    lazy = turns(frame.lazy(), rollout_id="chat")
+    lazy = turns(frame.lazy(), names={"rollout_id": "chat"})
     assert isinstance(lazy, pl.LazyFrame)
-    assert_frame_equal(lazy.collect(), turns(frame, rollout_id="chat"))
+    assert_frame_equal(lazy.collect(), turns(frame, names={"rollout_id": "chat"}))
 
 
 def test_lists_beside_turns_are_extras():

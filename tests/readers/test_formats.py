@@ -203,7 +203,7 @@ def test_facts_fill_what_the_log_leaves_null_and_nothing_else():
     ("facts", "says"),
     [
         ({"model": "gpt"}, "not a fact of a rollout; facts are"),
-        ({"succeeded": "won"}, r"name a column of yours afterwards: `tw.turns\(turns, succeeded='won'\)`"),
+        ({"succeeded": "won"}, r"name a column of yours afterwards: `tw.turns\(turns, names=\{'succeeded': 'won'\}\)`"),
         ({"prompt": "x"}, "not a fact"),
         ({"outcome": "succes"}, "error, failure, success, undetermined"),
         ({"attempt": "two"}, "Int32"),

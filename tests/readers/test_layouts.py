@@ -204,11 +204,11 @@ def test_what_other_messages_say_besides_is_kept(tmp_path):
 
 def test_a_fact_that_does_not_fit_is_a_column_beside(tmp_path):
     said = [chat(), chat(), chat()]
-    for messages, succeeded, tokens in zip(said, (True, "yes", None), (2**70, 4, 5), strict=True):
+    for messages, succeeded, tokens in zip(said, (True, "perhaps", None), (2**70, 4, 5), strict=True):
         messages[2] |= {"succeeded": succeeded, "prompt_tokens": tokens}
     frame = read(written(tmp_path / "log.jsonl", [{"turns": messages} for messages in said]))
     assert frame["succeeded"].to_list() == [True, None, None, None, None, None]
-    assert frame["succeeded_source"].to_list() == [None, None, "yes", None, None, None]
+    assert frame["succeeded_source"].to_list() == [None, None, "perhaps", None, None, None]
     assert frame["prompt_tokens"].to_list() == [None, None, 4, None, 5, None]
     assert frame["prompt_tokens_source"].to_list() == [str(2**70), *[None] * 5]
 
@@ -522,9 +522,9 @@ ROW = {"prompt": "Hi", "response": "Hello"}
     [
         (
             [{"conversation_id": 1, **ROW}] * 2,
-            r'if `conversation_id` says which .* names=\{"rollout_id": "conversation_id"\}',
+            r'which says which .* names=\{"rollout_id": "conversation_id"\}',
         ),
-        ([{"id": 1, **ROW}] * 2, r'if `id` says which rows are one rollout, .* names=\{"rollout_id": "id"\}'),
+        ([{"id": 1, **ROW}] * 2, r'which says which rows are one rollout: .* names=\{"rollout_id": "id"\}'),
         ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
         ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.rollout.read_prompts`"),
         ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` without names of the speakers: write each as"),
@@ -593,7 +593,7 @@ def test_what_a_table_is_told_to_do_works(tmp_path):
     (tmp_path / "a.csv").write_text("session_id;prompt;response\na;Hi;Hello\na;And?;No\n")
     with pytest.raises(ReadError) as told:
         read(tmp_path / "a.csv")
-    named = eval(str(told.value).partition("read it with names=")[2])
+    named = eval(str(told.value).partition("as in names=")[2])
     assert read(tmp_path / "a.csv", names=named)["turn"].to_list() == [1, 2]
     pl.DataFrame([ROW] * 2).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(ReadError) as told:

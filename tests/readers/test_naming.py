@@ -41,7 +41,7 @@ def written(folder: Path, suffix: str, rows: list[dict], stem: str = "mine") -> 
 def test_a_table_is_read_as_though_it_had_our_names(tmp_path: Path, suffix: str) -> None:
     """It is what `turns` makes of the same frame with the same names, now and lazily."""
     path = written(tmp_path, suffix, ROWS)
-    wanted = tw.turns(pl.DataFrame(ROWS), **NAMES).with_columns(source=pl.lit("native"))
+    wanted = tw.turns(pl.DataFrame(ROWS), names=NAMES).with_columns(source=pl.lit("native"))
     found = tw.read(path, names=NAMES)
     assert_frame_equal(found, wanted, check_column_order=False)
     assert_frame_equal(tw.scan(path, names=NAMES).collect(), wanted, check_column_order=False)
@@ -51,7 +51,7 @@ def test_a_table_is_read_as_though_it_had_our_names(tmp_path: Path, suffix: str)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("text", ["yes", "jailbroken", "2"])
+@pytest.mark.parametrize("text", ["perhaps", "jailbrokn", "2"])
 def test_text_that_is_no_verdict_is_refused_as_under_our_name(tmp_path: Path, suffix: str, text: str) -> None:
     """What does not fit is named with the column of the file, the rollout and the value: it never becomes null."""
     path = written(tmp_path, suffix, [{**row, "jailbroken": text} for row in ROWS])
@@ -62,7 +62,10 @@ def test_text_that_is_no_verdict_is_refused_as_under_our_name(tmp_path: Path, su
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("words", [("False", "True"), ("false", "TRUE"), ("0", "1")])
+@pytest.mark.parametrize(
+    "words",
+    [("False", "True"), ("false", "TRUE"), ("0", "1"), ("no", "Yes"), ("REFUSED", "JAILBREAK"), ("safe", " Unsafe ")],
+)
 def test_text_that_is_a_verdict_is_one(tmp_path: Path, suffix: str, words: tuple[str, str]) -> None:
     """The words that our own column may hold."""
     path = written(tmp_path, suffix, [{**row, "jailbroken": words[row["step"] - 1]} for row in ROWS])
@@ -169,22 +172,19 @@ def test_turns_in_records_are_named(tmp_path: Path) -> None:
     assert found == [("7", "gpt", 1, "Hi", "Hello", False), ("7", "gpt", 2, "?", "Sure", True)]
 
 
-def test_a_verdict_on_the_whole_is_none_on_a_turn(tmp_path: Path) -> None:
-    """It would become a column that no metric looks at: that is refused, with the name that it can have."""
-    path = lines(tmp_path, {"messages": CHAT, "jailbroken": True})
-    with pytest.raises(
-        ArgumentError,
-        match=r"`jailbroken` is a field of whole rollouts, and `succeeded` is a column of turns.*`outcome`",
-    ):
-        tw.read(path, names={"succeeded": "jailbroken"})
+def test_a_verdict_on_the_whole_is_the_outcome(tmp_path: Path) -> None:
+    """It is on the rollout, not on one of its turns; another fact of the record cannot become one of turns."""
+    path = lines(tmp_path, {"messages": CHAT, "bad": True}, {"messages": CHAT, "bad": None})
+    found = tw.read(path, names={"succeeded": "bad"})
+    assert found.select("outcome", "succeeded").rows() == [("success", None), (None, None)]
+    with pytest.raises(ArgumentError, match=r"`bad` is a field of whole rollouts, and `refused` is a column of turns"):
+        tw.read(path, names={"refused": "bad"})
 
 
 def test_facts_of_chats_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Without `names` they would be `outcome_source`; who names a column wants it to count."""
     path = lines(tmp_path, {"messages": CHAT, "verdict": "success"}, {"messages": CHAT, "verdict": "won"})
-    with pytest.raises(
-        ReadError, match=r"record 2: field `verdict`: is 'won', which is not a value of `outcome` \(one of"
-    ):
+    with pytest.raises(ReadError, match=r"column `verdict` \(our `outcome`\) is 'won', not one of error, failure"):
         tw.read(path, names={"outcome": "verdict"})
 
 
@@ -210,7 +210,7 @@ def test_true_and_false_are_a_verdict_on_the_whole(tmp_path: Path) -> None:
             assert found["outcome"].to_list() == ["success", "failure", None], path
 
 
-@pytest.mark.parametrize(("value", "wanted"), [(True, True), (1, True), ("False", False)])
+@pytest.mark.parametrize(("value", "wanted"), [(True, True), (1, True), ("False", False), ("YES", True)])
 def test_verdicts_on_messages_are_as_in_tables(tmp_path: Path, value: object, wanted: bool) -> None:
     """What a column of verdicts may hold, the field of a message may."""
     path = lines(tmp_path, {"messages": [CHAT[0], {**CHAT[1], "jailbroken": value}]})
@@ -219,8 +219,8 @@ def test_verdicts_on_messages_are_as_in_tables(tmp_path: Path, value: object, wa
 
 def test_a_verdict_on_a_message_that_is_none_is_refused(tmp_path: Path) -> None:
     """It never becomes null."""
-    path = lines(tmp_path, {"messages": [CHAT[0], {**CHAT[1], "jailbroken": "yes"}]})
-    with pytest.raises(ReadError, match="field `jailbroken`: is 'yes', which is not a value of `succeeded`"):
+    path = lines(tmp_path, {"messages": [CHAT[0], {**CHAT[1], "jailbroken": "perhaps"}]})
+    with pytest.raises(ReadError, match=r"column `jailbroken` \(our `succeeded`\) is 'perhaps', not true or false"):
         tw.read(path, names={"succeeded": "jailbroken"})
 
 
@@ -294,7 +294,9 @@ def test_columns_that_a_tools_logs_become_are_renamed(tmp_path: Path, capsys: py
     assert not {"acc", "topic"} & {*found.columns}
     with pytest.raises(ArgumentError, match="would hide what logs of verl say of `expected`"):
         tw.read(log, names={"expected": "topic"})
-    with pytest.raises(SchemaError, match=r"column `topic` of rollout .* is 'sums', not true or false"):
+    with pytest.raises(
+        SchemaError, match=r"column `topic` \(our `solved`\) of rollout .* is 'sums', not true or false"
+    ):
         tw.read(log, names={"solved": "topic"})
     with pytest.raises(ArgumentError, match="logs of tools state `turn` themselves"):
         tw.read(log, names={"turn": "step"})
@@ -343,10 +345,10 @@ def test_a_table_that_nobody_knows_is_told_which_column_to_name(tmp_path: Path) 
     for suffix in (".csv", ".parquet"):
         path = written(tmp_path, suffix, [{"nr": 1, "ask": "Hi", "said": "Hello"}])
         with pytest.raises(
-            ReadError, match=r"its columns \(ask, nr, said\) says which rows are one rollout; .* name yours"
+            ReadError, match=r'columns are `nr` \(1\), `ask` \(Hi\), `said` \(Hello\); .* names=\{"rollout_id": "..."\}'
         ):
             tw.read(path)
-        with pytest.raises(ReadError, match=r"its columns \(ask, rollout_id, said\) says what was said; .* name yours"):
+        with pytest.raises(ReadError, match=r'columns are `rollout_id` \(1\), .*names=\{"response": "..."\}'):
             tw.read(path, names={"rollout_id": "nr"})
         found = tw.read(path, names={"rollout_id": "nr", "response": "said"})
         assert found.select("rollout_id", "response", "ask").rows() == [("1", "Hello", "Hi")]

@@ -71,7 +71,7 @@ def test_every_column_of_turns_is_there_and_then_the_others():
 
 def test_a_lazy_frame_stays_lazy_where_it_fits():
     frame = turns(RECORDS)
-    fits = turns(frame.rename({"response": "text"}).lazy(), response="text")
+    fits = turns(frame.rename({"response": "text"}).lazy(), names={"response": "text"})
     assert isinstance(fits, pl.LazyFrame)
     assert fits.collect().equals(frame)
     bent = turns(pl.DataFrame(RECORDS).lazy())
@@ -124,7 +124,7 @@ def test_attack_is_the_prompt_only_where_a_method_cannot_be(records, prompts, at
 
 
 def test_attack_can_be_named_the_prompt():
-    frame = turns([{"rollout_id": "a", "attack": "Hi"}], prompt="attack")
+    frame = turns([{"rollout_id": "a", "attack": "Hi"}], names={"prompt": "attack"})
     assert frame.select("prompt", "attack").row(0) == ("Hi", None)
 
 
@@ -138,42 +138,44 @@ def test_names_given_by_hand():
         {"conv": 7, "step": 0, "u": "Hi", "a": "Ho", "model": "m"},
         {"conv": 7, "step": 1, "u": "x", "a": "y", "model": "m"},
     ]
-    frame = turns(records, rollout_id="conv", turn="step", prompt="u", response="a", target="model", mood="a")
-    assert frame.select("rollout_id", "turn", "prompt", "response", "target", "mood").rows() == [
-        ("7", 1, "Hi", "Ho", "m", "Ho"),
-        ("7", 2, "x", "y", "m", "y"),
+    names = {"rollout_id": "conv", "turn": "step", "prompt": "u", "response": "a", "target": "model"}
+    frame = turns(records, names=names)
+    assert frame.select("rollout_id", "turn", "prompt", "response", "target").rows() == [
+        ("7", 1, "Hi", "Ho", "m"),
+        ("7", 2, "x", "y", "m"),
     ]
-    assert set(frame.columns) - set(TURNS.names) == {"mood"}
+    assert set(frame.columns) <= set(TURNS.names)
+    with pytest.raises(ArgumentError, match="`a` is named for both `response` and `observation`"):
+        turns(records, names=names | {"observation": "a"})
 
 
 def test_two_columns_may_change_places():
     frame = turns(
-        [{"rollout_id": "a", "prompt": "answer", "response": "question"}], prompt="response", response="prompt"
+        [{"rollout_id": "a", "prompt": "answer", "response": "question"}],
+        names={"prompt": "response", "response": "prompt"},
     )
     assert frame.select("prompt", "response").row(0) == ("question", "answer")
 
 
 def test_what_was_read_is_named_afterwards(tmp_path):
-    (tmp_path / "mine.csv").write_text(
-        "rollout_id,prompt,response,jailbroken,model\na,Hi,Sure,true,m\nb,Hi,No,false,m\n"
-    )
+    (tmp_path / "mine.csv").write_text("rollout_id,prompt,response,bad,model\na,Hi,Sure,true,m\nb,Hi,No,false,m\n")
     was_read = read(tmp_path)  # which gave it every column of ours, null throughout
-    named = turns(was_read, succeeded="jailbroken", target="model")
+    named = turns(was_read, names={"succeeded": "bad", "target": "model"})
     assert named.select("succeeded", "target").rows() == [(True, "m"), (False, "m")]
-    assert turns(was_read.lazy(), succeeded="jailbroken").collect()["succeeded"].to_list() == [True, False]
+    assert turns(was_read.lazy(), names={"succeeded": "bad"}).collect()["succeeded"].to_list() == [True, False]
     with pytest.raises(ArgumentError, match="would hide the column 'response'"):
-        turns(was_read.with_columns(other=pl.lit("x")), response="other")
+        turns(was_read.with_columns(other=pl.lit("x")), names={"response": "other"})
 
 
 def test_names_that_cannot_be():
-    with pytest.raises(ArgumentError, match="no column 'reply' for response; there is harm, prompt"):
-        turns(RECORDS, response="reply")
+    with pytest.raises(ArgumentError, match="no column 'reply'; there is harm, prompt"):
+        turns(RECORDS, names={"response": "reply"})
     with pytest.raises(
         ArgumentError, match=r'would hide the column \'response\'; rename that first: `frame.rename\(\{"res'
     ):
-        turns(RECORDS, response="prompt")
+        turns(RECORDS, names={"response": "prompt"})
     with pytest.raises(
-        SchemaError, match=r'no column `rollout_id` \(there is x\); .*`tw.turns\(frame, rollout_id="..."\)`'
+        SchemaError, match=r'no column `rollout_id`: its columns are `x` \(1\); .*names=\{"rollout_id": "..."\}'
     ):
         turns([{"x": 1}])
     for wrong in ("runs.csv", Path("runs.csv"), 3, None):
@@ -260,6 +262,8 @@ def test_facts_must_be_facts():
         ("score", ["0.5", "1", None], [0.5, 1.0, None]),
         ("score", [True, False, None], [1.0, 0.0, None]),
         ("outcome", ["success", None, "undetermined"], ["success", None, "undetermined"]),
+        ("outcome", [True, False, None], ["success", "failure", None]),
+        ("succeeded", ["yes", "No", ""], [True, False, None]),
         ("expected", [dt.date(2026, 1, 2), None, None], ["2026-01-02", None, None]),
         (
             "tool_calls",
@@ -283,9 +287,10 @@ def test_what_is_cast(name, values, ours):
     ("name", "value", "says"),
     [
         ("outcome", "succes", "'succes', not one of error, failure, success, undetermined"),
-        ("outcome", True, "not one of error, failure"),
+        ("outcome", 2, "2, not one of error, failure"),
         ("ending", "done", "not one of budget, error, finished, gave_up, success, target_ended"),
-        ("succeeded", "yes", "'yes', not true or false"),
+        ("succeeded", "maybe", "'maybe', not true or false"),
+        ("succeeded", "pass", "'pass', which does not say whether the attack succeeded"),
         ("succeeded", 2, "2, not true or false"),
         ("succeeded", 0.5, "not true or false"),
         ("attempt", 1.5, "1.5, not a whole number"),
@@ -304,7 +309,10 @@ def test_what_does_not_fit_is_named(name, value, says):
         turns([{"rollout_id": "a"}, {"rollout_id": "b", name: value}])
     assert f"TURNS: column `{name}` of rollout 'b' is " in str(caught.value)
     assert says in str(caught.value)
-    assert "; correct or rename the column" in str(caught.value)
+    is_label = name in {"succeeded", "outcome", "ending"}
+    assert (f'as in names={{"{name}": ("{name}", ' if is_label else "; correct or rename the column") in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize("ids", [[1, 2], [1.0, 2.0], ["1", "2"], [1, "2"]])

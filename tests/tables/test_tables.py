@@ -253,7 +253,7 @@ WITH_INTERVALS = (
     "FORECAST",
     "TRAINING",
 )
-PLAIN = ("PLAN", "DOCTOR", "PROBLEMS", "JOINED")
+PLAIN = ("PLAN", "DOCTOR", "PROBLEMS", "JOINED", "UNUSED")
 WORDS = {"metric": "attack_success", "statistic": "mean", "kind": "success", "axis": "turn", "comparison": "labels"} | {
     "requirement": "attack_success < 0.5"
 }

@@ -22,6 +22,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
     Table,
+    Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready, say, tell
 from turnwise.errors import ArgumentError
@@ -108,6 +109,7 @@ def gate(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -134,7 +136,7 @@ def gate(
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
-    gates = _gates(LogInput(paths, log_format, errors, fact, column), options)
+    gates = _gates(LogInput(paths, log_format, errors, fact, column, value), options)
     warn = options["undecided"] == "warn"
     _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
     _leave(gates, warn=warn)
@@ -167,7 +169,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         # A baseline is read without leaving anything out: nothing would count what it lacks.
         paths = [Path(path) for path in options["baseline"]]
         earlier = rollouts_of(
-            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column), metrics, groups
+            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column, log_input.value), metrics, groups
         )
     return gating.gate(
         table,

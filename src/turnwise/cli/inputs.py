@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from turnwise.cli.options import in_options
 from turnwise.cli.tables import pairs_of, say
 from turnwise.errors import ArgumentError, ReadError, listing
 
@@ -26,6 +27,7 @@ class LogInput:
     errors: str = "raise"
     fact: list[str] | None = None
     column: list[str] | None = None
+    value: list[str] | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -33,9 +35,10 @@ class LogInput:
         return pairs_of(self.fact, "--fact", "target=gpt-4o")
 
     @property
-    def names(self) -> dict[str, str]:
-        """Return the names of `--column`: turnwise's name, and the name in the files."""
-        return pairs_of(self.column, "--column", "succeeded=jailbroken")
+    def names(self) -> dict[str, Any]:
+        """Return the names of `--column`, turnwise's name and the name in the files, with the labels of `--value`."""
+        names: dict[str, Any] = pairs_of(self.column, "--column", "succeeded=jailbroken")
+        return names | {name: (names.get(name, name), values) for name, values in labels_of(self.value).items()}
 
     @property
     def options(self) -> list[str]:
@@ -45,18 +48,48 @@ class LogInput:
             "--errors": self.errors != "raise",
             "--fact": bool(self.fact),
             "--column": bool(self.column),
+            "--value": bool(self.value),
         }
         return [name for name, value in is_set.items() if value]
 
 
+def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]]:
+    """Parse `--value` options: for each column of TURNS, what its labels mean.
+
+    Raises
+    ------
+    ArgumentError
+        Where one is not of the form NAME:LABEL=VALUE.
+
+    Examples
+    --------
+    >>> labels_of(["succeeded:JAILBREAK=true", "succeeded:no verdict=null"])
+    {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
+    """
+    meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
+    labels: dict[str, dict[str, bool | str | None]] = {}
+    for word in words or ():
+        name, colon, rest = word.partition(":")
+        label, equals, value = rest.rpartition("=")
+        if not (name and colon and equals):
+            raise ArgumentError(
+                f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true"
+            )
+        meaning = meanings.get(value.lower(), value)
+        if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
+            raise ArgumentError(f"--value says {name}:{label} twice, with different values; say it once")
+    return labels
+
+
 def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Read turns and problems, and print the counts on stderr; the caller's ledger records the problems, if there is one."""
-    from turnwise.readers.problems import LACKING, NULLED, Problems
+    from turnwise.readers.problems import LACKING, NULLED, Problems, in_words_of
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
 
     ledger = Problems(collect=log_input.errors == "collect") if ledger is None else ledger
-    turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
+    with in_words_of(in_options):
+        turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
     problems = ledger.frame()
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
@@ -72,7 +105,7 @@ def read_call(log_input: LogInput) -> str:
     collected = log_input.errors == "collect"
     options: dict[str, Any] = {} if log_input.log_format is None else {"format": log_input.log_format}
     options |= {"errors": log_input.errors} if collected else {}
-    options |= {"names": log_input.names} if log_input.column else {}
+    options |= {"names": log_input.names} if log_input.names else {}
     names = [str(path) for path in log_input.paths]
     arguments = repr(names[0] if len(names) == 1 else names)
     arguments += "".join(f", {name}={value!r}" for name, value in (options | log_input.facts).items())
@@ -87,11 +120,13 @@ def _say_read(rollouts: int, turns: int, problems: int) -> None:
 
 def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
     """Return the turns lazily; with `--errors collect`, read everything at once and list the problems."""
+    from turnwise.readers.problems import in_words_of
     from turnwise.readers.read import scan
 
     if log_input.errors == "collect":
         return read_logs(log_input)[0].lazy()
-    return scan(log_input.paths, format=log_input.log_format, names=log_input.names, **log_input.facts)
+    with in_words_of(in_options):
+        return scan(log_input.paths, format=log_input.log_format, names=log_input.names, **log_input.facts)
 
 
 @contextmanager
@@ -213,7 +248,7 @@ def rollouts_of(
     from turnwise.readers.results.measured import read_tables
 
     table = None
-    if log_input.log_format is None and not log_input.column:
+    if log_input.log_format is None and not log_input.names:
         # With `--errors collect`, a broken table is reported when the logs are read below.
         with suppress(ReadError) if log_input.errors == "collect" else nullcontext():
             table = read_tables(log_input.paths)

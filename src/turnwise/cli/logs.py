@@ -21,6 +21,7 @@ from turnwise.cli.options import (
     Overwrite,
     Seed,
     Spreadsheet,
+    Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready, say, tell
 
@@ -38,6 +39,7 @@ def report(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Read logs and write an HTML report, tables and figures."""
@@ -45,7 +47,7 @@ def report(
     from turnwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column))
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
     page = write_report(
         turns,
         out,
@@ -72,6 +74,7 @@ def read(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -79,7 +82,7 @@ def read(
     from turnwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value))
     tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
 
 
@@ -108,6 +111,7 @@ def convert(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Convert logs into Parquet files for large data sets. Parquet input may exceed memory."""
@@ -119,7 +123,7 @@ def convert(
     check_folder(out, overwrite=overwrite)
     with naming(paths):
         folder = converted(
-            scan_logs(LogInput(paths, log_format, errors, fact, column)),
+            scan_logs(LogInput(paths, log_format, errors, fact, column, value)),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,
@@ -140,11 +144,12 @@ def show(
     log_format: LogFormat = None,
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
 ) -> None:
     """Print one rollout, turn by turn."""
     from turnwise.tables.transcripts import transcript
 
-    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
     tell(transcript(turns, rollout_id))
 
 
@@ -157,6 +162,7 @@ def doctor(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -164,7 +170,7 @@ def doctor(
     from turnwise.estimation.doctor import doctor as diagnosed
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column))
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value))
     found = diagnosed(turns)
     if out is not None or format != "table" or spreadsheet:
         emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -172,7 +178,7 @@ def doctor(
     before = (
         "import turnwise as tw",
         "from turnwise import metrics as m",
-        read_call(LogInput(paths, log_format, errors, fact, column)),
+        read_call(LogInput(paths, log_format, errors, fact, column, value)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them

@@ -22,6 +22,7 @@ from turnwise.cli.options import (
     Seed,
     Spreadsheet,
     Table,
+    Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready
 from turnwise.errors import ArgumentError
@@ -59,12 +60,13 @@ def measure(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
     """Compute metrics: one row per rollout, one column per metric."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    log_input = LogInput(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column, value)
     if engine == "polars":
         frame = measured_logs(log_input, metric, keep)
     elif not log_input.options:
@@ -126,6 +128,7 @@ def summarize(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -134,7 +137,7 @@ def summarize(
     from turnwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), metric, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*(by or ()), *(cluster or ())]),
         by=by or (),
         metrics=metric,
         statistics=statistic,
@@ -209,6 +212,7 @@ def contrast(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -217,7 +221,7 @@ def contrast(
     from turnwise.estimation.contrast import contrast as contrasted
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
-    log_input = LogInput(paths, log_format, errors, fact, column)
+    log_input = LogInput(paths, log_format, errors, fact, column, value)
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
         baseline = baseline or first
@@ -272,6 +276,7 @@ def curve(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -281,7 +286,7 @@ def curve(
 
     needed = [metric] if axis == "turn" else [metric, f"spent_to_success_{axis}"]
     frame = curved(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), needed, [*(by or ()), *(cluster or ())]),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), needed, [*(by or ()), *(cluster or ())]),
         metric=metric,
         by=by or (),
         kind=kind,
@@ -318,6 +323,7 @@ def attempts(
     errors: Errors = "raise",
     fact: Facts = None,
     column: Columns = None,
+    value: Values = None,
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
@@ -326,7 +332,9 @@ def attempts(
     from turnwise.estimation.attempts import attempts as repeated
 
     frame = repeated(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column), [metric], [*(by or ()), *(cluster or ())]),
+        rollouts_of(
+            LogInput(paths, log_format, errors, fact, column, value), [metric], [*(by or ()), *(cluster or ())]
+        ),
         metric=metric,
         by=by or (),
         k=k,

@@ -1,10 +1,12 @@
 """Arguments and options that several commands share, with their help texts."""
 
+import ast
 import re
 import shlex
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -97,6 +99,10 @@ Columns = Annotated[
     list[str] | None,
     typer.Option("--column", help="Rename a column, TURNWISE_NAME=YOUR_NAME; repeat.", show_default=False),
 ]
+Values = Annotated[
+    list[str] | None,
+    typer.Option("--value", help="Explain a label, as in succeeded:JAILBREAK=true; repeat.", show_default=False),
+]
 Spreadsheet = Annotated[
     bool,
     typer.Option(
@@ -113,7 +119,7 @@ _NAMES = (
 )
 _CALLED = {"against_self": "against-self", "format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _SAID = {"True": "yes", "False": "no", "None": "none"}
-_NAMED = re.compile(r"""names=\{(["'])(.*?)\1: (["'])(.*?)\3\}""")
+_NAMED = re.compile(r"names=(?=\{)")
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
 
 
@@ -132,6 +138,8 @@ def in_options(sentence: str) -> str:
     'runs exists and is not empty; choose another folder with --out, or allow it with --overwrite'
     >>> in_options('name yours, names={"rollout_id": "my conv"}')
     "name yours, --column 'rollout_id=my conv'"
+    >>> in_options('as in names={"succeeded": ("verdict", {"ja": True, "?": None})}')
+    "as in --column succeeded=verdict --value succeeded:ja=true --value 'succeeded:?=null'"
     """
 
     def option(found: re.Match[str]) -> str:
@@ -139,5 +147,38 @@ def in_options(sentence: str) -> str:
         said = "" if name in _FLAGS or not value else _SAID.get(value, shlex.quote(value))
         return f"--{_CALLED.get(name, name)} {said}".rstrip()
 
-    named = _NAMED.sub(lambda found: f"--column {shlex.quote(f'{found[2]}={found[4]}')}", sentence)
-    return _ARGUMENT.sub(option, named).replace("allow it with overwrite", "allow it with --overwrite")
+    return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
+        "allow it with overwrite", "allow it with --overwrite"
+    )
+
+
+def _names_in_options(sentence: str) -> str:
+    """Rewrite each `names={...}` in a sentence as options; one that cannot be read stays as it is."""
+    parts, start = [], 0
+    for found in _NAMED.finditer(sentence):
+        literal = _literal(sentence, found.end())
+        if found.start() >= start and literal is not None:
+            names, end = literal
+            parts += [sentence[start : found.start()], " ".join(_name_in_options(names))]
+            start = end
+    return "".join([*parts, sentence[start:]])
+
+
+def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """Return the dict that begins there, and where it ends; None where it is not one."""
+    # Braces within texts make it longer, so the first end that can be read is its end.
+    for end in (place + 1 for place in range(start, len(sentence)) if sentence[place] == "}"):
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(sentence[start:end])
+            return (value, end) if isinstance(value, dict) else None
+    return None
+
+
+def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
+    for name, column in names.items():
+        source, values = column if isinstance(column, tuple) else (column, {})
+        if source != name or not values:
+            yield f"--column {shlex.quote(f'{name}={source}')}"
+        for label, value in values.items():
+            meaning = {True: "true", False: "false", None: "null"}.get(value, value)
+            yield f"--value {shlex.quote(f'{name}:{label}={meaning}')}"

@@ -163,7 +163,8 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         elif not with_verdict:
             flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {remedy}"
             if metric[0] == "a" and table.flag:
-                flaw += f", or, if `{table.flag}` holds verdicts, say so: `tw.turns(turns, succeeded={table.flag!r})`"
+                call = f'tw.turns(turns, names={{"succeeded": "{table.flag}"}})'
+                flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
         partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
         units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()

@@ -138,7 +138,7 @@ def require_turns(frame: pl.DataFrame | pl.LazyFrame, verb: str) -> None:
         if name not in columns:
             raise SchemaError(
                 f"{verb}: column `{name}` is missing (there is {listing(columns)}); "
-                f'`tw.turns(frame, {name}="your column")` makes a table of turns'
+                f'`tw.turns(frame, names={{"{name}": "your column"}})` makes a table of turns'
             )
 
 

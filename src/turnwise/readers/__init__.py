@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from turnwise.readers.results.summaries import read_summary
     from turnwise.readers.sources.documents import Document
     from turnwise.readers.table import Table, Turn
+    from turnwise.readers.unused import unused_columns
 
 __all__ = [
     "BrokenError",
@@ -35,6 +36,7 @@ __all__ = [
     "read_rollouts",
     "read_summary",
     "split",
+    "unused_columns",
 ]
 
 _MODULES = {
@@ -50,6 +52,7 @@ _MODULES = {
     "read_rollouts": ".results.outcomes",
     "read_summary": ".results.summaries",
     "split": ".chats.turns",
+    "unused_columns": ".unused",
 }
 
 

@@ -200,13 +200,36 @@ def arrangement(names: Sequence[str]) -> list[pl.Expr]:
     return [*turns_columns, *(pl.col(name) for name in names if name not in TURNS.names)]
 
 
+def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
+    """Select the keys, then the wanted columns in their order.
+
+    Raises
+    ------
+    ArgumentError
+        Where one is missing.
+
+    Examples
+    --------
+    >>> selected(pl.DataFrame({"goal": ["g"], "turn": [1], "rollout_id": ["a"]}), ["goal"]).columns
+    ['rollout_id', 'turn', 'goal']
+    """
+    columns = turns.collect_schema().names()
+    missing = next((name for name in wanted if name not in columns), None)
+    if missing is not None:
+        raise ArgumentError(
+            f"read: there is no column {missing!r}; `tw.read(paths).columns` lists the available columns"
+        )
+    keys = [name for name in ("rollout_id", "turn", "node_id") if name in columns]
+    return turns.select(list(dict.fromkeys([*keys, *wanted])))
+
+
 def fact_literals(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:
     """Return the facts that a user passes to a reader, as constants of their dtypes in TURNS."""
     literals = {}
     for name, value in facts.items():
         if name not in TURNS.facts:
             names = f"facts are {listing(TURNS.facts, most=len(TURNS.facts))}"
-            advice = f"name a column of yours afterwards: `tw.turns(turns, {name}={value!r})`"
+            advice = f"name a column of yours afterwards: `tw.turns(turns, names={{'{name}': {value!r}}})`"
             raise ArgumentError(
                 f"{verb}: {name!r} is not a fact of a rollout; {advice if name in TURNS.names else names}"
             )

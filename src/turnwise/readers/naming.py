@@ -1,8 +1,9 @@
 """Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import polars as pl
 
@@ -10,12 +11,22 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, meant
 from turnwise.readers.chats.layouts import LIST, LISTS, words_of
 from turnwise.readers.columns import arrange
+from turnwise.readers.guesses import OWN
+from turnwise.readers.labels import (
+    LABELED,
+    LabelError,
+    Meanings,
+    as_names,
+    asks_the_opposite,
+    checked_values,
+    values_of,
+)
 from turnwise.readers.native.casting import cast
-from turnwise.readers.native.fields import OUTCOME_WORDS, Fields, hiding
+from turnwise.readers.native.fields import Fields, hiding
 from turnwise.readers.native.files import OF_A_TURN, from_csv
 from turnwise.readers.plugins import Format
 from turnwise.readers.problems import Problems
-from turnwise.readers.registry import OWN, is_known, is_own
+from turnwise.readers.registry import is_known, is_own
 from turnwise.readers.sources.binary import first_in, table_in
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.hive import literals
@@ -27,40 +38,57 @@ OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and num
 KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
 
 
-def checked_names(names: object, verb: str = "read") -> dict[str, str]:
-    """Check a mapping of names in TURNS to column names.
+class Names(NamedTuple):
+    """The user's names of columns, and the maps of labels of those that have one; both by the name in TURNS."""
+
+    columns: dict[str, str]
+    values: dict[str, Meanings]
+
+
+def checked_names(names: object, verb: str = "read") -> Names:
+    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
 
     Raises
     ------
     ArgumentError
-        If it is not a mapping of texts, a key is not a column of TURNS, or one column is mapped to two names.
+        If it is not a mapping of texts, a key is not a column of TURNS, one column is mapped to two names, or a map of
+        labels does not fit its column.
 
     Examples
     --------
-    >>> checked_names({"succeeded": "jailbroken"})
-    {'succeeded': 'jailbroken'}
+    >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
+    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}})
     >>> checked_names({"suceeded": "bad"})
     Traceback (most recent call last):
     turnwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
     """
     if names is None:
-        return {}
-    if not isinstance(names, Mapping) or not all(isinstance(word, str) for pair in names.items() for word in pair):
-        raise ArgumentError(
-            f'{verb}: names={names!r} is not a mapping of names; write names={{"succeeded": "jailbroken"}}'
-        )
+        return Names({}, {})
+    example = as_names({"succeeded": "jailbroken"})
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
+    columns: dict[str, str] = {}
+    labels: dict[str, object] = {}
     for name, column in names.items():
+        if isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
+            columns[name], labels[name] = column
+        elif isinstance(column, str):
+            columns[name] = column
+        else:
+            labeled = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
+            raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}, or {labeled}")
+    for name, column in columns.items():
         if name not in NAMES:
-            reversed_pair = f'the name of TURNS comes first: names={{"{column}": "{name}"}}'
+            reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
             advice = reversed_pair if column in NAMES else meant(name, NAMES)
-            raise ArgumentError(f'{verb}: names={{"{name}": "{column}"}}: {name!r} is not a column of TURNS; {advice}')
+            raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
         # A column cannot be two columns of TURNS.
-        targets = [target for target in names if names[target] == column]
+        targets = [target for target in columns if columns[target] == column]
         if len(targets) > 1:
             raise ArgumentError(
                 f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
             )
-    return dict(names)
+    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()})
 
 
 class Naming:
@@ -72,16 +100,19 @@ class Naming:
     Parameters
     ----------
     names
-        Names in TURNS, and the column of each.
+        The user's names, as `checked_names` returns them.
     problems
         The problems of the reading.
     verb
         The function that was called, for errors.
     """
 
-    def __init__(self, names: Mapping[str, str], problems: Problems, verb: str = "read") -> None:
+    def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
         self.verb = verb
-        self.names = {name: column for name, column in names.items() if name != column}
+        self.given = names
+        # A column of labels is looked at even under its own name: its labels must be understood.
+        self.names = {name: column for name, column in names.columns.items() if name != column or name in LABELED}
+        self.values = names.values
         self._problems = problems
         self._present: set[str] = set()  # mapped columns that are in at least one file
         self._columns: set[str] = set()  # all columns of the files, for suggestions
@@ -100,8 +131,13 @@ class Naming:
             return document
         if not is_own(document, forced):
             return document
-        with self.reporting():
-            translation, present = self._translation(document)
+        try:
+            with self.reporting():
+                translation, present = self._translation(document)
+        except LabelError:
+            self._present |= {*self.names.values()}  # this problem of the file comes first
+            raise
+        translation.named = frozenset(name for name, column in self.names.items() if column in present)
         self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
         if forced or is_known(translation):
@@ -127,13 +163,16 @@ class Naming:
         self._columns |= {*frame.columns}
         columns = {name: column for name, column in self.names.items() if column in frame.columns and name in OF_TOOLS}
         for name, column in columns.items():
-            values = cast(_in_words(frame[column], name), TURNS.dtypes[name], frame["rollout_id"]).alias(name)
+            values = self._values(frame[column], name, frame["rollout_id"]).alias(name)
+            if name == column:  # a verdict that the reader has read already
+                frame = frame.with_columns(values)
+                continue
             nulls = pl.Series(name, [None] * frame.height, dtype=values.dtype)
             tool_values = frame[name] if name in frame.columns else nulls
             # The user's column may fill what the log leaves open, but not replace what it states.
             if (values.is_not_null() & tool_values.is_not_null()).any():
                 raise ArgumentError(
-                    f'{self.verb}: names={{"{name}": "{column}"}} would hide what logs of {source} say of `{name}` themselves; '
+                    f"{self.verb}: {as_names({name: column})} would hide what logs of {source} say of `{name}` themselves; "
                     "leave it out, or read other files apart from them"
                 )
             frame = frame.with_columns(values.zip_with(values.is_not_null(), tool_values))
@@ -142,7 +181,21 @@ class Naming:
         for file in self._tool_files.pop(source, ()):
             for name in sorted((self.names.keys() & OF_TOOLS) - columns.keys()):
                 self._problems.lacking(file, self.names[name], name)
-        return schema.check(arrange(frame.drop(columns.values())), TURNS) if columns else frame
+        moved = {column for name, column in columns.items() if name != column}
+        return schema.check(arrange(frame.drop(moved)), TURNS) if columns else frame
+
+    def _values(self, series: pl.Series, name: str, ids: pl.Series) -> pl.Series:
+        """Return a user's column in the dtype of the column `name` of TURNS."""
+        if name in LABELED:
+            return values_of(series, name, self.names[name], self.values.get(name), ids)
+        return cast(series, TURNS.dtypes[name], ids)
+
+    @property
+    def changes_values(self) -> bool:
+        """Whether more than names may change, so that files cannot be scanned."""
+        return bool(self.values) or any(
+            name in LABELED and name != column and asks_the_opposite(column) for name, column in self.names.items()
+        )
 
     def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Return the columns of a custom file under the names of TURNS."""
@@ -168,7 +221,13 @@ class Naming:
             for name in (name for name, has_value in has_values.items() if has_value):
                 with self._problems.record(files[0]):
                     raise hiding(name, self.names[name])
-        return lazy.drop(hidden).rename(new_names)
+        lazy = lazy.drop(hidden).rename(new_names)
+        if not LABELED & {*new_names.values()} or (not self.changes_values and _are_verdicts(lazy, new_names.values())):
+            return lazy
+        frame = lazy.collect()
+        return frame.with_columns(
+            self._values(frame[name], name, frame["rollout_id"]) for name in new_names.values() if name in LABELED
+        ).lazy()
 
     def finish(self) -> None:
         """Check that each mapped column was in a file.
@@ -193,6 +252,8 @@ class Naming:
         """Report errors of this block under the name that a column has in the file."""
         try:
             yield
+        except LabelError:
+            raise  # it names the column of the file already
         except SchemaError as error:
             message = str(error)
             for name, column in self.names.items():
@@ -208,19 +269,19 @@ class Naming:
         # The column exists, but only in logs whose own `rollout_id` or `turn` counts.
         if column in self._columns:
             return ArgumentError(
-                f'{self.verb}: names={{"{name}": "{column}"}}: logs of tools state `{name}` themselves; leave it out'
+                f"{self.verb}: {as_names({name: column})}: logs of tools state `{name}` themselves; leave it out"
             )
         # Suggest a similar name, or else list the columns that TURNS does not have.
         suggestion = meant(column, self._columns)
         if not suggestion.startswith("did"):
             suggestion = meant(column, self._columns - {*TURNS.names} or self._columns)
         return ArgumentError(
-            f'{self.verb}: names={{"{name}": "{column}"}}: there is no column {column!r} in {where}; {suggestion}'
+            f"{self.verb}: {as_names({name: column})}: there is no column {column!r} in {where}; {suggestion}"
         )
 
     def _translation(self, document: Document) -> tuple[Document, set[str]]:
         """Return the file under the names of TURNS, and the mapped columns that it holds."""
-        fields = Fields(self.names, self.verb)
+        fields = Fields(self.names, self.verb, self.values)
         if document.binary and self._holds_lists(document):
             translation = Document(document.path, fields.lines(document))
             translation.kind = "lines"
@@ -230,6 +291,7 @@ class Naming:
             translation = Document(document.path, fields.text(document.data))
         else:
             return self._translated_table(document)
+        fields.check_labels()
         translation.odd_numbers = fields.odd_numbers
         translation.digest = document.digest  # ids of rollouts come from the file itself
         self._columns |= fields.occurring
@@ -258,10 +320,14 @@ class Naming:
             if frame[name].null_count() < frame.height:
                 raise hiding(name, self.names[name])
         frame = frame.drop(hidden).rename(new_names)
-        frame = frame.with_columns(_in_words(frame[name], name) for name in new_names.values())
+        ids = frame["rollout_id"] if "rollout_id" in frame.columns else None
+        labeled = [name for name in new_names.values() if name in LABELED]
+        frame = frame.with_columns(
+            values_of(frame[name], name, self.names[name], self.values.get(name), ids) for name in labeled
+        )
         if words_of(frozenset(frame.columns)) is not None:
             # Rows are messages, not turns: nothing later casts their columns, so values that do not fit are reported here.
-            ids = frame["rollout_id"] if "rollout_id" in frame.columns else pl.int_range(frame.height, eager=True)
+            ids = pl.int_range(frame.height, eager=True) if ids is None else ids
             names = [name for name in new_names.values() if name in TURNS.names]
             frame = frame.with_columns(cast(frame[name], TURNS.dtypes[name], ids) for name in names)
         # A table as a file in memory: readers only know documents.
@@ -272,9 +338,7 @@ class Naming:
         return translation, set(new_names)
 
 
-def _in_words(column: pl.Series, name: str) -> pl.Series:
-    """Return true and false in a column for `outcome` in the words of `outcome`; any other column is unchanged."""
-    if name != "outcome" or column.dtype not in {pl.Boolean, pl.String}:
-        return column
-    words = column.cast(pl.String)
-    return words.str.to_lowercase().replace_strict(OUTCOME_WORDS, default=words)
+def _are_verdicts(lazy: pl.LazyFrame, names: Iterable[str]) -> bool:
+    """Return whether columns of labels have the dtype of TURNS already."""
+    dtypes = lazy.collect_schema()
+    return all(dtypes[name] == TURNS.dtypes[name] for name in names if name in LABELED)

@@ -1,20 +1,35 @@
 """Problems of reading: the first one raised, or all of them collected as rows."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import polars as pl
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt
+from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
 LACKING = "as it would be without that name"
+WORDING: ContextVar[Callable[[str], str]] = ContextVar(
+    "wording", default=str
+)  # of notices: arguments, or options of a command
 REMEDY = f"fix it, or leave it out: {LEAVE}"
+
+
+@contextmanager
+def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
+    """Reword notices in this block, such as arguments of Python into options of a command."""
+    token = WORDING.set(wording)
+    try:
+        yield
+    finally:
+        WORDING.reset(token)
 
 
 class BrokenError(Exception):
@@ -63,6 +78,9 @@ class Problems:
         self._left_out: Counter[str] = Counter()
         self._nulled: Counter[str] = Counter()
         self._lacking: dict[str, list[str]] = {}
+        self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
+        self._num_crashed = 0  # rollouts whose verdict gave way to an error
+        self._suggestions: list[str] = []
 
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
@@ -74,6 +92,8 @@ class Problems:
             name = record if error.record is None else error.record
             problem = BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy)
             cause: Exception = error
+        except LabelError as error:
+            problem, cause = BrokenError(error.reason, record=record, remedy=error.remedy), error
         except (SchemaError, RecursionError) as error:
             reason = str(error) if isinstance(error, SchemaError) else "is nested too deeply"
             problem, cause = BrokenError(reason, record=record), error
@@ -90,7 +110,8 @@ class Problems:
             where += "" if error.record is None else f"record {error.record}: "
             where += "" if error.field is None else f"field `{error.field}`: "
             raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
-        self.rows.append((file, error.record, error.field, error.reason))
+        remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
+        self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
 
     def unread(self, file: str, reason: str) -> None:
         """Note a file that holds no rollouts in a known format."""
@@ -113,6 +134,18 @@ class Problems:
         self.rows.append((file, None, column, f"there is no such column; `{name}` is {LACKING}"))
         self._lacking.setdefault(f"`{column}`, named for `{name}`", []).append(file)
 
+    def read_as(self, readings: Iterable[object]) -> None:
+        """Note columns of the user's that were read as columns of TURNS."""
+        self._readings.update(dict.fromkeys(map(str, readings)))
+
+    def crashed(self, count: int) -> None:
+        """Note how many rollouts have an error without an answer, and a verdict that said no."""
+        self._num_crashed += count
+
+    def suggest(self, sentences: Iterable[str]) -> None:
+        """Note sentences on columns that were read and are unused."""
+        self._suggestions += sentences
+
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
         return {
@@ -121,6 +154,8 @@ class Problems:
             "left_out": list(self._left_out.items()),
             "nulled": list(self._nulled.items()),
             "lacking": list(self._lacking.items()),
+            "readings": list(self._readings),
+            "crashed": [self._num_crashed],
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -137,18 +172,30 @@ class Problems:
         # A damaged cache raises here, before anything is added.
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
+        readings, num_crashed = memory["readings"], sum(memory["crashed"])
         self.rows += rows
         self._unread += memory["unread"]
         self._left_out.update(left_out)
         self._nulled.update(nulled)
         self._lacking.update(memory["lacking"])
+        self._readings.update(dict.fromkeys(readings))
+        self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as PROBLEMS."""
         return pl.DataFrame(self.rows, schema=PROBLEMS.dtypes, orient="row")
 
     def announce(self) -> None:
-        """Say on stderr, in one line each, what was left out and what became null; nothing where rows are collected."""
+        """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.
+
+        Where rows are collected, only the last.
+        """
+        if self._readings or self._suggestions:
+            readings = [f"read {', '.join(self._readings)}"] if self._readings else []
+            say(WORDING.get()("; ".join([*readings, *self._suggestions])))
+        if self._num_crashed:
+            subject = counted(self._num_crashed, "rollout has", "rollouts have")
+            say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
         if self.collect:
             return
         if self._unread:

@@ -10,7 +10,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files.object_stores import Options
-from turnwise.readers.columns import arrange, fact_literals, reconcile, without_nulls
+from turnwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
@@ -23,6 +23,7 @@ from turnwise.readers.sources.hive import scanned
 from turnwise.readers.sources.paths import Paths, documents, journal_of, listed
 from turnwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Owners, Table
+from turnwise.readers.unused import suggestions
 from turnwise.schema.arguments import names_of
 from turnwise.schema.labels import counted
 
@@ -34,7 +35,7 @@ def read(
     format: str | None = None,
     errors: Literal["raise"] = "raise",
     columns: str | Sequence[str] | None = None,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -46,7 +47,7 @@ def read(
     format: str | None = None,
     errors: Literal["collect"],
     columns: str | Sequence[str] | None = None,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -57,7 +58,7 @@ def read(
     format: str | None = None,  # noqa: A002 - the usual word for it
     errors: Literal["raise", "collect"] = "raise",
     columns: str | Sequence[str] | None = None,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -87,7 +88,8 @@ def read(
         Names of columns in your own files: name in TURNS = your name, as in ``names={"succeeded": "jailbroken"}``. Tables, and
         records with turns or chats, are read as if they had the names of TURNS (`messages`, `turns`, `role` and `content`
         can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
-        listed as well.
+        listed as well. Verdicts may be words such as JAILBREAK and refused; others come with a map, as in ``names={"succeeded":
+        ("verdict", {"ja": True, "nein": False})}``. A record's own verdict, named for `succeeded`, becomes the `outcome`.
     cache
         A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
         them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
@@ -113,6 +115,10 @@ def read(
 
     Notes
     -----
+    In tables and chats that no single tool wrote, a column whose meaning is beyond doubt is read without `names`, such as
+    `jailbroken`. One line on stderr says so, and which unused columns look like more of them (see
+    `turnwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not "fail".
+
     An extra column that has different dtypes in different files becomes Int64 or Float64 if all its values are numbers, and
     else JSON text; see `turnwise.readers.columns`.
 
@@ -136,7 +142,7 @@ def read_into(
     paths: Paths,
     format: str | None = None,  # noqa: A002 - as in read
     columns: str | Sequence[str] | None = None,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -166,22 +172,12 @@ def read_into(
         values["source"] = pl.lit(NATIVE.name)
     else:
         turns = _read_local(places, format, problems, naming, cache, wanted)
+    if isinstance(turns, pl.DataFrame):  # else from a cache, which holds tables that turnwise wrote
+        problems.suggest(suggestions(turns))
     problems.announce()
     if wanted is not None:
-        turns = _narrowed(turns, wanted)
+        turns = selected(turns, wanted)
     return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in values.items()).collect()
-
-
-def _narrowed(turns: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> pl.DataFrame | pl.LazyFrame:
-    """Select the keys, then the wanted columns in their order."""
-    columns = turns.collect_schema().names()
-    missing = next((name for name in wanted if name not in columns), None)
-    if missing is not None:
-        raise ArgumentError(
-            f"read: there is no column {missing!r}; `tw.read(paths).columns` lists the available columns"
-        )
-    keys = [name for name in ("rollout_id", "turn", "node_id") if name in columns]
-    return turns.select(list(dict.fromkeys([*keys, *wanted])))
 
 
 def _read_local(
@@ -199,7 +195,7 @@ def _read_local(
     unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
     logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
-    settings = (format_name, problems.collect, [str(path) for path in paths], sorted(naming.names.items()), versions())
+    settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
     try:
         cache = Cache(Path(folder), logs, *settings)
     except OSError as error:
@@ -223,7 +219,11 @@ def turns_of(
 ) -> pl.DataFrame:
     """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
     tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
-    frames = [without_nulls(naming.of_tool(frame, table.source)) for table in tables for frame in table.frames()]
+    frames = [
+        without_nulls(naming.of_tool(frame, table.source))
+        for table in tables
+        for frame in native.understood(table, naming.names)
+    ]
     naming.finish()
     return arrange(reconcile(frames))
 
@@ -298,7 +298,7 @@ def scan(
     paths: Paths,
     *,
     format: str | None = None,  # noqa: A002 - as in read
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
@@ -334,10 +334,10 @@ def scan(
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
     else:
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
-    # Not all files are Parquet of TURNS. Reading them will report their problems, so those so far are dropped.
+    # Not all files are Parquet of TURNS. Reading them will report their problems again.
     if lazy is None:
         problems = Problems()
-        lazy = _read_local(places, format, problems, Naming(naming.names, problems, "scan"), cache).lazy()
+        lazy = _read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
     else:
         naming.finish()
         values["source"] = pl.lit(NATIVE.name)
@@ -379,7 +379,7 @@ def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems,
 def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
     """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
     schemas = [naming.renamed(document.schema) for document in files]
-    if not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
+    if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
     # Polars would fail later, when the frame is collected, where two files have different dtypes.
     joint: dict[str, pl.DataType] = {}
@@ -397,4 +397,6 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     first = "".join(f"; first, {file}: {reason}" for file, _, _, reason in problems.rows[:1])
     problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
+        return problem
     return f"{problem}; formats are {format_names()}, and format= forces one"

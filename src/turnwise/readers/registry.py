@@ -45,17 +45,18 @@ from turnwise.readers.formats import (
 from turnwise.readers.formats.codex import sessions as codex
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
+from turnwise.readers.guesses import OWN
 from turnwise.readers.native import files as native_files
 from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import Problems
-from turnwise.readers.results.hints import hint
+from turnwise.readers.results.hints import examples_of, hint
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
+from turnwise.readers.unused import columns_in_words, looks_like_turns
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
-OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
 # The order matters where a file fits several formats: the first that recognizes it is taken. It is also the order of rows.
 FORMATS = (
     Format(
@@ -245,15 +246,9 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
 def _advice(document: Document) -> str:
     """Return advice for a file of unknown format."""
     # A table of the user's own is most likely, and a missing name the reason.
-    columns = document.keys if document.kind in {"table", "parquet", "arrow"} else frozenset[str]()
-    if len(columns) > 1:
-        name, content = (
-            ("response", "what was said") if "rollout_id" in columns else ("rollout_id", "which rows are one rollout")
-        )
-        return (
-            f": none of its columns ({listing(columns)}) says {content}; force a format with format=, or name yours, "
-            f'as in names={{"{name}": "..."}}'
-        )
+    columns = examples_of(document) if document.kind in {"table", "parquet", "arrow", "lines", "json"} else {}
+    if len(columns) > 1 and (document.kind not in {"lines", "json"} or looks_like_turns(columns)):
+        return f": {columns_in_words(columns, 'force a format with format=, or ')}"
     return f"; formats are {format_names()}: choose one with format=, or read your own table with `tw.turns(frame)`"
 
 

@@ -235,7 +235,14 @@ class Table:
 
     def frames(self) -> list[pl.DataFrame]:
         """Return everything that was added, as frames of TURNS."""
-        return [*self._frames, *([self._joined()] if self._rollouts.height else [])]
+        return [*self._frames, *([self._joined()[0]] if self._rollouts.height else [])]
+
+    def parts(self) -> tuple[list[pl.DataFrame], tuple[pl.DataFrame, frozenset[str]] | None]:
+        """Return the frames that were TURNS already; and the rollouts that were added one by one, if any.
+
+        The latter are one frame, with the names of its columns that describe rollouts rather than turns.
+        """
+        return self._frames, self._joined() if self._rollouts.height else None
 
     def rollouts(self) -> list[pl.DataFrame]:
         """Return the facts of the rollouts, one row each.
@@ -254,10 +261,10 @@ class Table:
 
     def frame(self) -> pl.DataFrame:
         """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
-        return arrange(self._joined())
+        return arrange(self._joined()[0])
 
-    def _joined(self) -> pl.DataFrame:
-        """Return the turns, each with the facts of its rollout."""
+    def _joined(self) -> tuple[pl.DataFrame, frozenset[str]]:
+        """Return the turns, each with the facts of its rollout, and the names of these facts."""
         self._seal()
         turns = pl.concat(
             [pl.concat(self._turn_frames, how="diagonal"), _built(self._turn_extras.padded())], how="horizontal"
@@ -266,7 +273,8 @@ class Table:
         # Column by column: a frame of all rollouts would take as much memory again.
         columns = self._rollouts.padded().items()
         facts = pl.DataFrame([_series(name, values).gather(rollouts) for name, values in columns])
-        return pl.concat([_without(facts, turns.columns), turns], how="horizontal")
+        facts = _without(facts, turns.columns)
+        return pl.concat([facts, turns], how="horizontal"), frozenset(facts.columns)
 
     def _seal(self) -> None:
         """Turn the columns of TURNS so far into a frame, which takes far less memory than Python objects."""

@@ -13,33 +13,35 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.chats.layouts import LISTS
 from turnwise.readers.columns import arrange, json_column
-from turnwise.readers.naming import Naming, checked_names
+from turnwise.readers.naming import Names, Naming, checked_names
 from turnwise.readers.native.tables import conformed, holds_chats, words
 from turnwise.readers.problems import LEAVE, Problems
 from turnwise.readers.read import turns_of
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import frame_of, plain
+from turnwise.readers.unused import suggestions
 
 
 @overload
 def turns(  # type: ignore[overload-overlap]  # a LazyFrame is an object too, and stays lazy
-    frame: pl.LazyFrame, *, rollout_id: str = ..., turn: str = ..., **columns: str
+    frame: pl.LazyFrame, *, names: Mapping[str, Any] | None = None
 ) -> pl.LazyFrame: ...
 @overload
-def turns(frame: object, *, rollout_id: str = ..., turn: str = ..., **columns: str) -> pl.DataFrame: ...
-def turns(
-    frame: object, *, rollout_id: str = "rollout_id", turn: str = "turn", **columns: str
-) -> pl.DataFrame | pl.LazyFrame:
+def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFrame: ...
+def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFrame | pl.LazyFrame:
     """Convert data in memory into TURNS: renamed, cast, numbered, ordered and checked. All your columns are kept.
 
     Rows that are rollouts with a list of their turns or messages are read as a file of them, by the names and rules that
     `turnwise info components -t reader --name openai_chat` shows. All other rows are turns:
 
-    - **Names.** A keyword is the name in TURNS, its value is yours. Without one, the only text column among ``probe, audit,
-      utterance, challenge, input, question, user, human`` is the `prompt`, and the only one among ``output, completion,
-      answer, reply, assistant`` the `response`; if there are two candidates, neither is. `attack` names the method. It is
-      taken for the prompt only if no other column can be, and if its text changes within a rollout, as a method cannot; write
-      ``prompt="attack"`` for rollouts of one turn.
+    - **Names.** `names` says which column is which. Without it, the only text column among ``probe, audit, utterance,
+      challenge, input, question, user, human`` is the `prompt`, and the only one among ``output, completion, answer, reply,
+      assistant`` the `response`; if there are two candidates, neither is. `attack` names the method. It is taken for the
+      prompt only if no other column can be, and if its text changes within a rollout, as a method cannot; write
+      ``names={"prompt": "attack"}`` for rollouts of one turn. Other columns whose meaning is beyond doubt are read as in
+      `read`, which one line on stderr says; it also says which columns look useful and are not used.
+    - **Verdicts** may be words, such as JAILBREAK and refused, yes and no; null and blank mean not judged. A map explains any
+      others: ``names={"succeeded": ("verdict", {"ja": True, "nein": False})}``.
     - **Turns.** Without a turn column, the rows of a rollout are numbered in their order. Numbers that start at 0 in
       every rollout are raised by one. Gaps are an error.
     - **Dtypes.** Integers may be ids; 0 and 1, or the words true and false, may be Booleans; `tool_calls` may be JSON text.
@@ -53,12 +55,8 @@ def turns(
         A Polars or pandas frame, a `pyarrow.Table`, anything with `__arrow_c_stream__`, or a list of dicts. A
         LazyFrame stays lazy if it fits without conversion (NaN is then not counted and rows are not sorted); otherwise
         it is collected and made lazy again.
-    rollout_id
-        Your column that says which rows belong together.
-    turn
-        Your column that numbers them.
-    **columns
-        Name in TURNS = your name, for any other column.
+    names
+        Name in TURNS = your name, as in ``names={"rollout_id": "conv", "succeeded": "jailbroken"}``; as in `read`.
 
     Raises
     ------
@@ -76,29 +74,25 @@ def turns(
     ...     {"chat": 7, "user": "Hi", "reply": "Hello", "harm": 0.1},
     ...     {"chat": 7, "user": "Again", "reply": "No"},
     ... ]
-    >>> turns(records, rollout_id="chat").select("rollout_id", "turn", "prompt", "response", "harm").rows()
+    >>> turns(records, names={"rollout_id": "chat"}).select("rollout_id", "turn", "prompt", "response", "harm").rows()
     [('7', 1, 'Hi', 'Hello', 0.1), ('7', 2, 'Again', 'No', None)]
     >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     >>> turns([{"rollout_id": "a", "messages": chat}]).select("rollout_id", "turn", "prompt", "response").rows()
     [('a', 1, 'Hi', 'Hello')]
     """
-    names = {"rollout_id": rollout_id, "turn": turn, **columns}
-    for name, column in names.items():
-        if not isinstance(column, str):
-            raise ArgumentError(
-                f'turns: {name}={column!r} names no column; the name of TURNS comes first: turns(frame, goal="objective")'
-            )
+    checked = checked_names(names, "turns")
+    columns, values = checked
     if isinstance(frame, pl.LazyFrame):
-        chats = holds_chats(frame.collect_schema(), names)
-        return turns(frame.collect(), **names).lazy() if chats else conformed(frame, names)
-    list_names = {names.get(name, name) for name in LISTS}
+        chats = holds_chats(frame.collect_schema(), columns)
+        return turns(frame.collect(), names=names).lazy() if chats else conformed(frame, columns, values)
+    list_names = {columns.get(name, name) for name in LISTS}
     # Chats become a file in memory, which the reader of chats reads: JSON lines for records, Arrow for a frame.
     data = _records(list(frame) if isinstance(frame, Iterator) else frame, list_names)
-    if isinstance(data, Sequence) and _hold_chats(data, list_names, names):
-        return _read(Document(Path("the records"), _lines(data)), names)
-    table = frame_of(data, words(names))
-    if not holds_chats(table.schema, names):
-        return conformed(table, names)
+    if isinstance(data, Sequence) and _hold_chats(data, list_names, columns):
+        return _read(Document(Path("the records"), _lines(data)), checked)
+    table = frame_of(data, words(columns))
+    if not holds_chats(table.schema, columns):
+        return conformed(table, columns, values)
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))
@@ -106,7 +100,7 @@ def turns(
     # Python objects cannot be written to Arrow.
     objects = [json_column(table[name]) for name, dtype in table.schema.items() if dtype == pl.Object]
     table.with_columns(objects).write_ipc(file)
-    return _read(Document(Path("the frame"), file.getvalue()), names)
+    return _read(Document(Path("the frame"), file.getvalue()), checked)
 
 
 def _records(data: Any, list_names: AbstractSet[str]) -> Any:
@@ -153,13 +147,13 @@ def _lines(records: Sequence[Any]) -> bytes:
         ) from error
 
 
-def _read(document: Document, names: Mapping[str, str]) -> pl.DataFrame:
+def _read(document: Document, names: Names) -> pl.DataFrame:
     problems = Problems()
-    new_names = {name: column for name, column in names.items() if name != column}
-    naming = Naming(checked_names(new_names, "turns"), problems, "turns")
+    naming = Naming(names, problems, "turns")
     try:
         frame = turns_of([(document, True)], [document.path], None, problems, naming)
     except ReadError as error:
         raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `turns` has no such argument
+    problems.suggest(suggestions(frame))
     problems.announce()
     return frame

@@ -25,7 +25,18 @@ from turnwise.schema.columns import (
     kind_of,
 )
 from turnwise.schema.promises import check, in_order, is_tree
-from turnwise.schema.records import JOINED, PROBLEMS, PROMPTS, RECORDS, ROLLOUTS, STEPS, TREE_COLUMNS, TURNS, VERDICTS
+from turnwise.schema.records import (
+    JOINED,
+    PROBLEMS,
+    PROMPTS,
+    RECORDS,
+    ROLLOUTS,
+    STEPS,
+    TREE_COLUMNS,
+    TURNS,
+    UNUSED,
+    VERDICTS,
+)
 from turnwise.schema.results import (
     AGREEMENT,
     CONTRAST,
@@ -81,6 +92,7 @@ __all__ = [
     "TREE_COLUMNS",
     "TURNS",
     "UNDETERMINED",
+    "UNUSED",
     "VERDICTS",
     "Column",
     "Schema",

@@ -112,7 +112,7 @@ def _check_columns(dtypes: pl.Schema, schema: Schema) -> None:
         if name not in dtypes:
             raise SchemaError(
                 f"{schema.name}: column `{name}` is missing (there is {listing(dtypes)}); rename yours with "
-                f'`frame.rename({{"yours": "{name}"}})`, or let `tw.turns(frame, {name}="yours")` do it'
+                f'`frame.rename({{"yours": "{name}"}})`, or let `tw.turns(frame, names={{"{name}": "yours"}})` do it'
             )
     for column in schema.columns:
         if column.name in dtypes and dtypes[column.name] != column.dtype:

@@ -160,4 +160,17 @@ PROBLEMS = Schema(
     ),
 )
 
-RECORDS = (TURNS, STEPS, VERDICTS, ROLLOUTS, PROMPTS, JOINED, PROBLEMS)
+UNUSED = Schema(
+    name="UNUSED",
+    row="one column of turns that is not used, and looks as if it should be",
+    key=("column",),
+    required=("column", "meaning", "names"),
+    columns=(
+        Column("column", pl.String, "which column"),
+        Column("examples", pl.String, "some of its values"),
+        Column("meaning", pl.String, "the column of TURNS that it probably is"),
+        Column("names", pl.String, "what to type so that it is read as that column"),
+    ),
+)
+
+RECORDS = (TURNS, STEPS, VERDICTS, ROLLOUTS, PROMPTS, JOINED, PROBLEMS, UNUSED)

@@ -21,6 +21,7 @@ _PLAIN = (
     schema.DOCTOR,
     schema.PROBLEMS,
     schema.JOINED,
+    schema.UNUSED,
 )  # results without intervals, shown with all their columns
 _KEYS = ("rollout_id", "turn", "step", "node_id", "judge", "sample")
 _SENTENCES = {"reason", "call", "example", "question", "estimand"}

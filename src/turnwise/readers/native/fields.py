@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -9,15 +10,15 @@ import msgspec
 from turnwise.errors import ArgumentError
 from turnwise.readers.chats.layouts import LISTS, words_of
 from turnwise.readers.formats.openai_chat import ANSWER_COLUMNS
+from turnwise.readers.labels import LABELED, Meanings, as_names, meanings, normal, refusal, unknown_labels
 from turnwise.readers.native.facts import FACTS, fact
 from turnwise.readers.native.nested import OF_TURNS
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import lenient, surface, surface_if_any
-from turnwise.schema import TURNS
+from turnwise.schema import FAILURE, SUCCESS, TURNS
 
 OF_ROLLOUTS = FACTS | {"rollout_id"}
-OUTCOME_WORDS = {"true": "success", "false": "failure"}  # of a column that is mapped to `outcome`
 ALSO_OF_RECORDS = frozenset({"prompt", "response"})  # columns of a turn that a record with a chat may have as well
 
 
@@ -30,6 +31,8 @@ class Fields:
         Names of TURNS, each with your name for it.
     verb
         The function that was called, for errors.
+    values
+        The user's maps of labels, by name of TURNS.
 
     Examples
     --------
@@ -40,13 +43,38 @@ class Fields:
     (['broken', 'conv'], ['broken', 'conv', 'turns'])
     """
 
-    def __init__(self, names: Mapping[str, str], verb: str = "read") -> None:
+    def __init__(
+        self, names: Mapping[str, str], verb: str = "read", values: Mapping[str, Meanings] = MappingProxyType({})
+    ) -> None:
         self._verb = verb
         self._source_of = dict(names)
         self._column_of = {source: column for column, source in names.items()}
         self.renamed: set[str] = set()  # names of yours that occurred
         self.occurring: set[str] = set()  # all names that occurred
         self.odd_numbers = 0
+        self._values = values
+        self._meanings = {
+            name: meanings(name, column, values.get(name)) for name, column in names.items() if name in LABELED
+        }
+        # Labels are all looked at before one is refused, so that the error can list them.
+        self._labels: dict[str, dict[str, tuple[object, Any]]] = {name: {} for name in self._meanings}
+        self._rollout_id: Any = None  # of the record that is read, to name the first one with a label
+
+    def check_labels(self) -> None:
+        """Check that the labels of all records were understood.
+
+        Raises
+        ------
+        LabelError
+            Naming the labels that were not, and the line to type.
+        """
+        for name, first_seen in self._labels.items():
+            labels = [label for label, _ in first_seen.values()]
+            unknown = unknown_labels(labels, self._meanings[name])
+            if unknown:
+                column, (_, rollout_id) = self._source_of[name], first_seen[normal(unknown[0])]
+                is_mapped = name in self._values
+                raise refusal(unknown, name, column, labels, is_mapped=is_mapped, rollout_id=rollout_id)
 
     def lines(self, document: Document) -> bytes:
         """Return all lines or rows of a file; each keeps its number, and a line that is not JSON stays as it is."""
@@ -85,6 +113,7 @@ class Fields:
 
     def _record(self, record: dict[str, Any]) -> dict[str, Any]:
         """Rename the fields of a record and of its turns or messages, and check the values that no reader checks."""
+        self._rollout_id = _decoded(record.get(self._source_of.get("rollout_id", "rollout_id")))
         of_record = {source for column, source in self._source_of.items() if column in OF_ROLLOUTS and source in record}
         result = self._rename(record)
         is_chat = words_of(frozenset(result)) is not None
@@ -99,6 +128,7 @@ class Fields:
             is_chat = any(isinstance(item, dict) and words_of(frozenset(item)) is not None for item in inner)
             result[name] = [self._checked(item) if is_chat and isinstance(item, dict) else item for item in inner]
         if inner_names:
+            self._move_verdict(record, result, inner_names)
             self._refuse_of_turns(record, inner_names)
         return self._checked(result, has_chat=bool(inner_names)) if is_chat else result
 
@@ -111,7 +141,7 @@ class Fields:
             source = self._source_of.get(name, name)
             if column is not None:
                 self.renamed.add(name)
-                result[column] = _in_words(value) if column == "outcome" else value
+                result[column] = self._meaning(column, value) if column in self._meanings else value
             elif source == name or source not in record or source in of_record:
                 result[name] = value
             elif not _is_null(value):
@@ -119,21 +149,43 @@ class Fields:
                 raise hiding(name, source)
         return result
 
+    def _meaning(self, column: str, value: Any) -> Any:
+        """Return what a label means in a column of TURNS; null for one that is not understood, which `check_labels` reports."""
+        label = _decoded(value)
+        if isinstance(label, dict | list):
+            return value  # no label: the reader says what it should be
+        if label is None:
+            return None
+        words = normal(label)
+        self._labels[column].setdefault(words, (label, self._rollout_id))
+        return self._meanings[column].get(words)
+
+    def _move_verdict(self, record: Mapping[str, Any], result: dict[str, Any], inner_names: AbstractSet[str]) -> None:
+        """Move a verdict that is a field of the record, and not of its turns, to `outcome`: it is on the whole rollout."""
+        source = self._source_of.get("succeeded")
+        if source is None or source not in record or source in inner_names:
+            return
+        verdict = result.pop("succeeded", None)
+        if verdict is not None and not _is_null(result.get("outcome")):
+            raise hiding("outcome", source)
+        if verdict is not None:
+            result["outcome"] = SUCCESS if verdict else FAILURE
+
     def _refuse_of_turns(self, record: Mapping[str, Any], inner_names: AbstractSet[str]) -> None:
         """Refuse a column of turns that is mapped to a field of whole rollouts."""
         for source, column in self._column_of.items():
-            if source in record and source not in inner_names and column in OF_TURNS - ALSO_OF_RECORDS:
-                remedy = "; a verdict on the whole is `outcome`: true or false, success or failure"
+            if source in record and source not in inner_names and column in OF_TURNS - ALSO_OF_RECORDS - {"succeeded"}:
                 raise ArgumentError(
-                    f'{self._verb}: names={{"{column}": "{source}"}}: `{source}` is a field of whole rollouts, and '
-                    f"`{column}` is a column of turns"
-                    + (remedy if column == "succeeded" else "; name a fact of the rollout, or leave it out")
+                    f"{self._verb}: {as_names({column: source})}: `{source}` is a field of whole rollouts, and "
+                    f"`{column}` is a column of turns; name a fact of the rollout, or leave it out"
                 )
 
     def _checked(self, record: dict[str, Any], *, has_chat: bool = False) -> dict[str, Any]:
         """Check the renamed fields of a message, or of a record with a chat: readers of chats keep what does not fit as extras."""
         for column, source in self._source_of.items():
             if column not in record or _is_null(record[column]):
+                continue
+            if column in self._meanings and not isinstance(record[column], dict | list | msgspec.Raw):
                 continue
             if column in FACTS or (column in ANSWER_COLUMNS and not has_chat):
                 record[column] = _fitting(column, source, record[column])
@@ -151,7 +203,7 @@ def hiding(column: str, source: str) -> BrokenError:
     'has a column `goal` already, which `behavior` would hide'
     """
     reason = f"has a column `{column}` already, which `{source}` would hide"
-    return BrokenError(reason, remedy='leave names={"' + f'{column}": "{source}' + '"} out, or rename one of them')
+    return BrokenError(reason, remedy=f"leave {as_names({column: source})} out, or rename one of them")
 
 
 def _fitting(column: str, source: str, value: Any) -> Any:
@@ -170,11 +222,6 @@ def _fitting(column: str, source: str, value: Any) -> Any:
         allowed = f"one of {', '.join(dtype.categories)}" if hasattr(dtype, "categories") else str(dtype)
         raise BrokenError(f"is {plain!r}, which is not a value of `{column}` ({allowed})", field=source)
     return converted
-
-
-def _in_words(value: Any) -> Any:
-    plain = _decoded(value)
-    return OUTCOME_WORDS.get(str(plain).lower(), value) if isinstance(plain, bool | str) else value
 
 
 def _decoded(value: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.chats.folding import message_rows, read_message_rows
-from turnwise.readers.chats.layouts import SIGNS, layouts
+from turnwise.readers.chats.layouts import RESPONSES, SIGNS, layouts
 from turnwise.readers.columns import ADDED, without_nulls
+from turnwise.readers.guesses import is_complete
 from turnwise.readers.native.casting import guessed
 from turnwise.readers.native.flat import from_flat
 from turnwise.readers.native.nested import from_nested, nested_layout
@@ -92,7 +93,8 @@ def read_native(document: Document, table: Table) -> None:
     an empty text; an extra column becomes whole numbers, numbers or Booleans if all of its text is; ``x_duration`` and
     ``x_observed`` become the struct ``x`` again.
 
-    The producer's verdicts are not interpreted: `succeeded` and `outcome` are as in the file.
+    `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that turnwise did not
+    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `turnwise.readers.guesses`.
 
     Examples
     --------
@@ -108,15 +110,25 @@ def read_native(document: Document, table: Table) -> None:
         read_message_rows(document, table, rows, _rows(document, {rows.role or "", rows.text or ""}))
         return
     layout = None if document.binary and OF_A_TURN & document.keys else nested_layout(document)
+    of_records: AbstractSet[str] = frozenset()
     if layout is not None:
-        frame = from_nested(document, table, layout)
+        frame, of_records = from_nested(document, table, layout)
     elif document.binary:
         frame = from_binary(document)
     else:
         frame = from_csv(document) if document.kind == "table" else from_flat(document, table)
     if frame.is_empty():
         return
-    frame = conform(frame, {}, document.name, table.problems)
+    frame = conform(
+        frame,
+        {},
+        document.name,
+        table.problems,
+        of_records=of_records,
+        named=document.named,
+        is_own=is_complete(document.keys),
+        has_answers=layout is not None or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES}),
+    )
     table.take(document.name, frame.with_columns(pl.col("source").fill_null(table.source)))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.chats.layouts import PROMPTS, RESPONSES
+from turnwise.readers.guesses import is_alias
 from turnwise.readers.native.row_buffer import RowBuffer
 from turnwise.readers.native.tables import TEXTS
 from turnwise.readers.problems import BrokenError
@@ -13,6 +14,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 
 SAID = ("prompt", "response", "attack")
+ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
 def from_flat(document: Document, table: Table) -> pl.DataFrame:
@@ -38,15 +40,30 @@ def from_flat(document: Document, table: Table) -> pl.DataFrame:
     return rows.frame()
 
 
-def narrowed(record: dict[str, Any], names: Collection[str] | None) -> dict[str, Any]:
-    """Return the fields of a record with these names; all of them where `names` is None.
+def narrowed(record: dict[str, Any], names: Collection[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
+    """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None.
 
     Examples
     --------
     >>> narrowed({"goal": "g", "note": "n"}, {"goal", "turn"})
     {'goal': 'g'}
     """
-    return record if names is None else {name: value for name, value in record.items() if name in names}
+    if names is None:
+        return record
+    # What columns of people's own mean is decided later, and so is whether an error stands where an answer should be.
+    answers = ANSWERS if with_answers or reports_error(record) else frozenset[str]()
+    return {name: value for name, value in record.items() if name in names or name in answers or is_alias(name)}
+
+
+def reports_error(record: dict[str, Any]) -> bool:
+    """Return whether a record may report an error.
+
+    Examples
+    --------
+    >>> reports_error({"prompt": "Hi", "error": "timeout"}), reports_error({"prompt": "Hi", "error": None})
+    (True, False)
+    """
+    return any(value not in (None, "", False) and is_alias(name) for name, value in record.items())
 
 
 def needed(wanted: Collection[str]) -> frozenset[str]:

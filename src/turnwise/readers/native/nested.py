@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from turnwise.readers.chats.layouts import PROMPTS, RESPONSES, Layout, layouts
-from turnwise.readers.native.flat import narrowed, needed, problem_of
+from turnwise.readers.native.flat import narrowed, needed, problem_of, reports_error
 from turnwise.readers.native.row_buffer import RowBuffer
 from turnwise.readers.native.tables import TEXTS
 from turnwise.readers.records import Key, parse, spare
@@ -16,6 +16,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, twice
 from turnwise.schema import TURNS
 
+VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `guesses.py`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 
@@ -32,8 +33,8 @@ def nested_layout(document: Document) -> Layout | None:
     return next((layout for layout in layouts(document) if layout.role is None), None)
 
 
-def from_nested(document: Document, table: Table, layout: Layout) -> pl.DataFrame:
-    r"""The table of turns in a file of rollouts that hold theirs.
+def from_nested(document: Document, table: Table, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
+    r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
     The record's facts of the rollout stand beside each of its turns. A fact under a name that a turn has, be it
     here or in TURNS, is ``rollout_<name>``: a total of rewards is no reward of a turn. Only a `context` of the record is
@@ -45,8 +46,11 @@ def from_nested(document: Document, table: Table, layout: Layout) -> pl.DataFram
     >>> from turnwise.readers.problems import Problems
     >>> log = b'{"rollout_id": 7, "goal": "g", "reward": 3, "turns": [{"probe": "Hi", "reward": 1}, {"probe": "?", "reward": 2}]}'
     >>> document = Document(Path("a.jsonl"), log)
-    >>> from_nested(document, Table("native", Problems(), {}), nested_layout(document)).rows(named=True)[1]
+    >>> frame, of_records = from_nested(document, Table("native", Problems(), {}), nested_layout(document))
+    >>> frame.rows(named=True)[1]
     {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
+    >>> sorted(of_records)
+    ['goal', 'rollout_id', 'rollout_reward']
     """
     rollouts = _Rollouts(document, table, layout)
     for number, record in document.records():
@@ -85,13 +89,14 @@ class _Rollouts:
         if (problem := problem_of(record, "rollout_id" if self._layout.named else None)) is not None:
             raise problem
         rollout: Any = parse(record, self._record)
-        fields = narrowed(record, self._wanted)
+        fields = narrowed(record, self._wanted and self._wanted | VERDICTS)
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         apart = self._record.__struct_encode_fields__
         facts = {_own_name(field): value for field, value in fields.items() if field not in apart}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
-        self._turns.extend(narrowed(turn, self._wanted) for turn in rollout.turns or [{}])
+        with_answers = reports_error(fields)
+        self._turns.extend(narrowed(turn, self._wanted, with_answers=with_answers) for turn in rollout.turns or [{}])
 
     def _name(self, number: int, rollout_id: Any, other: Any) -> Any:
         """The name of a rollout; where an earlier one has the same, it is followed by the number of the record."""
@@ -103,10 +108,10 @@ class _Rollouts:
         self._names.add(name)
         return name
 
-    def frame(self) -> pl.DataFrame:
-        """A row for each turn, and one without a number for a rollout that has none."""
+    def frame(self) -> tuple[pl.DataFrame, frozenset[str]]:
+        """Return a row for each turn, and one without a number for a rollout that has none; and the fields of records."""
         if not self._counts:
-            return pl.DataFrame()
+            return pl.DataFrame(), frozenset()
         counts = np.array(self._counts, dtype=np.int64)
         heights = np.maximum(counts, 1)  # rows of each rollout
         place = np.repeat(np.arange(len(heights), dtype=np.uint32), heights)  # of each row: the place of its rollout
@@ -131,12 +136,13 @@ class _Rollouts:
         if "context" in rollouts.columns:  # that of the record, which belongs to the first turn alone
             frame = frame.with_columns(pl.when(pl.Series(number == 1)).then("context"))
         names = rollouts["rollout_id"]
+        of_records = frozenset(rollouts.columns)
         if names.n_unique() == names.len():
-            return frame
+            return frame, of_records
         repeated = ~names.is_first_distinct()
         for name in names.filter(repeated):
             self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
-        return frame.filter(~repeated[pl.Series(place)])
+        return frame.filter(~repeated[pl.Series(place)]), of_records
 
 
 def _own_name(field: str) -> str:

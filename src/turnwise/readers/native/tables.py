@@ -1,6 +1,6 @@
 """A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -10,30 +10,41 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
 from turnwise.readers.columns import arrange, arrangement, json_column
+from turnwise.readers.crashes import crashed
+from turnwise.readers.guesses import OWN, concerns, interpreted, is_complete
+from turnwise.readers.labels import LABELED, Meanings, as_names, values_of
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import Problems
 from turnwise.readers.sources.frames import WORDS
-from turnwise.schema import TURNS
+from turnwise.readers.table import Table
+from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions
+from turnwise.schema import NO_ATTACK, TURNS
 from turnwise.schema.promises import check_in_order
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__turnwise_order"
+_ON_ATTACKS = frozenset({"succeeded", "outcome"})
 _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
 )
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+Names = Mapping[str, str]
 
 
 @overload
-def conformed(frame: pl.LazyFrame, names: Mapping[str, str] = ...) -> pl.LazyFrame: ...
+def conformed(frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.LazyFrame: ...
 @overload
-def conformed(frame: pl.DataFrame, names: Mapping[str, str] = ...) -> pl.DataFrame: ...
+def conformed(frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.DataFrame: ...
 def conformed(
-    frame: pl.DataFrame | pl.LazyFrame, names: Mapping[str, str] = MappingProxyType({})
+    frame: pl.DataFrame | pl.LazyFrame,
+    names: Names = MappingProxyType({}),
+    values: Mapping[str, Meanings] = MappingProxyType({}),
 ) -> pl.DataFrame | pl.LazyFrame:
-    """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours. NaN that became null is counted on stderr.
+    """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours, and `values` has the maps of labels.
+
+    What became null or was read under another name is said on stderr.
 
     Examples
     --------
@@ -45,11 +56,14 @@ def conformed(
     is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
         renamed = _renamed(frame, names)
-        if fits(renamed.collect_schema()):
+        if not LABELED & names.keys() and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems()
-    turns = conform(frame, names, "the frame", problems)
+    is_complete_table = is_complete(frame.columns)
+    turns = conform(frame, names, "the frame", problems, values, is_own=is_complete_table)
+    if not is_complete_table:
+        problems.suggest(suggestions(turns))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 
@@ -70,9 +84,46 @@ def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
     return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 
 
-def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems: Problems) -> pl.DataFrame:
-    """Return the frame as TURNS; `names` maps names of TURNS to yours, `where` is its name in `problems`."""
+def conform(
+    frame: pl.DataFrame,
+    names: Names,
+    where: str,
+    problems: Problems,
+    values: Mapping[str, Meanings] = MappingProxyType({}),
+    *,
+    of_records: Collection[str] = (),
+    named: Collection[str] = (),
+    is_own: bool = False,
+    has_answers: bool | None = None,
+) -> pl.DataFrame:
+    """Return the frame as TURNS.
+
+    Parameters
+    ----------
+    frame
+        A row for each turn.
+    names, values
+        Names of TURNS, each with the user's name, and the maps of labels of these columns.
+    where
+        The name of the frame in `problems`.
+    problems
+        Where notices go.
+    of_records
+        Columns that records state once for their whole rollout.
+    named
+        Columns of TURNS that were named before.
+    is_own
+        Whether turnwise wrote the table, so that nothing is guessed.
+    has_answers
+        Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
+        the frame has one.
+    """
     frame = _renamed(frame, names)
+    frame = frame.with_columns(
+        values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
+        for name in names
+        if name in LABELED
+    )
     if (reason := _no_turns(frame.schema, names.get("rollout_id", "rollout_id")) or _spelled_out(frame)) is not None:
         raise SchemaError(f"TURNS: {reason}")
     frame = _without_nan(frame, where, problems)
@@ -82,17 +133,56 @@ def conform(frame: pl.DataFrame, names: Mapping[str, str], where: str, problems:
             f"TURNS: column `rollout_id` is null in row {row}; give every row an id, or `frame.drop_nulls('rollout_id')`"
         )
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
+    if not is_own:
+        frame, readings = interpreted(frame, of_records, {*names, *named})
+        problems.read_as(readings)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
     frame = frame.with_columns(
-        cast(frame[name], dtypes[name], ids) if name in dtypes else json_column(frame[name])
+        values_of(frame[name], name, name, ids=ids)
+        if name in LABELED
+        else cast(frame[name], dtypes[name], ids)
+        if name in dtypes
+        else json_column(frame[name])
         for name, dtype in frame.schema.items()
         if name in dtypes or dtype == pl.Object
     )
     frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
     frame = _numbered(frame)
-    if schema.in_order(frame):
-        return check_in_order(arrange(frame))
-    return schema.check(arrange(_in_order(frame)), TURNS)
+    if has_answers is None:
+        has_answers = "response" in frame.columns
+    frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
+    if has_answers and not is_own:
+        frame, contradictions = crashed(frame, of_records)
+        problems.crashed(contradictions)
+    return check_in_order(frame) if schema.in_order(frame) else schema.check(frame, TURNS)
+
+
+def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
+    """Return the frames of a table, with columns of people's own chats read as columns of TURNS where that is beyond doubt.
+
+    Frames of turnwise's own format passed this when they were taken; readers of tools know what their columns mean. For the
+    columns of TURNS in `named` the user named a column.
+    """
+    frames, added = table.parts()
+    if added is None:
+        return frames
+    frame, of_records = added
+    if table.source not in OWN or not (concerns(frame.columns) or _ON_ATTACKS & {*named}):
+        return [*frames, frame]
+    frame = arrange(frame)
+    has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
+    if table.source == "sharegpt":  # its reader says so of each chat, and a column on an attack says otherwise
+        frame = frame.with_columns(frame["attack"].set(has_no_attack, None))
+    frame, readings = interpreted(frame, of_records, named)
+    if table.source == "sharegpt":
+        is_judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
+        is_on_attacks = bool(_ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
+        stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(is_judged).to_series() & is_on_attacks)
+        frame = frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
+    frame, contradictions = crashed(frame, of_records)
+    table.problems.read_as(readings)
+    table.problems.crashed(contradictions)
+    return [*frames, frame]
 
 
 def fits(columns: pl.Schema) -> bool:
@@ -102,7 +192,8 @@ def fits(columns: pl.Schema) -> bool:
     # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.
     doubtful = "attack" in columns and "prompt" not in columns
     typed = all(dtype == dtypes.get(name, dtype) for name, dtype in columns.items())
-    return named and not doubtful and typed and _no_turns(columns, "rollout_id") is None
+    is_plain = not doubtful and not concerns(columns)
+    return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
 
 
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
@@ -119,26 +210,30 @@ def words(names: Mapping[str, str]) -> frozenset[str]:
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
     columns = frame.collect_schema()
-    renames = {column: source for column, source in names.items() if source != column}
-    for column, source in renames.items():
-        if source not in columns:
+    for column, source in names.items():
+        if column in TURNS.names and source not in columns:
             raise ArgumentError(
-                f"turns: there is no column {source!r} for {column}; there is {listing(columns, most=30)}"
+                f"turns: {as_names({column: source})}: there is no column {source!r}; there is {listing(columns, most=30)}"
             )
+    renames = {column: source for column, source in names.items() if source != column and source in columns}
+    for column, source in renames.items():
         if column in columns and column not in renames.values() and _has_values(frame, column):
             raise ArgumentError(
-                f"turns: {column}={source!r} would hide the column {column!r}; "
+                f"turns: {as_names({column: source})} would hide the column {column!r}; "
                 f'rename that first: `frame.rename({{"{column}": "{column}_source"}})`'
             )
     affected = set(renames) | set(renames.values())
     unchanged = [pl.col(name) for name in columns if name not in affected]
     frame = frame.select(*unchanged, *(pl.col(source).alias(column) for column, source in renames.items()))
     if "rollout_id" not in frame.collect_schema():
-        raise SchemaError(
-            f"TURNS: there is no column `rollout_id` (there is {listing(columns, most=30)}); "
-            'say which of your columns it is: `tw.turns(frame, rollout_id="...")`'
-        )
+        raise SchemaError(f"TURNS: there is no column `rollout_id`: {columns_in_words(_examples(frame))}")
     return frame.rename(_aliases(frame.collect_schema(), lambda name: _varies(frame, name)))
+
+
+def _examples(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[object]]:
+    """Return some values of each column, for a message."""
+    rows = frame.lazy().head(MOST_EXAMPLES).collect()
+    return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
 
 
 def _has_values(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:

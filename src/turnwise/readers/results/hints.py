@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 import polars as pl
 
-from turnwise.readers.chats.layouts import IDS, LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from turnwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from turnwise.readers.chats.turns import SPEAKERS
+from turnwise.readers.labels import as_names
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
+from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, likely_names, looks_like_turns
 
 POLARS = {
     "table": "pl.read_csv",
@@ -18,8 +22,6 @@ POLARS = {
     "lines": "pl.read_ndjson",
     "json": "pl.read_json",
 }
-# Names of columns that may identify rollouts.
-NAMES = (*IDS, "conv_id", "trajectory_id", "episode_id", "episode", "conversation", "rollout", "id")
 PROMPT_NAMES = frozenset({"prompt", *PROMPTS})
 SEVERAL = ("responses", "outputs", "completions", "answers", "replies", "generations", "response", *RESPONSES)
 AS_A_CHAT = 'write what each record asked and answered as a chat, `{"messages": [...]}`'
@@ -41,7 +43,7 @@ def hint(document: Document) -> str | None:
     --------
     >>> from pathlib import Path
     >>> hint(Document(Path("a.jsonl"), b'{"chat_id": 1, "user": "Hi", "reply": "Hello"}\n{}'))
-    'has no column `rollout_id`: if `chat_id` says which rows are one rollout, ...'
+    'has no column `rollout_id`, which says which rows are one rollout: its columns are `chat_id` (1), ...'
     >>> hint(Document(Path("a.json"), b'[{"id": 1, "log": [{"role": "user", "content": "Hi"}]}]'))
     'holds messages under `log`: name that list, names={"messages": "log"}'
     """
@@ -56,7 +58,11 @@ def _reasons(document: Document) -> Iterator[str]:
     if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
         yield 'holds lists of messages without records around them: write each as `{"messages": [...]}`'
     if words_of(names) is not None:
-        yield "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+        name = likely_names(names).get("rollout_id")
+        yield (
+            "holds a message in each record: put those of one conversation into one record, as the list `messages`"
+            + (f", or name the column that says which are one: {as_names({'rollout_id': name})}" if name else "")
+        )
     # Known records of other tools.
     yield from (reason for shape, reason in OTHERS if shape <= names)
     if names <= {"key", "request"} and "contents" in names_if_any(next(iter(document.beginning), {}).get("request")):
@@ -71,7 +77,7 @@ def _reasons(document: Document) -> Iterator[str]:
     for record in document.beginning:
         for name, value in record.items():
             yield from _within(name, surface_if_any(value))
-    if names & PROMPT_NAMES:
+    if names & PROMPT_NAMES and not looks_like_turns(names):
         yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
@@ -104,6 +110,23 @@ def _first(document: Document, name: str) -> Iterator[object]:
         with suppress(pl.exceptions.PolarsError):
             rows = pl.read_csv(source, glob=False, separator=separator, infer_schema=False, n_rows=EARLY)
             yield from rows[name]
+
+
+def examples_of(document: Document) -> dict[str, list[Any]]:
+    """Return some values of each column or field of a file, none of them repeated."""
+    if document.kind == "table":
+        with suppress(pl.exceptions.PolarsError):
+            rows = pl.read_csv(
+                document.source, glob=False, separator=document.separator, infer_schema=False, n_rows=MOST_EXAMPLES
+            )
+            return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
+    values: dict[str, dict[str, Any]] = {}
+    for record in document.beginning:
+        for name, text in record.items():
+            value = surface_if_any(text)
+            if value is not None and not isinstance(value, dict | list):
+                values.setdefault(name, {}).setdefault(repr(value), value)
+    return {name: [*distinct.values()] for name, distinct in values.items()}
 
 
 def _no_text(document: Document) -> Iterator[str]:
@@ -151,24 +174,35 @@ def _within(name: str, value: object) -> Iterator[str]:
         yield f"holds prompts under `{name}`: write that list alone, and open it with `tw.rollout.read_prompts`"
     elif any(isinstance(surface_if_any(first[word]), str) for word in names & TURN_TEXTS):
         yield f'holds turns under `{name}`: name that list, names={{"turns": "{name}"}}'
+    elif (words := _speaker_and_text(first)) is not None:
+        role, content = words
+        list_name = {} if name == "messages" else {"messages": name}
+        yield f"holds messages under `{name}`: name them, {as_names({**list_name, 'role': role, 'content': content})}"
     elif names & {*LISTS}:
         yield f"holds its records under `{name}`: write that list alone, or a record a line"
     elif name in LISTS and isinstance(first, str | list):
         yield f'holds `{name}` without names of the speakers: write each as `{{"role": "user", "content": "..."}}`'
 
 
+def _speaker_and_text(item: object) -> tuple[str, str] | None:
+    """Return the likely names of the speaker and of the text in a message under unusual names; None where it is something else."""
+    if not isinstance(item, dict):
+        return None
+    likely = likely_names(item)
+    role, content = likely.get("role"), likely.get("content")
+    if role is None or content is None or not isinstance(surface_if_any(item[content]), str):
+        return None
+    return (role, content) if surface_if_any(item[role]) in SPEAKERS else None
+
+
 def _without_id(document: Document, names: frozenset[str]) -> str:
-    frame = _frame(document)
-    name = next((name for name in NAMES if name in names), None)
-    if name is not None:
-        return (
-            "has no column `rollout_id`: "
-            f'if `{name}` says which rows are one rollout, read it with names={{"rollout_id": "{name}"}}'
-        )
-    return (
-        "has no column `rollout_id`, which says which rows are one rollout: name yours, as in "
-        f'names={{"rollout_id": "..."}}, or number them if each is one: `tw.turns({frame}.with_row_index("rollout_id"))`'
+    sentence = (
+        f"has no column `rollout_id`, which says which rows are one rollout: {columns_in_words(examples_of(document))}"
     )
+    if "rollout_id" in likely_names(names):
+        return sentence
+    number = f'`tw.turns({_frame(document)}.with_row_index("rollout_id"))`'
+    return f"{sentence}, or number them if each is one: {number}"
 
 
 def _frame(document: Document) -> str:

@@ -7,11 +7,14 @@ import polars as pl
 
 from turnwise.errors import ArgumentError
 from turnwise.readers.columns import fact_literals, reconcile
+from turnwise.readers.guesses import OWN
 from turnwise.readers.naming import Naming, checked_names
+from turnwise.readers.native import tables as native
 from turnwise.readers.problems import Problems
 from turnwise.readers.read import tables_of
 from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
+from turnwise.readers.table import Table
 from turnwise.schema import ROLLOUTS
 
 
@@ -21,7 +24,7 @@ def read_rollouts(
     *,
     format: str | None = None,
     errors: Literal["raise"] = "raise",
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> pl.DataFrame: ...
 @overload
@@ -30,7 +33,7 @@ def read_rollouts(
     *,
     format: str | None = None,
     errors: Literal["collect"],
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 def read_rollouts(
@@ -38,7 +41,7 @@ def read_rollouts(
     *,
     format: str | None = None,  # noqa: A002 - as in read
     errors: Literal["raise", "collect"] = "raise",
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
     r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
@@ -82,8 +85,8 @@ def read_rollouts(
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.
     tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
+    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)])
     problems.announce()
-    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in table.rollouts()])
     naming.finish()
     # Keys and facts first, then the producer's own columns.
     keys = ["rollout_id", *ROLLOUTS.facts]
@@ -92,3 +95,17 @@ def read_rollouts(
     frame = frame.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in values.items())
     rollouts = frame.select(*keys, *extras)
     return (rollouts, problems.frame()) if problems.collect else rollouts
+
+
+def _rollouts(table: Table, naming: Naming) -> list[pl.DataFrame]:
+    """Return the facts of a table's rollouts; those of people's own chats may follow from what stands in their turns."""
+    if table.source not in OWN:
+        return table.rollouts()
+    _, added = table.parts()
+    names = {*ROLLOUTS.names} | (set() if added is None else added[1])
+    return [
+        frame.select(name for name in frame.columns if name in names).unique(
+            "rollout_id", keep="first", maintain_order=True
+        )
+        for frame in native.understood(table, naming.names)
+    ]

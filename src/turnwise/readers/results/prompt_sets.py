@@ -6,6 +6,7 @@ from typing import Any
 from turnwise.readers.chats.layouts import RESPONSES
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
+from turnwise.readers.unused import looks_like_turns
 
 GOALS = ("goal", "behavior", "objective")
 TEXTS = ("prompt", "forbidden_prompt", "text", "question", "input")
@@ -48,6 +49,8 @@ def source_of(document: Document) -> str | None:
 def is_set(document: Document) -> bool:
     """Return whether the file is certainly a set of prompts, and not just a table with a column of texts."""
     source = source_of(document)
+    if source in {"goals", "prompts"} and looks_like_turns(document.keys):
+        return False
     if source == "goals":
         # Goals are plain columns. Nested values mean that the file is a log with goals in it.
         values = (surface_if_any(value) for record in document.beginning[:1] for value in record.values())

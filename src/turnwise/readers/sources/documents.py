@@ -68,6 +68,7 @@ class Document(Contents):
         super().__init__(path, data)
         self._path_facts = pl.DataFrame() if path_facts is None else path_facts
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
+        self.named: frozenset[str] = frozenset()  # columns of TURNS for which the user named one of this file
 
     @cached_property
     def kind(self) -> Kind:

@@ -1,0 +1,313 @@
+"""Verdicts in the words of people: which side they mean, where that is in doubt, and how the user says it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.cli import run
+from turnwise.cli.inputs import labels_of
+from turnwise.cli.options import in_options
+from turnwise.errors import ArgumentError, ReadError, SchemaError
+
+CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+SUFFIXES = (".csv", ".jsonl", ".json", ".parquet", ".arrow")
+
+
+def table(folder: Path, suffix: str, column: str, labels: list[Any]) -> Path:
+    """Write a table with a turn in each row, and a label for each."""
+    rows = [{"rollout_id": f"r{i}", "prompt": "p", "response": "x", column: label} for i, label in enumerate(labels)]
+    path = folder / f"mine{suffix}"
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    if suffix == ".csv":
+        frame.write_csv(path)
+    elif suffix == ".parquet":
+        frame.write_parquet(path)
+    elif suffix == ".arrow":
+        frame.write_ipc(path)
+    else:
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        path.write_text("\n".join(lines) if suffix == ".jsonl" else f"[{','.join(lines)}]", encoding="utf-8")
+    return path
+
+
+def chats(folder: Path, key: str, values: list[Any], *, on_message: bool = False) -> Path:
+    """Write records with a chat and a verdict, on the record or on its answer."""
+    records = [
+        {"messages": [CHAT[0], CHAT[1] | {key: value}]} if on_message else {"messages": CHAT, key: value}
+        for value in values
+    ]
+    path = folder / f"{key}.jsonl"
+    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records), encoding="utf-8")
+    return path
+
+
+PAIRS = [
+    ("JAILBREAK", "REFUSED"), ("jailbroken", "refused"), ("Unsafe", "SAFE"), ("harmful", "harmless"), ("yes", "No"),
+    ("TRUE", "false"), ("1", "0"), ("success", "Failure"), (1, 0), (1.0, 0.0), (True, False), ("Jailbroken", "not jailbroken"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, Any]) -> None:
+    """In any case, with nulls and blanks between them; the same from a file, lazily and from a frame."""
+    blank = [None, ""] if isinstance(pair[0], str) else [None, None]
+    path = table(tmp_path, suffix, "grade", [*pair, *blank])
+    names = {"succeeded": "grade"}
+    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+        assert turns["succeeded"].to_list() == [True, False, None, None]
+    if suffix == ".parquet":
+        frame = pl.read_parquet(path)
+        for data in (frame, frame.lazy(), frame.to_pandas(), frame.to_dicts()):
+            assert tw.turns(data, names=names).lazy().collect()["succeeded"].to_list() == [True, False, None, None]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("labels", [["ja", "nein"], ["越狱", "拒绝"], ["Oui !", "Non, rien"]], ids=str)
+def test_words_of_any_language_are_mapped(tmp_path: Path, suffix: str, labels: list[str]) -> None:
+    """Without the map they are refused, all at once, with the line to type."""
+    path = table(tmp_path, suffix, "urteil", [*labels, None])
+    with pytest.raises(ReadError) as refused:
+        tw.read(path, names={"succeeded": "urteil"})
+    assert all(label in str(refused.value) for label in labels)
+    assert 'names={"succeeded": ("urteil", {' in str(refused.value)
+    names = {"succeeded": ("urteil", {labels[0]: True, labels[1]: False})}
+    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+        assert turns["succeeded"].to_list() == [True, False, None]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_doubtful_words_are_asked_for(tmp_path: Path, suffix: str) -> None:
+    """To pass may be the target's success, or the attack's: the line in the message decides it."""
+    path = table(tmp_path, suffix, "verdict", ["pass", "fail"])
+    with pytest.raises(ReadError, match="which do not say whether the attack succeeded") as refused:
+        tw.read(path, names={"succeeded": "verdict"})
+    names = eval(str(refused.value).partition("as in names=")[2])
+    assert tw.read(path, names=names)["succeeded"].to_list() == [False, True]
+
+
+def test_a_question_that_asks_the_opposite_is_asked_back(tmp_path: Path) -> None:
+    """A column of safe answers named for `succeeded` would turn every rate around; words that name their side do not."""
+    path = table(tmp_path, ".parquet", "is_safe", [True, False])
+    for reading in (tw.read, tw.scan):
+        with pytest.raises(ReadError, match=r"(does|do) not say whether") as refused:
+            reading(path, names={"succeeded": "is_safe"})
+    names = eval(str(refused.value).partition("as in names=")[2])
+    assert names == {"succeeded": ("is_safe", {"false": True, "true": False})}
+    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+        assert turns["succeeded"].to_list() == [False, True]
+    path = table(tmp_path, ".csv", "safety", ["unsafe", "safe"])
+    assert tw.read(path, names={"succeeded": "safety"})["succeeded"].to_list() == [True, False]
+
+
+def test_a_map_decides_alone(tmp_path: Path) -> None:
+    """It may say the contrary of the usual words, and then says it of each; what it leaves out is asked for."""
+    path = table(tmp_path, ".csv", "verdict", ["unsafe", "safe"])
+    names: dict[str, Any] = {"succeeded": ("verdict", {"unsafe": False, "safe": True})}
+    assert tw.read(path, names=names)["succeeded"].to_list() == [False, True]
+    with pytest.raises(ReadError, match="is 'safe', which the map of `succeeded` leaves out"):
+        tw.read(path, names={"succeeded": ("verdict", {"unsafe": False})})
+    names = {"succeeded": ("verdict", {"unsafe": None, "safe": True})}
+    assert tw.read(path, names=names)["succeeded"].to_list() == [None, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({"succeeded": ("verdict", {})}, "labels are mapped by a dict"),
+        ({"succeeded": ("verdict", {"a": "maybe"})}, "succeeded cannot be 'maybe'"),
+        ({"succeeded": ("verdict", {"a": 1})}, "succeeded cannot be 1"),
+        ({"succeeded": ("verdict", {"A": True, "a": False})}, "mapped twice"),
+        ({"target": ("verdict", {"a": "b"})}, "`target` does not hold labels"),
+        ({"outcome": ("verdict", {"a": "won"})}, "outcome cannot be 'won'"),
+        ({"succeeded": ("verdict",)}, "is not a mapping of names"),
+    ],
+)
+def test_maps_that_cannot_be_are_one_sentence(tmp_path: Path, names: dict[str, Any], words: str) -> None:
+    """Before any file is read, in every verb."""
+    path = table(tmp_path, ".csv", "verdict", ["a"])
+    calls = (tw.read, tw.scan, tw.readers.read_rollouts, lambda _, names: tw.turns([{"rollout_id": "a"}], names=names))
+    for call in calls:
+        with pytest.raises(ArgumentError) as refused:
+            call(path, names=names)
+        assert words in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+# ── verdicts on whole records ─────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("key", ["succeeded", "jailbroken", "attack_success", "outcome", "Attack Succeeded"])
+@pytest.mark.parametrize(
+    "values", [[True, False, None], ["yes", "NO", ""], [1, 0, None], ["success", "failure", None]], ids=str
+)
+def test_a_verdict_of_a_record_is_the_outcome(tmp_path: Path, key: str, values: list[Any]) -> None:
+    """Where it can only be on the attack; never a verdict on a turn, and the same in `read_rollouts`."""
+    path = chats(tmp_path, key, values)
+    turns = tw.read(path)
+    assert turns.select("outcome", "succeeded").rows() == [("success", None), ("failure", None), (None, None)]
+    assert tw.readers.read_rollouts(path)["outcome"].to_list() == ["success", "failure", None]
+    assert tw.measure(turns, m.attack_success())["attack_success"].to_list() == [True, False, None]
+
+
+@pytest.mark.parametrize("key", ["solved", "is_correct", "passed", "correct"])
+@pytest.mark.parametrize("values", [[True, False, None], ["pass", "Fail", None], ["yes", "no", ""]], ids=str)
+def test_a_verdict_on_the_task_is_solved(tmp_path: Path, key: str, values: list[Any]) -> None:
+    """As the schema defines it."""
+    turns = tw.read(chats(tmp_path, key, values))
+    assert turns.select("solved", "outcome").rows() == [(True, None), (False, None), (None, None)]
+
+
+@pytest.mark.parametrize("key", ["label", "verdict", "success", "result"])
+def test_a_verdict_on_anything_is_read_by_its_words_or_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    """True and false do not say of what; JAILBREAK and REFUSED do. Named for `succeeded`, either is the outcome."""
+    path = chats(tmp_path, key, ["JAILBREAK", "refused", None])
+    assert tw.read(path)["outcome"].to_list() == ["success", "failure", None]
+    assert f"read `{key}` (JAILBREAK, refused) as `outcome`" in capsys.readouterr().err
+    path = chats(tmp_path, key, [True, False, None])
+    assert tw.read(path)["outcome"].null_count() == 3
+    line = capsys.readouterr().err
+    assert (
+        f'column `{key}` holds False, True: if it judges the attack, map it with names={{"succeeded": "{key}"}}' in line
+    )
+    assert tw.read(path, names={"succeeded": key})["outcome"].to_list() == ["success", "failure", None]
+    names = {"succeeded": (key, {True: False, False: True})}
+    assert tw.read(path, names=names)["outcome"].to_list() == ["failure", "success", None]
+
+
+def test_a_record_that_says_both_is_not_overwritten(tmp_path: Path) -> None:
+    """The outcome that the record states is its own: naming another is refused, guessing does nothing."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"messages": CHAT, "outcome": "failure", "jailbroken": True}))
+    assert tw.read(path)["outcome"].to_list() == ["failure"]
+    with pytest.raises(ReadError, match="has a column `outcome` already, which `jailbroken` would hide"):
+        tw.read(path, names={"succeeded": "jailbroken"})
+
+
+def test_a_mapping_that_changes_nothing_is_refused(tmp_path: Path) -> None:
+    """Under its own name a verdict is read, if there is one."""
+    path = chats(tmp_path, "succeeded", [True, False])
+    assert tw.read(path, names={"succeeded": "succeeded"})["outcome"].to_list() == ["success", "failure"]
+    path = chats(tmp_path, "verdict", [True])
+    for reading in (tw.read, tw.readers.read_rollouts, tw.scan):
+        with pytest.raises(ArgumentError, match="there is no column 'succeeded' in these files"):
+            reading(path, names={"succeeded": "succeeded"})
+    with pytest.raises(ArgumentError, match="there is no column 'succeeded'"):
+        tw.turns([{"rollout_id": "a", "response": "x"}], names={"succeeded": "succeeded"})
+
+
+@pytest.mark.parametrize("labels", [["JAILBREAK", "refused"], ["yes", "no"], [True, False]], ids=str)
+def test_a_verdict_on_an_answer_is_one_on_its_turn(tmp_path: Path, labels: list[Any]) -> None:
+    """A message's own verdict, under our name or another, by itself or named."""
+    for key in ("succeeded", "jailbroken"):
+        path = chats(tmp_path, key, [*labels, None], on_message=True)
+        for names in ({}, {"succeeded": key}):
+            turns = tw.read(path, names=names)
+            assert turns.select("succeeded", "outcome").rows() == [(True, None), (False, None), (None, None)]
+
+
+def test_nested_turns_and_their_record_keep_apart(tmp_path: Path) -> None:
+    """Of a record with turns, its own verdict is the outcome, also where only that column is wanted."""
+    said = [{"prompt": "a", "response": "b"}, {"prompt": "c", "response": "d"}]
+    path = tmp_path / "a.jsonl"
+    records = [
+        {"rollout_id": f"r{i}", "succeeded": label, "turns": said} for i, label in enumerate(["JAILBREAK", None])
+    ]
+    path.write_text("\n".join(map(json.dumps, records)))
+    for turns in (tw.read(path), tw.read(path, columns=["outcome", "succeeded"])):
+        assert turns["outcome"].to_list() == ["success", "success", None, None]
+        assert turns["succeeded"].null_count() == 4
+
+
+# ── command line ──────────────────────────────────────────────────────────────────────────────────────────────────────
+def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    """Run a command in this process; return its exit code and what it wrote on stderr."""
+    with pytest.raises(SystemExit) as leaving:
+        run([str(word) for word in words])
+    return int(leaving.value.code or 0), capsys.readouterr().err
+
+
+def test_labels_are_mapped_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The refusal prints the options, which work as they stand."""
+    path, out = table(tmp_path, ".csv", "urteil", ["pass", "fail", None]), tmp_path / "turns.parquet"
+    code, err = command(capsys, "read", path, "--column", "succeeded=urteil", "--out", out)
+    assert code == 2
+    options = err.strip().partition(", as in ")[2].split()
+    assert options == [
+        "--column",
+        "succeeded=urteil",
+        "--value",
+        "succeeded:fail=true",
+        "--value",
+        "succeeded:pass=false",
+    ]
+    code, _ = command(capsys, "read", path, *options, "--out", out)
+    assert code == 0
+    assert pl.read_parquet(out)["succeeded"].to_list() == [False, True, None]
+    code, _ = command(capsys, "measure", path, *options, "--metric", "attack_success", "--out", tmp_path / "r.csv")
+    assert code == 0
+    code, err = command(capsys, "read", path, "--value", "urteil", "--out", out, "--overwrite")
+    assert code == 2
+    assert "write it as --value succeeded:JAILBREAK=true" in err
+
+
+def test_notices_are_in_options_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What to type is typed where one is; in Python the same line has `names=`."""
+    path = chats(tmp_path, "label", [True, False])
+    code, err = command(capsys, "read", path, "--out", tmp_path / "a.parquet")
+    assert code == 0
+    assert "map it with --column succeeded=label" in err
+    assert "names=" not in err
+
+
+def test_values_are_parsed() -> None:
+    """A label may hold any sign; the last equals sign ends it."""
+    words = ["succeeded:a:b=c=true", "succeeded:no verdict=", "outcome:x=error", "succeeded:false=TRUE"]
+    assert labels_of(words) == {
+        "succeeded": {"a:b=c": True, "no verdict": None, "false": True},
+        "outcome": {"x": "error"},
+    }
+    with pytest.raises(ArgumentError, match="twice"):
+        labels_of(["succeeded:a=true", "succeeded:a=false"])
+
+
+def test_the_options_of_a_message_are_those_of_its_names() -> None:
+    """Braces and quotes in labels, and names that are not a dict."""
+    sentence = """as in names={"rollout_id": "c", "succeeded": ("v", {"a}'b": True, "n": None})}, or so; names={x}"""
+    quoted = """'succeeded:a}'"'"'b=true'"""
+    options = f"--column rollout_id=c --column succeeded=v --value {quoted} --value succeeded:n=null"
+    assert in_options(sentence) == f"as in {options}, or so; names={{x}}"
+
+
+def test_a_cache_knows_the_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another map is another reading, and what was understood is said again."""
+    path = table(tmp_path, ".csv", "jailbroken", ["yes", "no"])
+    for _ in range(2):
+        assert tw.read(path, cache=tmp_path / "kept")["succeeded"].to_list() == [True, False]
+        assert "read `jailbroken` (no, yes) as `succeeded`" in capsys.readouterr().err
+    names = {"succeeded": ("jailbroken", {"yes": False, "no": True})}
+    assert tw.read(path, cache=tmp_path / "kept", names=names)["succeeded"].to_list() == [False, True]
+
+
+def test_labels_do_not_hide_in_collected_problems(tmp_path: Path) -> None:
+    """Where files are skipped rather than refused, the reason has the line to type, and no list of formats follows."""
+    path = table(tmp_path, ".csv", "verdict", ["pass"])
+    (tmp_path / "b.csv").write_text("rollout_id,prompt,response\nb,Hi,Hello\n")
+    turns, problems = tw.read(tmp_path, names={"succeeded": "verdict"}, errors="collect")
+    assert turns["rollout_id"].to_list() == ["b"]
+    assert problems["reason"].str.contains('names={"succeeded": ("verdict"', literal=True).any()
+    with pytest.raises(ReadError, match=re.escape('names={"succeeded": ("verdict"')) as refused:
+        tw.read(path, names={"succeeded": "verdict"}, errors="collect")
+    assert "agentdojo" not in str(refused.value)
+
+
+def test_a_label_that_is_no_label_is_refused() -> None:
+    """A list holds no verdict."""
+    with pytest.raises(SchemaError, match="holds no labels"):
+        tw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})

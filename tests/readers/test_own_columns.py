@@ -1,0 +1,321 @@
+"""Columns of people: read where their meaning is beyond doubt, pointed out where it is likely, and never mistaken for prompts."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import turnwise as tw
+from turnwise import schema
+from turnwise.cli import run
+from turnwise.errors import ReadError, SchemaError
+
+CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    """A stranger's turns: own names, verdicts in words, some turns and some conversations without a verdict."""
+    chance = random.Random(30)
+    turns: list[dict[str, Any]] = []
+    places = [
+        (model, attack, goal) for model in ("m-1", "m-2") for attack in ("tap", "pair", "gcg") for goal in range(4)
+    ]
+    for number, (model, attack, goal) in enumerate(places):
+        unjudged = number % 9 == 0
+        for turn in range(chance.choice([2, 3, 4])):
+            word = "JAILBREAK" if chance.random() < 0.2 else "REFUSED"
+            turns.append({
+                "conv": f"conv-{number:03d}", "model_under_test": model, "technique": attack, "behavior": f"goal {goal}",
+                "trial": number % 2 + 1, "user_msg": f"try {turn}", "bot_msg": "Sure" if word == "JAILBREAK" else "No",
+                "verdict": None if unjudged or chance.random() < 0.1 else word,
+            })  # fmt: skip
+    return turns
+
+
+@pytest.fixture
+def files(rows: list[dict[str, Any]], tmp_path: Path) -> dict[str, Path]:
+    """The same turns as a table in three kinds of files, and as chats."""
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    frame.write_csv(tmp_path / "turns.csv")
+    frame.write_parquet(tmp_path / "turns.parquet")
+    frame.write_ndjson(tmp_path / "turns.jsonl")
+    records = []
+    for group in frame.partition_by("conv", maintain_order=True):
+        first = group.row(0, named=True)
+        dialogue = [
+            message
+            for row in group.rows(named=True)
+            for message in (
+                {"speaker": "attacker", "text": row["user_msg"]},
+                {"speaker": "assistant", "text": row["bot_msg"], "verdict": row["verdict"]},
+            )
+        ]
+        facts = {name: first[name] for name in ("model_under_test", "technique", "behavior", "trial")}
+        records.append({"id": first["conv"], **facts, "dialogue": dialogue})
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, records)))
+    return {path.name: path for path in sorted(tmp_path.iterdir())}
+
+
+NAMES = {"rollout_id": "conv", "prompt": "user_msg", "response": "bot_msg", "goal": "behavior", "attempt": "trial"}
+
+
+def wanted(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return what every reading of the rows must be."""
+    verdicts = [None if row["verdict"] is None else row["verdict"] == "JAILBREAK" for row in rows]
+    columns = {"target": "model_under_test", "attack": "technique", "goal": "behavior", "response": "bot_msg"}
+    frame = pl.DataFrame({name: [row[column] for row in rows] for name, column in columns.items()})
+    return frame.with_columns(succeeded=pl.Series(verdicts, dtype=pl.Boolean))
+
+
+def test_a_strangers_turns_are_read_alike_from_everywhere(
+    rows: list[dict[str, Any]], files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of files, lazily, and from frames, with and without a name for each column."""
+    whole = NAMES | {"target": "model_under_test", "attack": "technique", "succeeded": "verdict"}
+    tables = [path for name, path in files.items() if name.startswith("turns")]
+    for names in (NAMES, whole):
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        readings = [
+            *(tw.read(path, names=names) for path in tables),
+            *(tw.scan(path, names=names).collect() for path in tables),
+            *(tw.turns(data, names=names).lazy().collect() for data in (frame, frame.lazy(), frame.to_pandas(), rows)),
+            tw.read(files["chats.jsonl"], names={"goal": "behavior"}),
+        ]
+        for turns in readings:
+            assert_frame_equal(turns.select("target", "attack", "goal", "response", "succeeded"), wanted(rows))
+    assert "read `model_under_test` as `target`, `technique` as `attack`" in capsys.readouterr().err
+
+
+def test_one_line_says_what_was_understood_and_what_is_unused(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once for all files; what a name says already is not repeated."""
+    tw.read(files["chats.jsonl"])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "`verdict` (JAILBREAK, REFUSED) as `succeeded`" in line
+    assert 'column `behavior` (goal 0, goal 1) may be the goal: map it with names={"goal": "behavior"}' in line
+    assert 'map it with names={"attempt": "trial"}' in line
+    tw.read(files["chats.jsonl"], names={"goal": "behavior", "attempt": "trial"})
+    assert "behavior" not in capsys.readouterr().err
+
+
+def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
+    """Another column may be the target, and the guess then says nothing."""
+    turns = tw.read(files["turns.csv"], names=NAMES | {"target": "technique"})
+    assert set(turns["target"]) == {"tap", "pair", "gcg"}
+    assert set(turns["model_under_test"]) == {"m-1", "m-2"}
+    mapped = tw.read(files["chats.jsonl"], names={"succeeded": ("verdict", {"JAILBREAK": False, "REFUSED": True})})
+    guessed = tw.read(files["chats.jsonl"])
+    assert mapped["succeeded"].equals(~guessed["succeeded"])
+
+
+@pytest.mark.parametrize("name", ["turns.csv", "turns.parquet", "turns.jsonl"])
+def test_a_table_of_turns_is_not_called_prompts(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], name: str, tmp_path: Path
+) -> None:
+    """Its columns are listed with examples, and the line to type works as it stands, in Python and in a shell."""
+    with pytest.raises(ReadError) as refused:
+        tw.read(files[name])
+    message = str(refused.value)
+    assert "prompts" not in message
+    assert "`conv` (conv-000, conv-001)" in message
+    names = eval(message.partition("names=")[2].partition(", or number")[0])
+    assert names["rollout_id"] == "conv"
+    assert names["succeeded"] == "verdict"
+    assert tw.read(files[name], names=names)["attempt"].unique().sort().to_list() == [1, 2]
+    with pytest.raises(SystemExit):
+        run(["read", str(files[name]), "--out", str(tmp_path / "a.parquet")])
+    options = capsys.readouterr().err.strip().partition("as in ")[2].partition(", or number")[0].split()
+    with pytest.raises(SystemExit) as leaving:
+        run(["read", str(files[name]), *options, "--out", str(tmp_path / "a.parquet")])
+    assert leaving.value.code == 0
+
+
+def test_a_frame_of_turns_is_told_the_same(rows: list[dict[str, Any]]) -> None:
+    """`tw.turns` lists the columns too."""
+    with pytest.raises(SchemaError, match=r"no column `rollout_id`: its columns are `conv` \(conv-000, ") as refused:
+        tw.turns(rows)
+    names = eval(str(refused.value).partition("as in names=")[2])
+    assert tw.turns(rows, names=names)["rollout_id"].n_unique() == 24
+
+
+@pytest.mark.parametrize(
+    ("record", "names"),
+    [
+        (
+            {"conv": 1, "log": [{"who": "user", "words": "Hi"}, {"who": "assistant", "words": "Yo"}]},
+            {"messages": "log", "role": "who", "content": "words"},
+        ),
+        ({"log": CHAT}, {"messages": "log"}),
+    ],
+)
+def test_chats_under_other_names_are_told_them(tmp_path: Path, record: dict[str, Any], names: dict[str, str]) -> None:
+    """Each line of advice can be typed."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(record))
+    with pytest.raises(ReadError) as refused:
+        tw.read(path)
+    assert eval(str(refused.value).partition("names=")[2]) == names
+    assert tw.read(path, names=names).height == 1
+
+
+def test_messages_in_rows_are_told_which_column_is_the_id(tmp_path: Path) -> None:
+    """A column called behavior beside them makes them no prompts."""
+    rows = [{"conv": 1, "speaker": role, "text": "Hi", "behavior": "g"} for role in ("user", "assistant")]
+    path = tmp_path / "a.csv"
+    pl.DataFrame(rows).write_csv(path)
+    with pytest.raises(ReadError) as refused:
+        tw.read(path)
+    assert tw.read(path, names=eval(str(refused.value).partition("names=")[2]))["response"].to_list() == ["Hi"]
+
+
+def test_sets_of_prompts_stay_sets_of_prompts(tmp_path: Path) -> None:
+    """Nothing was answered in them."""
+    path = tmp_path / "a.csv"
+    pl.DataFrame([{"id": 1, "behavior": "g", "target": "Sure", "category": "x"}]).write_csv(path)
+    with pytest.raises(ReadError, match="holds prompts, not rollouts"):
+        tw.read(path)
+    assert tw.rollout.read_prompts(path)["goal"].to_list() == ["g"]
+
+
+# ── what is not beyond doubt ──────────────────────────────────────────────────────────────────────────────────────────
+def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each turn would be a success, the first included; it may be joined from rollouts."""
+    rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a"} for name in "aabb"]
+    assert tw.turns(rows)["succeeded"].null_count() == 4
+    assert 'map it with names={"succeeded": "jailbroken"}' in capsys.readouterr().err
+    rows[0]["jailbroken"] = False
+    assert tw.turns(rows)["succeeded"].to_list() == [False, True, False, False]
+    # The pieces of a rollout need not be neighbors.
+    assert tw.turns([rows[0], rows[2], rows[1], rows[3]])["succeeded"].to_list() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"technique": ["a", "b"]},
+        {"technique": [1, 1]},
+        {"technique": ["a", "a"], "attack": ["b", "b"]},
+        {"technique": ["a", "a"], "attack_method": ["b", "b"]},
+        {"technique": [None, None]},
+        {"jailbroken": ["yes", "perhaps"]},
+        {"label": ["yes", "no"]},
+        {"question_label": ["harmful", "harmless"]},
+        {"jailbroken": ["yes", "no"], "succeeded": [False, True]},
+    ],
+    ids=str,
+)
+def test_what_is_in_doubt_stays_as_it_is(columns: dict[str, list[Any]]) -> None:
+    """A fact that changes within a rollout, a number, two candidates, a label among others that is unknown, our own column."""
+    rows = [
+        {"rollout_id": "a", "response": "x", **{name: column[i] for name, column in columns.items()}} for i in (0, 1)
+    ]
+    turns = tw.turns(rows)
+    for name, column in columns.items():
+        assert turns[name].to_list() == column
+
+
+def test_two_columns_that_agree_are_one_verdict() -> None:
+    """The first is read; the other stays."""
+    rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a", "verdict": name == "a"} for name in "ab"]
+    words = [row | {"verdict": "JAILBREAK" if row["verdict"] else "REFUSED"} for row in rows]
+    assert tw.turns(words)["succeeded"].to_list() == [True, False]
+    words[0]["verdict"] = "REFUSED"
+    assert tw.turns(words)["succeeded"].null_count() == 2
+
+
+def test_tables_that_turnwise_wrote_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was read stays what it was, in every kind of file, however the extra columns are called."""
+    turns = tw.turns([{"rollout_id": name, "response": "x"} for name in "ab"])
+    turns = turns.with_columns(jailbroken=pl.lit(value=True), technique=pl.lit("tap"), status=pl.lit("failed"))
+    turns = turns.with_columns(source=pl.lit("native"))
+    capsys.readouterr()
+    assert tw.turns(turns).equals(turns)
+    for suffix in ("parquet", "jsonl", "csv"):
+        path = tw.write(turns, tmp_path / f"turns.{suffix}")
+        assert_frame_equal(tw.read(path), turns)
+        assert_frame_equal(tw.scan(path).collect(), turns)
+    assert "read `" not in capsys.readouterr().err
+    assert "PARQUET SCAN" in tw.scan(tmp_path / "turns.parquet").explain().upper()
+
+
+def test_only_columns_that_are_wanted_decide_the_same(files: dict[str, Path]) -> None:
+    """Fields that are left out for memory do not change what is read."""
+    whole = tw.read(files["turns.jsonl"], names=NAMES)
+    for columns in (["succeeded"], ["target", "attack"], ["succeeded", "ending", "error"]):
+        part = tw.read(files["turns.jsonl"], names=NAMES, columns=columns)
+        assert_frame_equal(part, whole.select("rollout_id", "turn", *columns))
+
+
+# ── unused columns ────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_unused_columns_are_a_frame() -> None:
+    """Each with examples, what it probably is, and the names to type; checked against its schema."""
+    rows = [
+        {
+            "rollout_id": name,
+            "response": "x",
+            "llm": f"m{name}",
+            "objective": "g",
+            "safe": safe,
+            "note": name,
+            "is_correct": "?",
+        }
+        for name, safe in zip("abc", (True, False, None), strict=True)
+    ]
+    unused = tw.readers.unused_columns(tw.turns(rows))
+    assert schema.check(unused, schema.UNUSED).rows() == [
+        ("llm", "ma, mb", "target", 'names={"target": "llm"}'),
+        ("objective", "g", "goal", 'names={"goal": "objective"}'),
+        ("safe", "False, True", "succeeded", 'names={"succeeded": ("safe", {"false": True, "true": False})}'),
+        ("is_correct", "?", "solved", 'names={"solved": ("is_correct", {"?": None})}'),
+    ]
+    for row in unused.rows(named=True):
+        names = eval(row["names"].removeprefix("names="))
+        assert tw.turns(rows, names=names)[row["meaning"]].count() == (
+            0 if row["meaning"] == "solved" else 3 - (row["column"] == "safe")
+        )
+
+
+def test_nothing_is_unused_where_all_is_said() -> None:
+    """Nor in an empty table, nor beside logs of a tool, whose reader knows its columns."""
+    turns = tw.turns([{"rollout_id": "a", "response": "x", "model": "m", "verdict": "fail"}])
+    assert tw.readers.unused_columns(turns)["column"].to_list() == ["model", "verdict"]
+    assert tw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()
+    assert tw.readers.unused_columns(turns.with_columns(target=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
+    assert schema.check(tw.readers.unused_columns(turns.clear()), schema.UNUSED).is_empty()
+
+
+def test_a_verdict_that_was_named_is_the_only_one(tmp_path: Path) -> None:
+    """Another column on the attack, which would outweigh it, is not read beside it; a fact that was named is not filled up."""
+    path = tmp_path / "a.jsonl"
+    said = [CHAT[0], CHAT[1] | {"grade": "yes"}]
+    records = [
+        {"messages": said, "jailbroken": False, "model_under_test": "m", "by": None},
+        {"messages": said, "by": "x"},
+    ]
+    path.write_text("\n".join(map(json.dumps, records)))
+    turns = tw.read(path, names={"succeeded": "grade", "target": "by"})
+    assert turns.select("succeeded", "outcome", "target").rows() == [(True, None, None), (True, None, "x")]
+    rows = [{"rollout_id": name, "response": "x", "grade": None, "jailbroken": True} for name in "ab"]
+    assert tw.turns(rows, names={"succeeded": "grade"})["succeeded"].null_count() == 2
+
+
+def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
+    """Its reader calls them benign, as corpora are; what a column says of an attack counts."""
+    path = tmp_path / "a.json"
+    said = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
+    extras: list[dict[str, Any]] = [{"technique": "tap", "jailbroken": "no"}, {"jailbroken": "yes"}, {}]
+    path.write_text(json.dumps([{"id": str(i), "conversations": said, **extra} for i, extra in enumerate(extras)]))
+    turns = tw.read(path)
+    assert turns.select("source", "attack", "outcome").rows() == [
+        ("sharegpt", "tap", "failure"),
+        ("sharegpt", None, "success"),
+        ("sharegpt", "none", None),
+    ]
+    named = tw.read(path, names={"succeeded": "jailbroken", "attack": "technique"})
+    assert named.select("attack", "outcome").rows() == turns.select("attack", "outcome").rows()

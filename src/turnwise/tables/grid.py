@@ -19,8 +19,9 @@ class Bar:
 class Column:
     """One column of a table: its heading, its cells, and whether they are words (to the left), numbers, or drawn.
 
-    `spare` says how soon a narrow terminal does without it: the greatest first, 0 never. A `fact` may be said once below
-    where all rows have it alike.
+    A narrow terminal omits the columns with the greatest `spare` first, and never those with 0. A `fact` that is equal in all
+    rows may move to a note below. The cells of a `stacked` column are an estimate and an interval: a narrow terminal puts the
+    interval on a line of its own.
     """
 
     heading: str
@@ -29,12 +30,17 @@ class Column:
     drawn: bool = False
     spare: int = 0
     fact: bool = False
+    stacked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table in words: columns, footnotes, and one sentence on how the intervals were made."""
+    """A table in words: columns, footnotes, and one sentence on how the intervals were made.
+
+    The `spanner` is the heading of all columns but the first, in HTML and LaTeX.
+    """
 
     columns: Sequence[Column]
     notes: Sequence[str] = field(default=())
     caption: str = ""
+    spanner: str = ""

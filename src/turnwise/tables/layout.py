@@ -34,10 +34,10 @@ class ColumnLayout:
 
 
 def length(words: str) -> int:
-    """Return the width of a text in a terminal, in characters; a Chinese character takes two."""
+    """Return the width of a text in a terminal, in characters: of its longest line; a Chinese character takes two."""
     from rich.cells import cell_len
 
-    return cell_len(words)
+    return max(map(cell_len, words.split("\n")))
 
 
 def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], list[str]]:
@@ -90,6 +90,17 @@ def _omitted_note(columns: Sequence[Column]) -> list[str]:
 def total_width(layouts: Sequence[ColumnLayout]) -> int:
     """Return the characters that all columns take side by side."""
     return sum(layout.width for layout in layouts) - 1
+
+
+def stacked(columns: Sequence[Column], width: int) -> list[Column]:
+    """Put the intervals of stacked columns on lines of their own, if the table is wider than `width` without that."""
+    natural = total_width([replace(_layout(column, broken=True), wrap=None) for column in columns])
+    return [
+        replace(column, cells=[str(cell).replace(" [", "\n[", 1) for cell in column.cells])
+        if column.stacked and natural > width
+        else column
+        for column in columns
+    ]
 
 
 def _layout(column: Column, *, broken: bool, narrowest: int = _EASY) -> ColumnLayout:

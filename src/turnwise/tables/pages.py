@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.tables.grid import Bar, Grid
-from turnwise.tables.layout import ColumnLayout, fitted, length, total_width
+from turnwise.tables.layout import ColumnLayout, fitted, length, stacked, total_width
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -30,6 +30,7 @@ _LINES, _LINES_ACROSS = 40, 24  # of a page upright and in landscape: 46 and 27 
 _HEADED = "\\midrule\\addlinespace[2.5pt]\n"  # what great_tables puts under the headings
 _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
+_STACK = re.compile("\ue002(.*?)\ue003(.*?)\ue004")  # private marks around an estimate above its interval
 _LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
 _OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)  # that would be the end of a row's, before the next row
 
@@ -52,6 +53,9 @@ def gt_of(grid: Grid) -> "GT":
     for side, words in (("left", True), ("right", False)):
         chosen = [name for name, column in zip(names, grid.columns, strict=True) if column.words is words]
         table = table.cols_align(align=side, columns=chosen) if chosen else table
+    if grid.spanner:
+        table = table.tab_spanner(label=raw(escaping.escape(grid.spanner)), columns=names[1:])
+        table = table.tab_options(data_row_padding_horizontal="10px", column_labels_padding_horizontal="10px")
     bars = [name for name, column in zip(names, grid.columns, strict=True) if column.drawn]
     if bars:
         table = table.fmt_passthrough(columns=bars, escape=False)
@@ -70,7 +74,7 @@ def latex_of(grid: Grid) -> str:
     """
     from great_tables import GT
 
-    layouts, more_notes = fitted([column for column in grid.columns if not column.drawn], _ACROSS)
+    layouts, more_notes = fitted(stacked([column for column in grid.columns if not column.drawn], _UPRIGHT), _ACROSS)
     columns = {f"c{place}": layout for place, layout in enumerate(layouts)}
     cells = {name: _boxed(layout) for name, layout in columns.items()}
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
@@ -78,6 +82,7 @@ def latex_of(grid: Grid) -> str:
     for side, words in (("left", True), ("right", False)):
         names = [name for name, layout in columns.items() if layout.column.words is words]
         table = table.cols_align(align=side, columns=names) if names else table
+    table = table.tab_spanner(label=grid.spanner, columns=list(columns)[1:]) if grid.spanner else table
     notes = [note for note in (*grid.notes, *more_notes, grid.caption) if note]
     for note in notes:
         table = table.tab_source_note(note)
@@ -90,15 +95,20 @@ def latex_of(grid: Grid) -> str:
     latex = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", latex))
     latex = "".join(_LETTERS.get(letter, letter) for letter in latex)
     latex = _FOLD.sub(_box, latex)
+    latex = _STACK.sub(
+        r"\\begin{tabular}[t]{@{}r@{}}\1\\\\{}\2\\end{tabular}", latex
+    )  # {}: `[` is not an option of the break
     return "".join(f"% {line}\n" for line in _preamble(latex, width, long=long)) + latex
 
 
 def _lines_of(layouts: list[ColumnLayout]) -> int:
     """Count the lines of the rows, with wrapped cells."""
     lines = [
-        [-(-length(str(cell)) // layout.wrap) for cell in layout.column.cells]
+        [
+            1 + str(cell).count("\n") if layout.wrap is None else -(-length(str(cell)) // layout.wrap)
+            for cell in layout.column.cells
+        ]
         for layout in layouts
-        if layout.wrap is not None
     ]
     rows = len(layouts[0].column.cells) if layouts else 0
     return sum(max((1, *(column[row] for column in lines))) for row in range(rows))
@@ -122,6 +132,9 @@ def _preamble(latex: str, width: int, *, long: bool) -> list[str]:
 def _boxed(layout: ColumnLayout) -> list[str]:
     """Return the cells of a column; those wider than it are marked, and `_box` later breaks them into lines."""
     cells = [str(cell) for cell in layout.column.cells]
+    if layout.column.stacked:
+        pairs = [cell.split("\n", 1) for cell in cells]
+        return [f"\ue002{pair[0]}\ue003{pair[1]}\ue004" if len(pair) > 1 else pair[0] for pair in pairs]
     if layout.wrap is None:
         return cells
     mark = f"{_BOX}{chr(_WIDTHS + layout.wrap)}"

@@ -10,7 +10,7 @@ from turnwise.schema import labels
 from turnwise.tables.grid import Bar, Column
 
 Row = Mapping[str, Any]
-_UNKNOWN = ("n_error", "n_undetermined", "n_missing", "n_inapplicable")
+UNKNOWN = ("n_error", "n_undetermined", "n_missing", "n_inapplicable")
 SPARE_METHOD, SPARE_COUNT, SPARE_UNIT = 3, 2, 1  # what a narrow terminal does without first
 
 
@@ -148,7 +148,7 @@ def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
     """The rollouts without a value, by why they have none; what might have been a success is `always` there."""
     return [
         counts(sheet, name, labels.label(name), spare=0 if always and name != "n_inapplicable" else SPARE_COUNT)
-        for name in there(sheet, _UNKNOWN)
+        for name in there(sheet, UNKNOWN)
     ]
 
 

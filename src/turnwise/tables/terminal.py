@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.tables.grid import Grid
-from turnwise.tables.layout import ColumnLayout, fitted, folded, total_width
+from turnwise.tables.layout import ColumnLayout, fitted, folded, stacked, total_width
 
 _WIDTH = 120  # characters, if stdout is not a terminal
 _ONE_LINE = 1_000_000  # characters: no row of Markdown wraps
@@ -23,7 +23,7 @@ def terminal_text(grid: Grid, width: int | None) -> str:
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns if sys.stdout.isatty() else _WIDTH
     columns = [column for column in grid.columns if not column.drawn]
-    layouts, more_notes = fitted(columns, width)
+    layouts, more_notes = fitted(stacked(columns, width), width)
     notes = [f" {note}" for note in (*grid.notes, *more_notes)]
     footer = [_wrapped(line, width) for line in [*notes, grid.caption] if line]
     return "\n".join(line for line in [_rich(layouts, box.SIMPLE_HEAD, width), *footer] if line)

@@ -1,5 +1,7 @@
 """From a drawn figure to bytes."""
 
+import operator
+
 import pytest
 from matplotlib import pyplot as plt
 
@@ -131,6 +133,18 @@ def test_a_wrong_name_is_corrected():
     with pytest.raises(AttributeError, match=r"has no attribute 'forrest'; did you mean `forest`\?"):
         plots.forrest  # noqa: B018  # type: ignore[attr-defined]
     assert set(dir(plots)) == set(plots.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("attempts_curve", "attempts"), ("success_curve", "curve"), ("forest_marks", "marks.forest")]
+)
+def test_another_word_for_a_figure_is_answered_with_its_name(name, meant):
+    """Words of the field and of other libraries; each answer is there."""
+    with pytest.raises(AttributeError, match=rf"did you mean `{meant}`\?"):
+        getattr(plots, name)
+    for answer in plots._SYNONYMS.values():
+        assert operator.attrgetter(answer)(plots)
+    assert not set(plots._SYNONYMS) & set(plots.__all__)
 
 
 def test_every_plot_has_its_marks():

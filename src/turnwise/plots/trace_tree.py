@@ -275,7 +275,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         clip_on=False,
     )
     room = across * (1 - x) - 24
-    words = _words(mark)
+    words = _words(mark).replace("  ", lettering.GAP)
     # Shorten by the ratio of widths, at least by one character, until the text fits.
     while len(words) > 4 and lettering.text_width(words) > room:
         words = (

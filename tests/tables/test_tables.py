@@ -1,7 +1,9 @@
 """One grid, three ways to read it."""
 
+import re
 import shutil
 import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -673,3 +675,16 @@ def test_show_shows_the_styled_table_once_in_a_notebook():
     outputs = [cell["outputs"] for cell in nbclient.NotebookClient(notebook, timeout=60).execute().cells]
     assert [len(shown) for shown in outputs] == [1, 2, 1]
     assert all("<table" in one["data"]["text/html"] for shown in outputs for one in shown)
+
+
+@pytest.mark.integration
+def test_the_python_of_the_readme_prints_a_table_as_a_script(tmp_path):
+    """Run as a file, not in a notebook."""
+    root = Path(__file__).parents[2]
+    (block,) = re.findall(r"^```python\n(.*?)^```$", (root / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "script.py").write_text(f"{block}tw.tables.show(summary, metric='attack_success')\n")
+    command = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    frame, shown = done.stdout.split("attack success", 1)
+    assert "attack_success" in frame
+    assert "71 %        [51, 85]" in shown

@@ -98,7 +98,8 @@ def latex_of(grid: Grid) -> str:
     latex = _STACK.sub(
         r"\\begin{tabular}[t]{@{}r@{}}\1\\\\{}\2\\end{tabular}", latex
     )  # {}: `[` is not an option of the break
-    return "".join(f"% {line}\n" for line in _preamble(latex, width, long=long)) + latex
+    preamble = "".join(f"% {line}\n" for line in _preamble(latex, width, long=long))
+    return preamble + re.sub(r"[ \n]+\n", "\n", latex)
 
 
 def _lines_of(layouts: list[ColumnLayout]) -> int:

@@ -92,7 +92,7 @@ def test_only_what_differs_has_a_column():
     assert "level" in str(tables.table(summary(A, A | {"level": 0.5})))
     medians = [row | {"statistic": "median"} for row in (A, B | turns)]
     assert str(tables.table(summary(*medians))).split()[:3] == ["target", "metric", "median"]
-    assert "undetermined" not in str(tables.table(summary(A | {"n_error": 3})))
+    assert "unjudged" not in str(tables.table(summary(A | {"n_error": 3})))
 
 
 def test_reasons_are_footnotes():
@@ -339,7 +339,7 @@ def test_a_gate_keeps_what_it_does_not_know_at_any_width():
     """Errors and missing verdicts stand beside passed and failed where counts and methods find no room."""
     gate = result("GATE").with_columns(requirement=pl.Series(["attack_success < 0.5", "num_turns > 2"]))
     text = tables.text(gate, width=80)
-    assert {"errors", "missing", "undetermined"} <= set(text.split())
+    assert {"errors", "missing", "unjudged"} <= set(text.split())
     assert "clusters" in text.split("Omitted for lack of space:")[1]
 
 

@@ -345,5 +345,5 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
         sentences.append("Hatched: no estimate; it is somewhere in the box.")
     sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        sentences.append("More reasons in column `reason` of the table.")
+        sentences.append("More reasons are in the table of results.")
     return sentences

@@ -105,15 +105,18 @@ def test_a_narrow_table_has_the_interval_below_the_estimate():
     [
         (
             [BASE_PAIR, BASE_PAIR | {"metric": "refusal_rate"}],
-            r"one of 2 metrics; choose one with metric= \(attack_success",
+            r"there are 2 metrics; choose one with metric= \(attack_success",
         ),
-        ([BASE_PAIR, BASE_PAIR | {"statistic": "std"}], r"one of 2 statistics; choose one with statistic= \(mean, std"),
-        ([BASE_PAIR, BASE_PAIR | {"level": 0.5}], r"one of 2 levels; choose one with level= \(0.5, 0.95\)"),
+        (
+            [BASE_PAIR, BASE_PAIR | {"statistic": "std"}],
+            r"there are 2 statistics; choose one with statistic= \(mean, std",
+        ),
+        ([BASE_PAIR, BASE_PAIR | {"level": 0.5}], r"there are 2 levels; choose one with level= \(0.5, 0.95\)"),
         ([BASE_PAIR, BASE_PAIR], "cell 'base · PAIR' occurs twice"),
         ([], "has no rows"),
     ],
 )
-def test_a_cell_has_room_for_one_estimate(rows: list[dict[str, Any]], says: str):
+def test_a_cell_shows_one_estimate(rows: list[dict[str, Any]], says: str):
     """The error names the argument that chooses."""
     with pytest.raises(ArgumentError, match=says):
         pivot(*rows)

@@ -311,7 +311,7 @@ def test_every_result_fits_a_terminal(name, width):
     if name in WITH_INTERVALS:
         assert text.replace("\n", "").count("[20, 40]") >= 2
     shown = tables.table(frame).grid
-    missing = [column.heading for column in shown.columns if column.spare and column.heading.split()[0] not in text]
+    missing = [column.heading for column in shown.columns if column.omission and column.heading.split()[0] not in text]
     assert missing == []  # each heading stands in the table or in the sentence on what found no room
 
 

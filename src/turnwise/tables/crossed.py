@@ -10,8 +10,6 @@ from turnwise.schema import labels
 from turnwise.tables.grid import Column, Grid
 from turnwise.tables.parts import UNKNOWN
 
-_ONE = {"metric": "metrics", "statistic": "statistics", "level": "levels"}  # a cell has room for one of each
-
 
 def crossed_grid(
     summary: object,
@@ -44,11 +42,13 @@ def crossed_grid(
         sentences.append(f"Pooled: {schema.POOLED}.")
     if len(cells) < len(down) * len(across):
         sentences.append("Empty cells have no rollouts.")
+    # Pooled cells would count every rollout again.
     single = labels.unpooled(frame, labels.grouping(frame))
     if unknown := ", ".join(
         f"{labels.label(name)} {count:,}" for name in UNKNOWN if (count := int(single[name].sum()))
     ):
         sentences.append(f"Rollouts without a value: {unknown}.")
+    # A reason is a footnote of the cells that it concerns.
     footnotes = [f"{labels.superscript(place)} {reason}" for place, reason in enumerate(reasons, 1)]
     return Grid(
         grid_columns,
@@ -75,7 +75,8 @@ def _check_one(frame: pl.DataFrame, name: str) -> None:
     values = frame[name].unique(maintain_order=True).to_list()
     if len(values) > 1:
         raise ArgumentError(
-            f"pivot: a cell has room for one of {len(values)} {_ONE[name]}; choose one with {name}= ({listing(values, most=12)})"
+            f"pivot: a cell shows one estimate, but there are {len(values)} {name}s; "
+            f"choose one with {name}= ({listing(values, most=12)})"
         )
 
 

@@ -1,4 +1,4 @@
-"""A grid -> HTML with an interval drawn in each row, or LaTeX; great_tables lays it out."""
+"""Grids as HTML, with an interval drawn in each row, or as LaTeX; great_tables makes both."""
 
 import hashlib
 import html as escaping
@@ -31,20 +31,24 @@ _HEADED = "\\midrule\\addlinespace[2.5pt]\n"  # what great_tables puts under the
 _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
 _STACK = re.compile("\ue002(.*?)\ue003(.*?)\ue004")  # private marks around an estimate above its interval
-_LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
-_OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)  # that would be the end of a row's, before the next row
+_LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # pairs that LaTeX sets as one character
+_OPTION = re.compile(
+    r"^(?=[*\[])", re.MULTILINE
+)  # at the start of a row: LaTeX takes it for an option of the row break before
 
 
 def gt_of(grid: Grid) -> "GT":
-    """The grid as a great_tables object, intervals drawn."""
+    """Return the grid as a great_tables object, with drawn intervals."""
     from great_tables import GT
     from great_tables import html as raw
 
+    # Columns are numbered, as headings may be equal.
     names = [f"c{place}" for place, _ in enumerate(grid.columns)]
     cells = {
-        name: [_drawn(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
+        name: [_svg(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
         for name, column in zip(names, grid.columns, strict=True)
     }
+    # The id of the table scopes its styles; it depends on the content, so that equal tables are equal bytes.
     digest = hashlib.blake2b(repr(grid).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)), id=f"tw{digest}")
     table = table.cols_label(
@@ -56,7 +60,8 @@ def gt_of(grid: Grid) -> "GT":
     if grid.spanner:
         table = table.tab_spanner(label=raw(escaping.escape(grid.spanner)), columns=names[1:])
         table = table.tab_options(data_row_padding_horizontal="10px", column_labels_padding_horizontal="10px")
-    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.drawn]
+    # Cells are escaped, except for the drawn intervals, which are SVG.
+    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.graphic]
     if bars:
         table = table.fmt_passthrough(columns=bars, escape=False)
     for note in (*grid.notes, grid.caption):
@@ -74,7 +79,7 @@ def latex_of(grid: Grid) -> str:
     """
     from great_tables import GT
 
-    layouts, more_notes = fitted(stacked([column for column in grid.columns if not column.drawn], _UPRIGHT), _ACROSS)
+    layouts, more_notes = fitted(stacked([column for column in grid.columns if not column.graphic], _UPRIGHT), _ACROSS)
     columns = {f"c{place}": layout for place, layout in enumerate(layouts)}
     cells = {name: _boxed(layout) for name, layout in columns.items()}
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
@@ -94,10 +99,11 @@ def latex_of(grid: Grid) -> str:
     # LaTeX would join letters such as `--` into one, and take `[` at the start of a row for an option of the row break before.
     latex = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", latex))
     latex = "".join(_LETTERS.get(letter, letter) for letter in latex)
+    # The private marks have passed great_tables' escaping; now LaTeX takes their place.
     latex = _FOLD.sub(_box, latex)
-    latex = _STACK.sub(
-        r"\\begin{tabular}[t]{@{}r@{}}\1\\\\{}\2\\end{tabular}", latex
-    )  # {}: `[` is not an option of the break
+    # Two lines in a cell are a table of their own; {} keeps `[` from being an option of the row break.
+    latex = _STACK.sub(r"\\begin{tabular}[t]{@{}r@{}}\1\\\\{}\2\\end{tabular}", latex)
+    # great_tables leaves blank lines and spaces at the ends of lines.
     preamble = "".join(f"% {line}\n" for line in _preamble(latex, width, long=long))
     return preamble + re.sub(r"[ \n]+\n", "\n", latex)
 
@@ -148,8 +154,8 @@ def _box(match: re.Match[str]) -> str:
     return rf"\parbox[t]{{{1.15 * (ord(match[1]) - _WIDTHS):.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
 
 
-def _drawn(bar: Bar) -> str:
-    """The interval as a line with a dot, in SVG: an open ring without an interval, a dashed line without an estimate."""
+def _svg(bar: Bar) -> str:
+    """Draw the interval as a line with a dot, in SVG: an open ring without an interval, a dashed line without an estimate."""
     across, up, edge = 110.0, 14.0, 5.0
     low, high = bar.scale
     middle = up / 2

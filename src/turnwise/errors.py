@@ -16,6 +16,7 @@ with 2.
 
 import difflib
 import re
+from collections.abc import Mapping
 
 
 class TurnwiseError(ValueError):
@@ -97,8 +98,10 @@ def listing(words: object, *, most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
 
 
-def meant(word: object, known: object, *, most: int = 40) -> str:
+def meant(word: object, known: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
     """Return the likely meaning of an unknown word, else the available words, for the end of a sentence.
+
+    The `synonyms` are other words for things, in lower case, with the available word or call for each.
 
     Examples
     --------
@@ -106,7 +109,11 @@ def meant(word: object, known: object, *, most: int = 40) -> str:
     'did you mean `similarity`?'
     >>> meant("zzz", ["similarity"])
     'there is similarity'
+    >>> meant("ASR", ["attack_success", "average"], synonyms={"asr": "attack_success"})
+    'did you mean `attack_success`?'
     """
+    if synonyms and str(word).lower() in synonyms:
+        return f"did you mean `{synonyms[str(word).lower()]}`?"
     words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
     return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"

@@ -739,36 +739,6 @@ def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, mo
     assert f"`{name}`" in (ROOT / "README.md").read_text()
 
 
-# ── completion ────────────────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("shell", "variables"),
-    [
-        ("bash", {"COMP_WORDS": "turnwise ga", "COMP_CWORD": "1"}),
-        ("zsh", {"_TYPER_COMPLETE_ARGS": "turnwise ga"}),
-        ("fish", {"_TYPER_COMPLETE_ARGS": "turnwise ga", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
-    ],
-)
-def test_a_shell_completes_a_command(shell: str, variables: dict[str, str]) -> None:
-    """TAB after `turnwise ga` offers `gate`, and nothing is written into the line that the user types."""
-    environment = os.environ | {"_TURNWISE_COMPLETE": f"complete_{shell}", **variables}
-    done = subprocess.run(
-        [sys.executable, "-m", "turnwise"], capture_output=True, text=True, env=environment, check=False
-    )
-    assert "gate" in done.stdout
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.integration
-def test_the_completion_script_is_shown() -> None:
-    """`--show-completion` prints a script that names the command."""
-    done = subprocess.run(
-        [sys.executable, "-m", "turnwise", "--show-completion", "bash"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "_TURNWISE_COMPLETE=complete_bash" in done.stdout
-
-
 # ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
 def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_expression_by_name(name: str) -> None:
         ("success_within_x", "did you mean `success_within_<k>`"),
         ("success_within_0", "did you mean `success_within_<k>`"),
         ("total_", "did you mean `total_<column>`"),
+        ("asr", "did you mean `attack_success`"),
+        ("ASR", "did you mean `attack_success`"),
         ("", "there is adversarial_toxicity_rate, attack_success,"),
     ],
 )
@@ -110,6 +112,23 @@ def test_a_misspelt_metric_is_refused_with_what_was_meant(name: str, meant: str)
     """A name that no metric has is an error that says which was meant, else lists those there are."""
     with pytest.raises(MetricError, match=meant):
         m.catalog.expression(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("attack_sucess", "attack_success"), ("asr", "attack_success"), ("max", "highest"), ("asr_at_k", "tw.attempts")],
+)
+def test_a_wrong_name_is_corrected(name: str, meant: str) -> None:
+    """As on top of the package, and for other words of the field."""
+    with pytest.raises(AttributeError, match=f"'turnwise.metrics' has no attribute '{name}'; did you mean `{meant}`"):
+        getattr(m, name)
+
+
+def test_other_words_lead_to_metrics() -> None:
+    """Each answer is a metric that its name determines, and no metric's own name leads elsewhere."""
+    for word, name in m.catalog.SYNONYMS.items():
+        assert m.catalog.expression(name).meta.output_name() == name
+        assert not hasattr(m, word)
 
 
 @pytest.mark.parametrize("function", OWN, ids=lambda function: function.__name__)

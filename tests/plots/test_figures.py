@@ -1,5 +1,9 @@
 """From a drawn figure to bytes."""
 
+import operator
+import re
+from xml.etree import ElementTree as ET
+
 import pytest
 from matplotlib import pyplot as plt
 
@@ -50,13 +54,21 @@ def test_refusals_are_sentences(tmp_path, summary_of, rate):
     assert plot.save(path, overwrite=True) == path
 
 
-def test_letters_without_a_font_stay_text(summary_of, rate):
-    """A browser may have the font that matplotlib lacks."""
+def test_text_in_svg_stays_text(tmp_path, summary_of, rate):
+    """It can be searched, selected and edited, and a browser may have the font that matplotlib lacks."""
     # cuneiform: the fonts that Chinese is taken from lack it too
-    plot = plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")]))
-    assert "<text" in plot.svg()
-    assert "<text" in plot.svg()  # drawn before, as in a notebook
-    assert "<text" not in plots.forest(summary_of([rate(3, 20, target="plain")])).svg()
+    plot = plots.forest(summary_of([rate(3, 20, target="𒀭𒂗"), rate(4, 20, target="plain  name")]))
+    for svg in (
+        plot.svg(),
+        plot.svg(),
+        plot.save(tmp_path / "figure.svg").read_text(),
+    ):  # the first draws it, as in a notebook
+        words = re.findall(r"<text [^>]*>([^<]*)</text>", svg)
+        assert {"attack success", "𒀭𒂗"} <= set(words)
+        assert "glyph" not in svg
+    axes = plots.forest(summary_of([rate(3, 20, target="a\ufffe")])).axes
+    axes[0].set_title("bell \x07")
+    assert {"bell \ufffd"} <= set(ET.fromstring(plots.Plot(axes, "\uffff").svg()).itertext())
 
 
 @pytest.mark.integration
@@ -131,6 +143,18 @@ def test_a_wrong_name_is_corrected():
     with pytest.raises(AttributeError, match=r"has no attribute 'forrest'; did you mean `forest`\?"):
         plots.forrest  # noqa: B018  # type: ignore[attr-defined]
     assert set(dir(plots)) == set(plots.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("attempts_curve", "attempts"), ("success_curve", "curve"), ("forest_marks", "marks.forest")]
+)
+def test_another_word_for_a_figure_is_answered_with_its_name(name, meant):
+    """Words of the field and of other libraries; each answer is there."""
+    with pytest.raises(AttributeError, match=rf"did you mean `{meant}`\?"):
+        getattr(plots, name)
+    for answer in plots._SYNONYMS.values():
+        assert operator.attrgetter(answer)(plots)
+    assert not set(plots._SYNONYMS) & set(plots.__all__)
 
 
 def test_every_plot_has_its_marks():

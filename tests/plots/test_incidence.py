@@ -106,11 +106,22 @@ def test_groups_are_panels_most_successes_first():
     axes = plots.incidence(frame).axes
     assert [ax.get_title(loc="left") for ax in axes] == ["many", "few"]
     assert {ax.get_ylim() for ax in axes} == {(0.0, 1.0)}
-    with pytest.raises(ArgumentError, match="one ax cannot hold 2 panels"):
+    with pytest.raises(
+        ArgumentError, match=r"one ax cannot hold 2 groups \(few, many\); filter the frame to one of them"
+    ):
         plots.incidence(frame, ax=plt.figure().add_subplot())
     ax = plt.figure().add_subplot()
     assert plots.incidence(frame.filter(target="few"), ax=ax).axes == (ax,)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["success", "attack gave up"]
+
+
+def test_few_endings_keep_their_names_in_narrow_axes():
+    """Three have a line each above the Axes, as in a column of a paper."""
+    shares = {"success": [0.2, 0.4], "gave_up": [0.1, 0.1], "target_ended": [0.1, 0.2]}
+    ax = plt.figure(figsize=(3.3, 2.6)).add_subplot()
+    plots.incidence(ended(shares), ax=ax)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["success", "attack gave up", "target ended it"]
 
 
 def test_the_caption_holds_on_any_ground():

@@ -213,3 +213,28 @@ def test_a_layout_of_the_user_is_kept_and_nothing_is_cut(rate, summary_of, tmp_p
     assert written.shape[1] > 3.3 * 150
     for edge in (written[:, 0], written[:, -1], written[0], written[-1]):
         assert (edge[..., :3] == 1.0).all()
+
+
+def test_many_long_names_have_the_space_of_the_numbers(rate, summary_of):
+    """Twelve rows in a small figure: whole names tell the rows apart, which cut ones do not."""
+    names = [
+        f"{target} · {attack} · {kind}"
+        for target in ("base", "guarded")
+        for attack in "abc"
+        for kind in ("privacy", "fraud")
+    ]
+    ax = settled(plots.forest(summary_of([rate(3, 20, target=name) for name in names]), ax=narrow(3.0)))
+    labels = ax.get_yticklabels()
+    assert {label.get_text() for label in labels} == set(names)
+    assert apart([label.get_window_extent() for label in labels])
+    assert within(ax, labels)
+
+
+def test_a_long_label_of_an_axis_is_not_cut(curve_of):
+    """That of a survival curve has five lines beside low Axes."""
+    frame = curve_of({"a": (40, 0.1), "b": (40, 0.2)}).with_columns(kind=pl.lit("survival"))
+    ax = settled(plots.curve(frame, ax=narrow(2.6)))
+    assert (
+        " ".join(ax.get_ylabel().split())
+        == "share without attack success after turn t, if runs ended for no other reason"
+    )

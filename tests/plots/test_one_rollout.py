@@ -42,12 +42,12 @@ FIVE = turns(
 
 
 def test_a_turn_has_one_state():
-    """Success before all else; an error is no failure; nothing known is not judged."""
+    """Success before all else; an error is no failure; nothing known is unjudged."""
     assert [state(turn) for turn in FIVE.iter_rows(named=True)] == [
         "refused",
         "failed",
         "error",
-        "not judged",
+        "unjudged",
         "success",
     ]
     assert state({"pruned": True}) == "pruned"
@@ -151,7 +151,7 @@ def test_turns_without_nodes_have_the_tools_they_called():
         '│   └── search: {"q": "$x$"}',
         "├── turn 2, failed  50 tokens, score 0.4",
         "├── turn 3, error",
-        "├── turn 4, not judged",
+        "├── turn 4, unjudged",
         "└── turn 5, success  score 0.9: yes \\x1b[31m",
     ]
 

@@ -169,7 +169,7 @@ def test_goals_of_several_attacks_are_not_called_goals():
     told = {"n_clusters": 20, "estimand": "x; unit: goal"}
     by_target = pl.DataFrame(course("asr@k", [0.5, 0.6], target="a", **told))
     assert labels.caption(by_target) == (
-        "Intervals: 95 %; n = 40 pairs of goal and attack in 20 goals; attacks are pooled (group by attack to separate them)."
+        "Intervals: 95 %; n = 40 pairs of goal and attack in 20 goals; attacks are pooled."
     )
     both = pl.DataFrame(course("asr@k", [0.5, 0.6], **told))
     assert "n = 40 combinations of goal, target and attack in 20 goals." in labels.caption(both)

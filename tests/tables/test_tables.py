@@ -1,7 +1,9 @@
 """One grid, three ways to read it."""
 
+import re
 import shutil
 import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -63,7 +65,7 @@ class Cells(HTMLParser):
 
 def test_text_is_one_row_per_row():
     """Headings in words, numbers to the right, one sentence on the intervals below."""
-    assert str(tables.show(summary(A, B))).splitlines() == [
+    assert str(tables.table(summary(A, B))).splitlines() == [
         " target   attack success   95 % interval       n   goals",
         "─────────────────────────────────────────────────────────",
         " a                  40 %        [30, 50]     144      20",
@@ -85,18 +87,18 @@ def test_a_frame_without_rows_is_headings(shape: schema.Schema, width: int):
 def test_only_what_differs_has_a_column():
     """Metric, statistic, level, method and the counts of unknown rollouts appear where there is something to see."""
     turns = {"metric": "num_turns", "bound_low": None, "bound_high": None, "estimate": 4.0, "low": 3.0, "high": 5.0}
-    head = str(tables.show(summary(A | {"n_error": 3}, B | turns | {"method": "t"}))).splitlines()[0].split()
+    head = str(tables.table(summary(A | {"n_error": 3}, B | turns | {"method": "t"}))).splitlines()[0].split()
     assert head == ["target", "metric", "estimate", "95", "%", "interval", "n", "errors", "goals", "method"]
-    assert "level" in str(tables.show(summary(A, A | {"level": 0.5})))
+    assert "level" in str(tables.table(summary(A, A | {"level": 0.5})))
     medians = [row | {"statistic": "median"} for row in (A, B | turns)]
-    assert str(tables.show(summary(*medians))).split()[:3] == ["target", "metric", "median"]
-    assert "undetermined" not in str(tables.show(summary(A | {"n_error": 3})))
+    assert str(tables.table(summary(*medians))).split()[:3] == ["target", "metric", "median"]
+    assert "unjudged" not in str(tables.table(summary(A | {"n_error": 3})))
 
 
 def test_reasons_are_footnotes():
     """Each reason once, with its number at every estimate it concerns."""
     null = {"low": None, "high": None, "reason": "one cluster"}
-    lines = str(tables.show(summary(A | null, B | null, A | {"target": "c"}))).splitlines()
+    lines = str(tables.table(summary(A | null, B | null, A | {"target": "c"}))).splitlines()
     assert [line.count("¹") for line in lines] == [0, 0, 1, 1, 0, 1, 0]
     assert lines[-2] == " ¹ one cluster"
 
@@ -109,7 +111,7 @@ def test_a_withheld_estimate_keeps_its_interval():
 
 def test_the_three_ways_show_the_same_cells():
     """Text, Markdown and HTML are written from one grid."""
-    table = tables.show(summary(A, B | {"reason": "why"}))
+    table = tables.table(summary(A, B | {"reason": "why"}))
     for words in ("40 %", "[30, 50]", "0.0 % ¹", "1,440", "¹ why", "Intervals: 95 %"):
         assert words in str(table)
         assert words in table.markdown
@@ -135,7 +137,7 @@ def test_each_row_of_the_html_draws_its_interval():
 )
 def test_names_are_shown_not_obeyed(name):
     """Markup of the terminal, of HTML and of Markdown has no effect in a name, a reason or a column."""
-    table = tables.show(summary(A | {"target": name, "reason": name}).rename({"target": name.replace("_", "")}))
+    table = tables.table(summary(A | {"target": name, "reason": name}).rename({"target": name.replace("_", "")}))
     assert "\x1b" not in str(table) + table.markdown + table.html
     assert "script" not in Cells(table.html).tags
     assert (
@@ -174,7 +176,7 @@ def test_any_other_frame_is_shown_as_it_is():
 
 def test_an_empty_frame_says_so():
     """Headings, and that there are no rows, in all three."""
-    table = tables.show(summary())
+    table = tables.table(summary())
     assert "no rows" in str(table)
     assert "no rows" in table.markdown
     assert "no rows" in table.html
@@ -183,11 +185,11 @@ def test_an_empty_frame_says_so():
 def test_one_metric_can_be_chosen():
     """By name; an unknown one is answered with those that there are."""
     both = summary(A, A | {"metric": "num_turns", "bound_low": None})
-    assert "turns" not in str(tables.show(both, metric="attack_success"))
+    assert "turns" not in str(tables.table(both, metric="attack_success"))
     with pytest.raises(ArgumentError, match="attack_success, num_turns"):
-        tables.show(both, metric="nonsense")
+        tables.table(both, metric="nonsense")
     with pytest.raises(ArgumentError, match="statistic"):
-        tables.show(curve(), statistic="mean")
+        tables.table(curve(), statistic="mean")
 
 
 @pytest.mark.parametrize("width", [20, 80, 200])
@@ -234,7 +236,7 @@ CELL = st.none() | st.floats(allow_nan=True, allow_infinity=True)
 @settings(max_examples=40, deadline=None)
 def test_any_summary_can_be_shown(rows):
     """In text, Markdown and HTML, whatever it holds."""
-    table = tables.show(summary(*rows))
+    table = tables.table(summary(*rows))
     assert str(table)
     assert table.markdown
     assert Cells(table.html).tags.count("svg") == len(rows)
@@ -281,7 +283,7 @@ def result(name: str, *, known: bool = True, rows: int = 2, group: str = "gpt-4o
 @pytest.mark.parametrize("name", [*WITH_INTERVALS, *PLAIN])
 def test_every_result_frame_is_shown_in_four_ways(name):
     """Text, HTML, Markdown and LaTeX of a frame with all its columns, and of one in which nothing is known."""
-    table = tables.show(result(name))
+    table = tables.table(result(name))
     for written in (str(table), table.markdown, table.html, table.latex):
         assert "gpt-4o-mini" in written
         if name in WITH_INTERVALS:
@@ -290,11 +292,11 @@ def test_every_result_frame_is_shown_in_four_ways(name):
     if name in WITH_INTERVALS:
         assert "30" in str(table)
         assert "Intervals: 95" in table.markdown
-    nothing = tables.show(result(name, known=False))
+    nothing = tables.table(result(name, known=False))
     for written in (str(nothing), nothing.markdown, nothing.html, nothing.latex):
         assert "nan" not in written.lower().replace("finance", "")
         assert "None" not in written
-    empty = tables.show(result(name).clear())
+    empty = tables.table(result(name).clear())
     assert "no rows" in str(empty)
     assert "no rows" in empty.html
 
@@ -308,8 +310,8 @@ def test_every_result_fits_a_terminal(name, width):
     assert max(map(len, text.splitlines())) <= width
     if name in WITH_INTERVALS:
         assert text.replace("\n", "").count("[20, 40]") >= 2
-    shown = tables.show(frame).grid
-    missing = [column.heading for column in shown.columns if column.spare and column.heading.split()[0] not in text]
+    shown = tables.table(frame).grid
+    missing = [column.heading for column in shown.columns if column.omission and column.heading.split()[0] not in text]
     assert missing == []  # each heading stands in the table or in the sentence on what found no room
 
 
@@ -337,7 +339,7 @@ def test_a_gate_keeps_what_it_does_not_know_at_any_width():
     """Errors and missing verdicts stand beside passed and failed where counts and methods find no room."""
     gate = result("GATE").with_columns(requirement=pl.Series(["attack_success < 0.5", "num_turns > 2"]))
     text = tables.text(gate, width=80)
-    assert {"errors", "missing", "undetermined"} <= set(text.split())
+    assert {"errors", "missing", "unjudged"} <= set(text.split())
     assert "clusters" in text.split("Omitted for lack of space:")[1]
 
 
@@ -376,7 +378,7 @@ def test_digits_follow_the_width_of_the_interval():
     """Two significant digits of the half-width, in every way of writing."""
     wide = A | {"estimate": 0.41234, "low": 0.21, "high": 0.61}
     narrow = A | {"target": "n", "estimate": 0.41234, "low": 0.4113, "high": 0.4133}
-    table = tables.show(summary(wide, narrow))
+    table = tables.table(summary(wide, narrow))
     for written in (str(table), table.markdown, table.html, table.latex.replace(r"\%", "%")):
         assert "41 %" in written
         assert "[21, 61]" in written
@@ -386,7 +388,7 @@ def test_digits_follow_the_width_of_the_interval():
 
 def test_differences_of_rates_are_points_and_their_zero_is_drawn():
     """A contrast says points, never per cent, and each bar has its line at 0."""
-    table = tables.show(result("CONTRAST"))
+    table = tables.table(result("CONTRAST"))
     assert "30 points" in str(table)
     assert "30 %" not in str(table)
     assert table.html.count('stroke="#D0D0D0"') == 2
@@ -420,7 +422,7 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_words_have_no_effect_anywhere(name):
     """In a group, a heading and a reason: no escape, no direction mark, no link, no tag, no command of TeX."""
-    table = tables.show(summary(A | {"target": name, "reason": name}).rename({"target": f"x{name}"}))
+    table = tables.table(summary(A | {"target": name, "reason": name}).rename({"target": f"x{name}"}))
     for written in (str(table), table.markdown, table.html, table.latex):
         assert not {"\x1b", "\x07", "\u202e", "\u2028", "\r"} & set(written)
     assert "](" not in table.markdown
@@ -649,3 +651,40 @@ def test_latex_compiles(tmp_path: Path) -> None:
         assert all(
             word in shown for word in ("* star", "[0.5]", "--flag", "|pipe|", r"\input{/etc/passwd}", "c&d#e{f}g")
         )
+
+
+# ── showing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_show_prints_the_table_once(capsys):
+    """Outside of a notebook; whether a frame or a table of it is shown."""
+    frame = summary(A, B)
+    assert tables.show(frame) is None
+    assert capsys.readouterr().out == f"{tables.table(frame)}\n"
+    tables.show(tables.table(frame))
+    assert capsys.readouterr().out == f"{tables.table(frame)}\n"
+    assert len(tables.text(frame) + tables.markdown(frame) + tables.html(frame) + tables.latex(frame)) > 0
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.integration
+def test_show_shows_the_styled_table_once_in_a_notebook():
+    """As the last line of a cell or in a loop; a table as the last line shows itself."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    start = "import polars as pl\nfrom turnwise import tables\nframe = pl.DataFrame({'target': ['a']})\n"
+    cells = [f"{start}tables.show(frame)", "for _ in range(2):\n    tables.show(frame)", "tables.table(frame)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    outputs = [cell["outputs"] for cell in nbclient.NotebookClient(notebook, timeout=60).execute().cells]
+    assert [len(shown) for shown in outputs] == [1, 2, 1]
+    assert all("<table" in one["data"]["text/html"] for shown in outputs for one in shown)
+
+
+@pytest.mark.integration
+def test_the_python_of_the_readme_prints_a_table_as_a_script(tmp_path):
+    """Run as a file, not in a notebook."""
+    root = Path(__file__).parents[2]
+    (block,) = re.findall(r"^```python\n(.*?)^```$", (root / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "script.py").write_text(f"{block}tw.tables.show(summary, metric='attack_success')\n")
+    command = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    frame, shown = done.stdout.split("attack success", 1)
+    assert "attack_success" in frame
+    assert "71 %        [51, 85]" in shown

@@ -140,9 +140,9 @@ def test_plain_lines_keep_breaks_and_nothing_else(one: str) -> None:
 
 
 def test_the_tables_of_python_are_as_safe() -> None:
-    """`print(tw.tables.show(frame))` is text for a terminal too."""
+    """`print(tw.tables.table(frame))` is text for a terminal too."""
     from turnwise import tables
 
     frame = pl.DataFrame({"goal" + ALL: COMMANDS})
     assert harmful(tables.text(frame).encode()) == set()
-    assert harmful(str(tables.show(frame)).encode()) == set()
+    assert harmful(str(tables.table(frame)).encode()) == set()

@@ -23,6 +23,8 @@ from turnwise.errors import ArgumentError, TurnwiseError, is_interrupt, type_and
 
 __all__ = ["app", "run"]
 
+_ONE_LINE = "1000"  # characters: more than any help text has
+
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code.
@@ -30,17 +32,20 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     0 done, 1 a gate failed or all came to errors, 2 bad usage or input, 3 a gate is undecided.
     """
     _open_streams()
+    words = sys.argv[1:] if arguments is None else arguments
+    if _is_completion(words):
+        # Typer wraps help texts at this width, and fish takes each line for one more completion.
+        os.environ["COLUMNS"] = _ONE_LINE
     with signals_heeded():
-        code = _code(arguments)
+        code = _code(words)
     sys.exit(code)
 
 
-def _code(arguments: list[str] | None) -> int:
+def _code(words: list[str]) -> int:
     """Return the exit code, and print a message on failure."""
-    words = sys.argv[1:] if arguments is None else arguments
     try:
         _check_words(words)
-        code = app(args=arguments, standalone_mode=False, prog_name="turnwise")
+        code = app(args=words, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
         said = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")

@@ -24,7 +24,7 @@ from turnwise.cli.options import (
     Table,
     Values,
 )
-from turnwise.cli.tables import cluster_of, emit, ready
+from turnwise.cli.tables import cluster_of, crossed_of, emit, ready
 from turnwise.errors import ArgumentError
 
 UnjudgedOption = Annotated[
@@ -86,6 +86,14 @@ def summarize(
     paths: Table,
     metric: Metrics = None,
     by: By = None,
+    across: Annotated[
+        str | None,
+        typer.Option(
+            "--across",
+            help="Group by this column too, and print a table with a column for each of its values and a row for each of --by.",
+            show_default=False,
+        ),
+    ] = None,
     statistic: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,11 +142,13 @@ def summarize(
 ) -> None:
     """Estimate metrics for groups of rollouts, with intervals."""
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
+    crossed = crossed_of(by, across, out, format)
+    groups = crossed or by or ()
     from turnwise.estimation.summary import summarize as summarized
 
     frame = summarized(
-        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*(by or ()), *(cluster or ())]),
-        by=by or (),
+        rollouts_of(LogInput(paths, log_format, errors, fact, column, value), metric, [*groups, *(cluster or ())]),
+        by=groups,
         metrics=metric,
         statistics=statistic,
         cluster=cluster_of(cluster),
@@ -149,7 +159,7 @@ def summarize(
         seed=seed,
         margins=margins,
     )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, crossed=crossed)
 
 
 @app.command()

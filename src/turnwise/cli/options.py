@@ -81,7 +81,12 @@ Out = Annotated[
     typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
 ]
 Format = Annotated[
-    Literal["table", "csv", "json", "jsonl"], typer.Option("--format", help="Format of the printed output.")
+    Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"],
+    typer.Option(
+        "--format",
+        metavar="<name>",
+        help="Format of the printed output: table, markdown, latex, html, csv, json or jsonl.",
+    ),
 ]
 LogFormat = Annotated[
     str | None,

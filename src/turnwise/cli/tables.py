@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the others are for programs
+
+
 def emit(
     frame: "pl.DataFrame",
     out: Path | None,
@@ -20,24 +23,26 @@ def emit(
     *,
     overwrite: bool,
     spreadsheet: bool,
+    crossed: tuple[str, str] | None = None,
 ) -> None:
-    """Write the frame, or print it; see `ready`."""
+    """Write the frame, or print it; see `ready`. A table of two `crossed` columns has their values as rows and columns."""
     if out is not None:
         from turnwise.files.writers import write
 
         tell(write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
-    elif format == "table":
+    elif format in PRINTED:
         from turnwise import tables
 
-        tell(tables.text(frame))
+        table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
+        tell(table if format == "table" else getattr(table, format), data=format != "table")
     elif format == "csv":
         from turnwise.files.writers import defused, flat, formulas_told
 
-        table = flat(frame)
+        cells = flat(frame)
         if spreadsheet:
-            table, changed = defused(table)
+            cells, changed = defused(cells)
             say(formulas_told(changed))
-        tell(table.write_csv(), data=True, nl=False)
+        tell(cells.write_csv(), data=True, nl=False)
     else:
         tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
 
@@ -55,6 +60,22 @@ def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, forma
         check_place(place, overwrite=overwrite, spreadsheet=spreadsheet)
     if len({place.absolute() for place in places}) < len(places):
         raise ArgumentError(f"{places[0]} would be written twice; name two files")
+
+
+def crossed_of(by: list[str] | None, across: str | None, out: Path | None, format: str) -> tuple[str, str] | None:  # noqa: A002
+    """Return the columns of `--by` and `--across`, the rows and the columns of a table."""
+    if across is None:
+        return None
+    if out is not None or format not in PRINTED:
+        raise ArgumentError(
+            "--across arranges a printed table; leave it out to write rows, or print with --format table, markdown, latex or html"
+        )
+    rows = [name for name in by or () if name != across]
+    if len(rows) != 1:
+        raise ArgumentError(
+            f"--across {across} needs one other column for the rows; give it with --by, as in --by target"
+        )
+    return rows[0], across
 
 
 def cluster_of(names: list[str] | None) -> Any:

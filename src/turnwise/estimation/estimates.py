@@ -300,7 +300,7 @@ def _time(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate
     if estimator is None:
         return Estimate(
             n=sample.rows.size,
-            reason=f"the {statistic} of a censored time is not known; ask for restricted_mean or median",
+            reason=f"the {statistic} of a censored time is not known; the restricted mean or the median can be estimated",
         )
     duration, observed = (values[sample.rows] for values in cell.group.sheet.times(cell.metric))
     return estimator(duration, observed, sample.unit.codes, weights=sample.weights, level=level)

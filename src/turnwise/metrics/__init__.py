@@ -12,6 +12,9 @@ also work turn by turn, if columns are given.
 Each family of metrics is a module, `metric.py` has the decorator that registers them, and `catalog.py` finds them by name.
 """
 
+from typing import NoReturn
+
+from turnwise.errors import meant
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import (
     adversarial_toxicity_rate,
@@ -173,6 +176,22 @@ __all__ = [
     "total",
     "total_reward",
 ]
+
+
+# Other words for metrics that take arguments, or that are not metrics.
+_SYNONYMS = catalog.SYNONYMS | {
+    "asr_at_k": "tw.attempts",
+    "last": "final",
+    "max": "highest",
+    "mean": "average",
+    "pass_at_k": "tw.attempts",
+    "sum": "total",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    words = meant(name, __all__, most=len(__all__), synonyms=_SYNONYMS)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {words}")
 
 
 def __dir__() -> list[str]:

@@ -54,6 +54,33 @@ AST: Metrics = (effort.num_turns, adversarial.average_reward, adversarial.total_
 ALL = OUTCOME + TIMING + EFFORT + CONDUCT
 WITH_THRESHOLD = tuple(form.function for form in FORMS if "at" in form.kinds)
 
+# Other words for metrics, in lower case, with the name to use.
+SYNONYMS = {
+    "accuracy": "task_success",
+    "asr": "attack_success",
+    "attack_success_rate": "attack_success",
+    "cost": "dollars_used",
+    "cost_usd": "dollars_used",
+    "duration": "seconds_used",
+    "is_jailbroken": "attack_success",
+    "jailbreak_rate": "attack_success",
+    "jailbreak_success": "attack_success",
+    "jailbroken": "attack_success",
+    "latency": "seconds_used",
+    "pass_rate": "task_success",
+    "refusal": "ever_refused",
+    "refused": "ever_refused",
+    "solved": "task_success",
+    "success": "attack_success",
+    "success_rate": "attack_success",
+    "time_to_attack_success": "time_to_success",
+    "time_to_jailbreak": "time_to_success",
+    "tokens": "tokens_used",
+    "turns": "num_turns",
+    "turns_to_jailbreak": "time_to_success",
+    "turns_to_success": "time_to_success",
+}
+
 
 def everything() -> list[About]:
     """Return the descriptions of all metrics, by name.
@@ -115,7 +142,7 @@ def expression(name: str) -> pl.Expr:
     first = {form.function: form for form in reversed(FORMS)}.values()  # of each metric: the shortest, for a short list
     names = [spelling for form in first if not form.is_open for spelling in _spellings(form)]
     raise MetricError(
-        f"no metric is called {name!r}; {meant(name, names)} (`turnwise info components -t metric` lists all)"
+        f"no metric is called {name!r}; {meant(name, names, synonyms=SYNONYMS)} (`turnwise info components -t metric` lists all)"
     )
 
 

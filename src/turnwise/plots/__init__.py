@@ -58,8 +58,38 @@ __all__ = [
 ]
 
 
+# Other words for the figures, in lower case.
+_SYNONYMS = {
+    "asr_at_k": "attempts",
+    "attempts_curve": "attempts",
+    "bar": "forest",
+    "box": "distribution",
+    "boxplot": "distribution",
+    "calibration": "reliability",
+    "calibration_curve": "reliability",
+    "confusion_matrix": "heat_map",
+    "cumulative_incidence": "curve",
+    "difference": "contrast",
+    "differences": "contrast",
+    "figure": "Plot",
+    "goal_profile": "profile",
+    "hist": "distribution",
+    "histogram": "distribution",
+    "kaplan_meier": "curve",
+    "learning_curve": "training",
+    "pass_at_k": "attempts",
+    "reliability_diagram": "reliability",
+    "success_curve": "curve",
+    "survival": "curve",
+    "survival_curve": "curve",
+    "transcript": "timeline",
+    "tree": "trace_tree",
+} | {f"{name}_marks": f"marks.{name}" for name in marks.__all__}
+
+
 def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {meant(name, __all__, most=len(__all__))}")
+    words = meant(name, __all__, most=len(__all__), synonyms=_SYNONYMS)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {words}")
 
 
 def __dir__() -> list[str]:

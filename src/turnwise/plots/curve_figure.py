@@ -69,8 +69,7 @@ def lay_out(
             )
             return Plot(axes, alt)
         if len(panels) > 1:
-            what = listing(" ".join(part.select(COMBINATION).row(0)) for part in panels)
-            raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose metric= and kind=")
+            raise ArgumentError(_several_panels(panels, verb))
         # Axes of the user: reserve the space beside them, then decide what fits below.
         theme.make_room(ax)
         # Too many curves for names at their ends are named in a key, which takes height from the curves.
@@ -89,6 +88,15 @@ def lay_out(
             lettering.rewrap(ax, under, description)
         ticking.keep_neighbors_apart(ax)
     return Plot([ax], alt)
+
+
+def _several_panels(panels: Sequence[pl.DataFrame], verb: str) -> str:
+    """Describe why one Axes is not enough: several metrics and kinds, or several groups."""
+    combinations = [" ".join(part.select(COMBINATION).row(0)) for part in panels]
+    if len(set(combinations)) > 1:
+        return f"{verb}: one ax cannot hold {len(panels)} panels ({listing(combinations)}); choose metric= and kind="
+    groups = listing(str(part["title"][0]) for part in panels)
+    return f"{verb}: one ax cannot hold {len(panels)} groups ({groups}); filter the frame to one of them"
 
 
 def _fitting(

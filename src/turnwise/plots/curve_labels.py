@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 _DIRECT = 6  # at most so many curves are named at their ends
+_OWN_LINES = 3  # at most so many names have a line each above narrow Axes
 _NAME, _COMPACT_NAME, _NARROW_NAME = 24, 19, 14  # characters of a name, of one in a small panel, of one in narrow Axes
 _SHORT = 42.0  # width in points of a name for which figures have space anyway
 
@@ -91,7 +92,10 @@ def entries(ax: "Axes", marks: pl.DataFrame, *, narrow: bool = False) -> list[An
 
     curves = theme.visible(marks, ax).sort("series").unique("group", keep="first", maintain_order=True).to_dicts()
     most = _NAME if len(curves) > _DIRECT else 2 * _NAME
-    most = _NARROW_NAME if narrow else most
+    if narrow:
+        # A few names may have a line each; more share lines, as each line takes height from the curves.
+        line = int((theme.size_in_points(ax)[0] - 30) / lettering.LETTER)
+        most = max(line, _NARROW_NAME) if len(curves) <= _OWN_LINES else _NARROW_NAME
     words = labels.shorten_all([row["group"] for row in curves], most)
     return [
         Patch(facecolor=row["color"], alpha=0.8, label=name)
@@ -143,7 +147,7 @@ def table_below(
         rows = ["" if heading else "at risk" if "at risk" in behind else "n"]
     table.set_yticks(range(len(table_curves)), labels=rows if names else [""] * len(table_curves))
     lettering.literal(table.get_yticklabels())
-    table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 4)
+    table.tick_params(axis="y", length=0, labelsize=theme.SMALL, pad=half + 8)
     if len(table_curves) > 1:
         for tick_label, curve in zip(table.get_yticklabels(), table_curves, strict=True):
             tick_label.set_color(theme.ink(curve["color"][0], ax.get_facecolor()))

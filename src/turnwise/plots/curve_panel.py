@@ -186,10 +186,11 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
 
 
 def _balanced(text: str, width: int) -> str:
-    """Break the text into at most four lines of about equal length, but not within `turn t`."""
+    """Break the text into at most four lines of about equal length, five if it would be cut, but not within `turn t`."""
     together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
-    broken = lettering.wrapped(together, width, lines=4)
-    narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=4)
+    most = 5 if "…" in lettering.wrapped(together, width, lines=4) else 4
+    broken = lettering.wrapped(together, width, lines=most)
+    narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=most)
     best = narrower if narrower.count("\n") == broken.count("\n") and "…" not in narrower else broken
     return best.replace("\u00a0", " ")
 

@@ -6,6 +6,7 @@ Equal frames give equal bytes in every run: no dates, and ids that depend on the
 import base64
 import html
 import io
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 _DPI = 150
 _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
 _FORMATS = (".svg", ".pdf", ".png")
+_NOT_IN_XML = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+)  # a browser shows nothing of a file with one of them
 
 
 class Plot:
@@ -64,9 +68,9 @@ class Plot:
     def save(self, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
         """Write the figure to an SVG, PDF or PNG file, and return the path.
 
-        The file is written completely or not at all. PDF files have TrueType fonts. A figure without a layout engine is written
-        larger if something lies outside its canvas. Characters that no installed font has (Chinese, emoji) are drawn as
-        boxes in PDF and PNG, with a warning on stderr; in SVG they stay text.
+        The file is written completely or not at all. PDF files have TrueType fonts, and in SVG text stays text. A figure
+        without a layout engine is written larger if something lies outside its canvas. Characters that no installed font has
+        (Chinese, emoji) are drawn as boxes in PDF and PNG, with a warning on stderr; in SVG the viewer's own font has them.
 
         Parameters
         ----------
@@ -108,8 +112,8 @@ class Plot:
     def svg(self, *, alt: str | None = None, inline: bool = False) -> str:
         """Return the figure as SVG text.
 
-        Letters are drawn as shapes, so that every viewer shows the same; characters that no installed font has (Chinese,
-        emoji) stay text, which a browser shows in a font of its own.
+        Letters stay text, which can be searched, selected and edited. A viewer without the font of the figure (by default
+        DejaVu Sans) uses a similar one.
 
         Parameters
         ----------
@@ -173,14 +177,14 @@ class Plot:
         }
         present = {name: value for name, value in metadata[suffix].items() if value != ""}
         content = io.BytesIO()
-        # Shapes look the same everywhere; characters without a font have no shapes and stay text.
-        svg_fonts = "none" if suffix == ".svg" and lettering.lacks_letters(self.figure) else "path"
-        # Type 42 is TrueType: publishers reject matplotlib's default, Type 3.
-        settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": svg_fonts, "pdf.fonttype": 42}
+        # Text in SVG stays text. Type 42 is TrueType: publishers reject matplotlib's default in PDF, Type 3.
+        settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": "none", "pdf.fonttype": 42}
         with rc_context(settings), theme.quiet():
             self.figure.savefig(
                 content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=_outside_canvas(self.figure)
             )
+        if suffix == ".svg":
+            return _NOT_IN_XML.sub("\ufffd", content.getvalue().decode()).encode()
         return content.getvalue()
 
 

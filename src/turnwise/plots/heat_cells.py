@@ -79,7 +79,9 @@ def plan(marks: pl.DataFrame) -> Plan:
     lines = [line for name in across for line in name.split("\n")] if few else []
     wide = max(_LEAST, *(lettering.text_width(word) + 9 for word in {*words, *lines}))
     aside = marks.filter(pl.col("column") == last, pl.col("row") < pl.col("row").max())
-    broad = max([wide, *(lettering.text_width(_words(mark, "  ")) + 12 for mark in aside.iter_rows(named=True))])
+    broad = max(
+        [wide, *(lettering.text_width(_words(mark, lettering.GAP)) + 12 for mark in aside.iter_rows(named=True))]
+    )
     high = max(_HIGH if len(rows) > 2 * _FEW else 1.35 * _HIGH, _KEY_HIGH / len(rows))
     lefts, widths = _places(columns, broad / wide)
     tops, heights = _places(rows, max(2.75 * theme.SMALL, high) / high)
@@ -139,7 +141,7 @@ def draw(
             fill = _color(ax, mark["estimate"], mark["strength"], scale)
             ax.add_patch(Rectangle((x, y), wide, high, facecolor=fill, edgecolor=ground, linewidth=1))
         if words and mark["text"]:
-            _write(ax, mark, (x + wide / 2, y + high / 2), fill, "\n" if mark["row"] == plan.pooled else "  ")
+            _write(ax, mark, (x + wide / 2, y + high / 2), fill, "\n" if mark["row"] == plan.pooled else lettering.GAP)
     if key:
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 

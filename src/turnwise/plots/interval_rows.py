@@ -166,9 +166,10 @@ def _draw(
     for row in part.iter_rows(named=True):
         _paint(ax, row, (x_min, x_max), reasons)
     ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
-    above = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
-    _numbers(ax, part, panel.columns, reasons, across=across, share=0.62 if above else 0.5)
-    return above
+    place = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
+    share = {"above": 0.62, "beside": 0.5, "wide": 0.0}[place]
+    _numbers(ax, part, panel.columns, reasons, across=across, share=share)
+    return place == "above"
 
 
 def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
@@ -345,5 +346,5 @@ def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
         sentences.append("Hatched: no estimate; it is somewhere in the box.")
     sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
     if len(reasons) < marks["reason"].drop_nulls().n_unique():
-        sentences.append("More reasons in column `reason` of the table.")
+        sentences.append("More reasons are in the table of results.")
     return sentences

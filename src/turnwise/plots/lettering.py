@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTER = 4.9  # average width in points of a character of small type
+GAP = "\u00a0 "  # two spaces between texts, the first unbreakable: SVG makes one of two plain spaces
 _FALLBACKS = (  # fonts with characters that DejaVu Sans lacks, used if installed
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",

@@ -20,7 +20,7 @@ STATES = {
     "failed": Look("#56B4E9", "o"),
     "error": Look("#000000", "s"),
     "pruned": Look("#CC79A7", "v"),
-    "not judged": Look("#999999", "."),
+    "unjudged": Look("#999999", "."),
 }
 ABOUT = ("target", "attack", "goal", "outcome", "ending")  # facts in the caption of a figure
 _MOST_LETTERS = 90
@@ -63,7 +63,7 @@ def state(turn: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> state({"succeeded": True}), state({"succeeded": False, "refused": True}), state({"succeeded": None})
-    ('success', 'refused', 'not judged')
+    ('success', 'refused', 'unjudged')
     """
     if turn.get("succeeded"):
         return "success"
@@ -73,7 +73,7 @@ def state(turn: Mapping[str, Any]) -> str:
         return "refused"
     if turn.get("pruned"):
         return "pruned"
-    return "not judged" if turn.get("succeeded") is None else "failed"
+    return "unjudged" if turn.get("succeeded") is None else "failed"
 
 
 def facts(rows: pl.DataFrame) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NARROW = 300.0  # width in points of a column of a paper, at most
+_WIDE = 0.66  # share of narrow Axes that long names may take
 _ABOVE = 32.0  # least height in points of a row with its name above its line
 
 
@@ -19,11 +20,12 @@ def longest(panels: int) -> int:
     return 34 if panels == 1 else 24
 
 
-def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figure: bool) -> bool:
-    """Draw a guide and a name for each row; return whether names are above their lines.
+def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figure: bool) -> str:
+    """Draw a guide and a name for each row; return where the names are: ``beside`` their lines, ``wide`` or ``above``.
 
     Names use a share of the width `across` and as many lines as fit the height of a row; a `new_figure` is wide enough for its
-    names. If a narrow figure would cut a name and its rows are high, names are above their lines.
+    names. If a narrow figure would cut a name, names are above their lines if rows are high enough; else they are wide, which
+    leaves no space for numbers on the other side.
     """
     groups = marks.select("row", "group").unique(maintain_order=True).sort("row")
     ax.set_ylim(groups.height - 0.4, -0.6)
@@ -42,6 +44,11 @@ def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figu
         or max(map(len, re.split(r"[\s-]+", " ".join(groups["group"])))) > width
     )
     above = names and narrow and high >= _ABOVE and broken
+    wide = names and narrow and not (above or new_figure) and any("…" in name for name in wrapped_names)
+    if wide:
+        wrapped_names = lettering.wrapped_all(
+            groups["group"].to_list(), int(_WIDE * across / lettering.LETTER), lines=lines
+        )
     ax.set_yticklabels(
         [""] * groups.height if above else wrapped_names, fontsize=theme.SMALL if narrow else theme.NORMAL
     )
@@ -54,7 +61,7 @@ def put(ax: "Axes", marks: pl.DataFrame, *, names: bool, across: float, new_figu
     ax.spines["left"].set_visible(False)
     for row in groups["row"]:
         ax.axhline(row, color=theme.shade(ax, theme.GUIDE), linewidth=0.5, zorder=0.5)
-    return above
+    return "above" if above else "wide" if wide else "beside"
 
 
 def keep_apart(ax: "Axes", marks: pl.DataFrame) -> None:

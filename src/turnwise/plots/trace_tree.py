@@ -262,7 +262,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         before = (mark["depth"] - 0.5) * indent
         ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
     size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
-    hollow = mark["state"] == "not judged"
+    hollow = mark["state"] == "unjudged"
     ax.plot(
         [x],
         [y],
@@ -275,7 +275,7 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         clip_on=False,
     )
     room = across * (1 - x) - 24
-    words = _words(mark)
+    words = _words(mark).replace("  ", lettering.GAP)
     # Shorten by the ratio of widths, at least by one character, until the text fits.
     while len(words) > 4 and lettering.text_width(words) > room:
         words = (

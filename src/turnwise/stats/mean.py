@@ -201,7 +201,7 @@ def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -
     return Estimate(
         estimate=deviation,
         n=y.size,
-        reason="no interval of a standard deviation: ask `bootstrap` for one" if deviation else "no variation",
+        reason="no interval of a standard deviation: only the bootstrap has one" if deviation else "no variation",
     )
 
 

@@ -180,7 +180,7 @@ def _bootstrap(
         return replace(plain, reason=ONE_CLUSTER)
     if len(clusters) > 1:
         return replace(
-            plain, reason="no bootstrap of a quantile over two crossed ways: method='auto' has Woodruff's interval"
+            plain, reason="no bootstrap of a quantile over two crossed ways; Woodruff's interval, the default, exists"
         )
     drawing = generator_of(rng)
     if share.singletons and equal_weights(w):

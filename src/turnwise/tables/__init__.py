@@ -1,12 +1,18 @@
-"""Finished frame -> a table to read: text in a terminal, HTML in a notebook, Markdown or LaTeX in a document.
+"""Tables to read, of any result: text in a terminal, HTML in a notebook, Markdown or LaTeX in a document.
 
-A grid of words is made once and written in each of the four; nothing here computes a statistic.
+`show(frame)` prints a table, or shows it in a notebook. `table(frame)` and `pivot(summary, rows=..., columns=...)` return a
+`Table`, which holds every form. `text`, `markdown`, `html` and `latex` return one form of any frame.
+
+Nothing here computes a statistic. A frame becomes a `Grid` of texts once (`frames.py`, `results.py`, `crossed.py`), and the grid
+is written in each form (`terminal.py`, `pages.py`).
 """
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnwise.schema import labels
+from turnwise.tables.crossed import crossed_grid
 from turnwise.tables.frames import MOST_ROWS, grid_of
 from turnwise.tables.grid import Grid
 from turnwise.tables.terminal import markdown_text, terminal_text
@@ -14,7 +20,7 @@ from turnwise.tables.terminal import markdown_text, terminal_text
 if TYPE_CHECKING:
     from great_tables import GT
 
-__all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "show", "text"]
+__all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "pivot", "show", "table", "text"]
 
 
 def __dir__() -> list[str]:
@@ -23,7 +29,21 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A finished frame as a table: text when printed, HTML in a notebook, and `markdown` or `latex` for a paper."""
+    """A frame as a table: text when printed, HTML in a notebook, and `markdown` or `latex` for a paper.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> rates = table(pl.DataFrame({"target": ["a"], "turns": [3]}))
+    >>> rates
+     target   turns
+    ────────────────
+     a            3
+    >>> print(rates.markdown)
+    | target | turns |
+    | ------ | ----: |
+    | a      |     3 |
+    """
 
     grid: Grid
 
@@ -35,6 +55,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.html
+
+    def show(self) -> None:
+        """Show the table in the output of a notebook's cell; elsewhere print it as text."""
+        ipython = sys.modules.get("IPython")  # not imported, as it is not a dependency: a notebook has loaded it
+        if ipython is not None and ipython.get_ipython() is not None:
+            sys.modules["IPython.display"].display(self)
+        else:
+            print(self)  # noqa: T201  # what it is for
 
     @property
     def html(self) -> str:
@@ -61,23 +89,23 @@ class Table:
         return gt_of(self.grid)
 
 
-def show(frame: object, *, metric: str | None = None, statistic: str | None = None) -> Table:
-    """The frame as a table that shows itself: text in a terminal, HTML in a notebook.
+def table(frame: object, *, metric: str | None = None, statistic: str | None = None) -> Table:
+    """Return the frame as a table: text when printed, HTML in a notebook, and properties for Markdown and LaTeX.
 
-    Estimates are rounded by the width of their intervals, unknown rollouts are counted where there are any, and reasons stand
-    below as footnotes. In a notebook each row draws its interval, on the scale of all rows of its metric.
+    Estimates are rounded by the width of their intervals. Rollouts without a value are counted if there are any. Reasons are
+    footnotes. In HTML each row draws its interval, on the scale of all rows of its metric.
 
     Parameters
     ----------
     frame
-        SUMMARY, CONTRAST or CURVE; any other frame is shown as it is.
+        SUMMARY, CONTRAST, CURVE or another result; any other frame is shown with its own columns.
     metric, statistic
-        Which rows to show; by default all.
+        Which rows to include; by default all.
 
     Raises
     ------
     ArgumentError
-        Where no row has that metric or statistic, saying which there are.
+        If no row has that metric or statistic; the message lists the available ones.
 
     Examples
     --------
@@ -94,22 +122,102 @@ def show(frame: object, *, metric: str | None = None, statistic: str | None = No
     ...     {"target": "a", "estimate": 0.4, "low": 0.3, "high": 0.5},
     ...     {"target": "b", "estimate": 0.05, "low": 0.01, "high": 0.1},
     ... ]
-    >>> show(pl.DataFrame([part | row for part in rows]))
+    >>> table(pl.DataFrame([part | row for part in rows]))
      target   attack success   95 % interval     n   clusters
     ──────────────────────────────────────────────────────────
      a                  40 %        [30, 50]   144         24
      b                 5.0 %     [1.0, 10.0]   144         24
     Intervals: 95 %, Wilson; n = 144 rollouts in 24 clusters per group.
     """
-    table = labels.as_frame(frame, "show")
+    rows = labels.as_frame(frame, "table")
     for column, value in (("metric", metric), ("statistic", statistic)):
         if value is not None:
-            table = labels.choose(table, column, value, "show")
-    return Table(grid_of(table))
+            rows = labels.choose(rows, column, value, "table")
+    return Table(grid_of(rows))
+
+
+def show(frame: object, *, metric: str | None = None, statistic: str | None = None) -> None:
+    """Show the frame as a table: print its text, or show the styled table in the output of a notebook's cell.
+
+    It returns nothing, so that a table is shown once; `table` returns it.
+
+    Parameters
+    ----------
+    frame
+        Any frame, or a `Table`.
+    metric, statistic
+        Which rows to show; by default all.
+
+    Raises
+    ------
+    ArgumentError
+        If no row has that metric or statistic; the message lists the available ones.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> show(pl.DataFrame({"target": ["a", None], "turns": [3, 12]}))
+     target   turns
+    ────────────────
+     a            3
+     –           12
+    """
+    (frame if isinstance(frame, Table) else table(frame, metric=metric, statistic=statistic)).show()
+
+
+def pivot(
+    summary: object,
+    *,
+    rows: str,
+    columns: str,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+) -> Table:
+    """Return a table of two crossed columns: an estimate with its interval in each cell.
+
+    Pooled rows and columns, from `tw.summarize(..., margins=True)`, are last. A cell without rollouts is empty; a cell
+    without an estimate has its range, or a dash, and a footnote with the reason.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY by the two columns, from `tw.summarize`.
+    rows, columns
+        The grouping column whose values are the rows, and the one whose values are the columns.
+    metric, statistic, level
+        Which estimate to show; necessary if the SUMMARY has several.
+
+    Raises
+    ------
+    ArgumentError
+        If the SUMMARY is not grouped by both columns or is grouped by more, or if it has several metrics, statistics or levels
+        and none is chosen.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> same = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 50, "method": "Wilson"}
+    >>> rows = [
+    ...     {"target": "base", "attack": "PAIR", "estimate": 0.4, "low": 0.28, "high": 0.54},
+    ...     {"target": "base", "attack": "GCG", "estimate": 0.1, "low": 0.04, "high": 0.21},
+    ...     {"target": "guarded", "attack": "PAIR", "estimate": 0.04, "low": 0.01, "high": 0.13},
+    ... ]
+    >>> pivot(pl.DataFrame([row | same for row in rows]), rows="target", columns="attack")
+     target                 PAIR                  GCG
+    ──────────────────────────────────────────────────
+     base          40 % [28, 54]   10.0 % [4.0, 21.0]
+     guarded   4.0 % [1.0, 13.0]
+     Attack success by target (rows) and attack (columns), with 95 % intervals. Empty cells have no rollouts.
+    Intervals: 95 %, Wilson; n = 50 rollouts per group.
+    """
+    return Table(
+        crossed_grid(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level),
+    )
 
 
 def text(frame: object, *, metric: str | None = None, statistic: str | None = None, width: int | None = None) -> str:
-    """The frame as a text table; `width` in characters is that of the terminal, else 120.
+    """Return the frame as a text table; `width` is in characters, by default that of the terminal, else 120.
 
     Examples
     --------
@@ -120,11 +228,11 @@ def text(frame: object, *, metric: str | None = None, statistic: str | None = No
      a            3
      –           12
     """
-    return terminal_text(show(frame, metric=metric, statistic=statistic).grid, width)
+    return terminal_text(table(frame, metric=metric, statistic=statistic).grid, width)
 
 
 def markdown(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
-    r"""The frame as a Markdown table.
+    r"""Return the frame as a Markdown table.
 
     Examples
     --------
@@ -134,11 +242,11 @@ def markdown(frame: object, *, metric: str | None = None, statistic: str | None 
     | ------ | ----: |
     | a\|b   |     3 |
     """
-    return show(frame, metric=metric, statistic=statistic).markdown
+    return table(frame, metric=metric, statistic=statistic).markdown
 
 
 def html(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
-    """The frame as one piece of HTML, made by great_tables, with an interval drawn in each row.
+    """Return the frame as one piece of HTML, made by great_tables, with an interval drawn in each row.
 
     Examples
     --------
@@ -146,15 +254,15 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
     >>> "&lt;script&gt;" in html(pl.DataFrame({"target": ["<script>"]}))
     True
     """
-    return show(frame, metric=metric, statistic=statistic).html
+    return table(frame, metric=metric, statistic=statistic).html
 
 
 def latex(frame: object, *, metric: str | None = None, statistic: str | None = None) -> str:
-    r"""The frame as a LaTeX table for the booktabs package, its special characters escaped by great_tables.
+    r"""Return the frame as a LaTeX table for the booktabs package, with special characters escaped.
 
-    What would not fit a page in landscape is treated as in a narrow terminal: long words are broken, then what may be spared is
-    named below. Comments above the table say what the document must have: booktabs, landscape where it is wide, and, where it
-    has Chinese, Cyrillic or other letters at which pdfLaTeX stops, XeLaTeX or LuaLaTeX and a font that has them.
+    A table that is wider than a page in landscape is narrowed as in a terminal: text wraps, then columns are omitted and named
+    below. Comments above the table say what the document needs: booktabs; landscape for a wide table; XeLaTeX or LuaLaTeX and a
+    font for Chinese, Cyrillic and other letters that pdfLaTeX does not have.
 
     Examples
     --------
@@ -162,4 +270,4 @@ def latex(frame: object, *, metric: str | None = None, statistic: str | None = N
     >>> r"a\_b \& c" in latex(pl.DataFrame({"target": ["a_b & c"]}))
     True
     """
-    return show(frame, metric=metric, statistic=statistic).latex
+    return table(frame, metric=metric, statistic=statistic).latex

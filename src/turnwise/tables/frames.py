@@ -40,6 +40,7 @@ def grid_of(frame: pl.DataFrame) -> Grid:
         return _any_frame(frame, rows, more)
     if frame.is_empty():
         return Grid([Column(labels.label(name), (), words=True) for name in shape.required], ["no rows"])
+    # Equal reasons share a footnote, numbered in the order in which they appear.
     result = labels.finished(frame, shape, "show")
     reasons = list(dict.fromkeys(labels.plain(reason) for reason in result.head(MOST_ROWS)["reason"].drop_nulls()))
     columns = columns_of(shape.name, result, rows.height, reasons)
@@ -54,17 +55,17 @@ def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> 
         return _plain_result(frame, rows, result, more)
     names, notes = _informative(frame) if "rollout_id" in frame.columns else (frame.columns, [])
     # The first two columns, usually ids, are never omitted.
-    spares = {name: _spare(frame, name) if place > 1 else 0 for place, name in enumerate(names)}
-    selected = sorted(names, key=lambda name: spares[name])[:_MOST_COLUMNS]
+    omissions = {name: _omission(frame, name) if place > 1 else 0 for place, name in enumerate(names)}
+    selected = sorted(names, key=lambda name: omissions[name])[:_MOST_COLUMNS]
     num_omitted = len(names) - len(selected)
     notes = [*more, *notes, *([labels.counted(num_omitted, "more column")] if num_omitted else [])]
     if any(_is_time(frame.schema[name]) for name in selected):
         notes.append("A time with + is the follow-up of a rollout that ended without the event.")
-    columns = [(_column(rows, name, labels.plain(name)), spares[name]) for name in names if name in selected]
-    return Grid([replace(column, spare=spare) for column, spare in columns], notes)
+    columns = [(_column(rows, name, labels.plain(name)), omissions[name]) for name in names if name in selected]
+    return Grid([replace(column, omission=omission) for column, omission in columns], notes)
 
 
-def _spare(frame: pl.DataFrame, name: str) -> int:
+def _omission(frame: pl.DataFrame, name: str) -> int:
     """Return how easily a column can be omitted: extra columns of rollouts first (3), then facts, then measures."""
     if not {"rollout_id", "num_turns"} <= set(frame.columns):
         return 1
@@ -75,6 +76,7 @@ def _spare(frame: pl.DataFrame, name: str) -> int:
 def _informative(frame: pl.DataFrame) -> tuple[list[str], list[str]]:
     """Return the columns of turns, rollouts, steps or verdicts that vary, and notes about constant and empty columns."""
     filled = [name for name in frame.columns if name in _KEYS or frame[name].count() > 0]
+    # What is equal in all rows is stated once, below the table.
     constant = [
         name
         for name in filled
@@ -123,7 +125,7 @@ def _column(frame: pl.DataFrame, name: str, heading: str, *, plan: bool = False)
     formatter = _formatter(name, frame.schema[name], plan=plan)
     cells = [formatter(value) for value in frame[name].to_list()]
     words = not (frame.schema[name].is_numeric() or _is_time(frame.schema[name]))
-    return Column(heading, cells, words=words, spare=3 if plan and name == "method" else 0)
+    return Column(heading, cells, words=words, omission=3 if plan and name == "method" else 0)
 
 
 def _formatter(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], str]:

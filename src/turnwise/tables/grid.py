@@ -1,4 +1,4 @@
-"""A table in words, before it is written as text, HTML, Markdown or LaTeX."""
+"""Tables as grids of text, before they are written as plain text, HTML, Markdown or LaTeX."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An interval to draw in a cell, on the scale of all rows of the same quantity."""
+    """Interval to draw in a cell, on the scale of all rows of the same quantity."""
 
     estimate: float | None
     low: float | None
@@ -17,24 +17,30 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its heading, its cells, and whether they are words (to the left), numbers, or drawn.
+    """One column of a table: a heading and cells, which are words (aligned to the left), numbers, or graphics.
 
-    `spare` says how soon a narrow terminal does without it: the greatest first, 0 never. A `fact` may be said once below
-    where all rows have it alike.
+    A narrow terminal omits the columns with the greatest `omission` first, and never those with 0. A `fact` that is equal in all
+    rows may move to a note below. The cells of a `stacked` column are an estimate and an interval: a narrow terminal puts the
+    interval on a line of its own.
     """
 
     heading: str
     cells: Sequence[str | Bar]
     words: bool = False
-    drawn: bool = False
-    spare: int = 0
+    graphic: bool = False
+    omission: int = 0
     fact: bool = False
+    stacked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table in words: columns, footnotes, and one sentence on how the intervals were made."""
+    """A table as text: columns, footnotes, and one sentence that describes the intervals.
+
+    The `spanner` is the heading of all columns but the first, in HTML and LaTeX.
+    """
 
     columns: Sequence[Column]
     notes: Sequence[str] = field(default=())
     caption: str = ""
+    spanner: str = ""

@@ -9,7 +9,7 @@ from turnwise.tables.grid import Column
 # Widths in characters.
 _ONE_LINE, WIDEST = 28, 48  # of a name that is not wrapped, and of any column of text
 _EASY, _TIGHT, NARROWEST = 20, 11, 8  # of a wrapped column of text, tried in this order
-_METHOD = 3  # the value of `Column.spare` of the column that names the method
+_METHOD = 3  # the value of `Column.omission` of the column that names the method
 _MOST_NAMED = 12  # omitted columns that are listed by name
 # A word may be broken after a dash, a slash or an underscore; Chinese may be broken anywhere.
 _SEAM = re.compile(r"[^\s/_-]*[/_-]+|[^\s/_-]+")
@@ -34,10 +34,10 @@ class ColumnLayout:
 
 
 def length(words: str) -> int:
-    """Return the width of a text in a terminal, in characters; a Chinese character takes two."""
+    """Return the width of a text in a terminal, in characters: of its longest line; a Chinese character takes two."""
     from rich.cells import cell_len
 
-    return cell_len(words)
+    return max(map(cell_len, words.split("\n")))
 
 
 def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], list[str]]:
@@ -47,24 +47,26 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[ColumnLayout], l
     method is omitted, names wrap more, and the other dispensable columns are omitted one by one. A word is broken only if that
     is not enough, and numbers are never cut.
     """
+    # If the table is too wide although headings are broken, constant facts move to a note.
     remaining = list(columns)
     layouts = _shrunk([_layout(column, broken=True) for column in remaining], width, _ONE_LINE)
     constant = _constant(remaining) if total_width(layouts) > width else []
     remaining = [column for column in remaining if column not in constant]
     while True:
-        spare = max((column.spare for column in remaining), default=0)
-        # Narrower columns of text are tried only after the columns that can be spared more easily are gone.
-        limits = [_TIGHT] * (spare < _METHOD) + [NARROWEST] * (spare == 0)
+        omission = max((column.omission for column in remaining), default=0)
+        # Narrower columns of text are tried only after the columns that are omitted before them are gone.
+        limits = [_TIGHT] * (omission < _METHOD) + [NARROWEST] * (omission == 0)
         for broken, narrowest in [(False, _EASY), (True, _EASY), *((True, limit) for limit in limits)]:
             layouts = [_layout(column, broken=broken, narrowest=narrowest) for column in remaining]
             layouts = _shrunk(layouts, width, narrowest)
             if total_width(layouts) <= width:
                 break
         else:
-            if spare:
-                # Omit the last of the columns that are easiest to spare, and try again.
-                remaining.pop(max(place for place, column in enumerate(remaining) if column.spare == spare))
+            if omission:
+                # Omit the last of the columns that are omitted first, and try again.
+                remaining.pop(max(place for place, column in enumerate(remaining) if column.omission == omission))
                 continue
+            # Nothing is left to omit: break words, if that helps.
             cut = _shrunk(layouts, width, NARROWEST, break_words=True)
             layouts = cut if total_width(cut) <= width else layouts
         omitted = [column for column in columns if column not in remaining and column not in constant]
@@ -92,10 +94,21 @@ def total_width(layouts: Sequence[ColumnLayout]) -> int:
     return sum(layout.width for layout in layouts) - 1
 
 
+def stacked(columns: Sequence[Column], width: int) -> list[Column]:
+    """Put the intervals of stacked columns on lines of their own, if the table is wider than `width` without that."""
+    natural = total_width([replace(_layout(column, broken=True), wrap=None) for column in columns])
+    return [
+        replace(column, cells=[str(cell).replace(" [", "\n[", 1) for cell in column.cells])
+        if column.stacked and natural > width
+        else column
+        for column in columns
+    ]
+
+
 def _layout(column: Column, *, broken: bool, narrowest: int = _EASY) -> ColumnLayout:
     """Return a column at its preferred width, its heading broken into lines or not."""
     cells = [str(cell) for cell in column.cells]
-    wraps = column.words and (column.spare > 0 or max(map(length, cells), default=0) > _ONE_LINE)
+    wraps = column.words and (column.omission > 0 or max(map(length, cells), default=0) > _ONE_LINE)
     heading = column.heading
     if broken:
         parts = [part for word in heading.split() for part in (_pieces(word) if narrowest == NARROWEST else [word])]
@@ -156,6 +169,7 @@ def folded(text: str, width: int) -> list[str]:
 
     lines = [""]
     for word in text.split():
+        # A word that fits into a line stays together.
         parts = [word] if length(word) <= width else _pieces(word)
         for place, part in enumerate(parts):
             joined = f"{lines[-1]}{'' if place or not lines[-1] else ' '}{part}"

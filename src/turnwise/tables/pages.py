@@ -1,4 +1,4 @@
-"""A grid -> HTML with an interval drawn in each row, or LaTeX; great_tables lays it out."""
+"""Grids as HTML, with an interval drawn in each row, or as LaTeX; great_tables makes both."""
 
 import hashlib
 import html as escaping
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from turnwise.tables.grid import Bar, Grid
-from turnwise.tables.layout import ColumnLayout, fitted, length, total_width
+from turnwise.tables.layout import ColumnLayout, fitted, length, stacked, total_width
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -30,20 +30,25 @@ _LINES, _LINES_ACROSS = 40, 24  # of a page upright and in landscape: 46 and 27 
 _HEADED = "\\midrule\\addlinespace[2.5pt]\n"  # what great_tables puts under the headings
 _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell that is broken into lines
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
-_LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # two letters that LaTeX would make one of
-_OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)  # that would be the end of a row's, before the next row
+_STACK = re.compile("\ue002(.*?)\ue003(.*?)\ue004")  # private marks around an estimate above its interval
+_LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # pairs that LaTeX sets as one character
+_OPTION = re.compile(
+    r"^(?=[*\[])", re.MULTILINE
+)  # at the start of a row: LaTeX takes it for an option of the row break before
 
 
 def gt_of(grid: Grid) -> "GT":
-    """The grid as a great_tables object, intervals drawn."""
+    """Return the grid as a great_tables object, with drawn intervals."""
     from great_tables import GT
     from great_tables import html as raw
 
+    # Columns are numbered, as headings may be equal.
     names = [f"c{place}" for place, _ in enumerate(grid.columns)]
     cells = {
-        name: [_drawn(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
+        name: [_svg(cell) if isinstance(cell, Bar) else cell for cell in column.cells]
         for name, column in zip(names, grid.columns, strict=True)
     }
+    # The id of the table scopes its styles; it depends on the content, so that equal tables are equal bytes.
     digest = hashlib.blake2b(repr(grid).encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)), id=f"tw{digest}")
     table = table.cols_label(
@@ -52,7 +57,11 @@ def gt_of(grid: Grid) -> "GT":
     for side, words in (("left", True), ("right", False)):
         chosen = [name for name, column in zip(names, grid.columns, strict=True) if column.words is words]
         table = table.cols_align(align=side, columns=chosen) if chosen else table
-    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.drawn]
+    if grid.spanner:
+        table = table.tab_spanner(label=raw(escaping.escape(grid.spanner)), columns=names[1:])
+        table = table.tab_options(data_row_padding_horizontal="10px", column_labels_padding_horizontal="10px")
+    # Cells are escaped, except for the drawn intervals, which are SVG.
+    bars = [name for name, column in zip(names, grid.columns, strict=True) if column.graphic]
     if bars:
         table = table.fmt_passthrough(columns=bars, escape=False)
     for note in (*grid.notes, grid.caption):
@@ -70,7 +79,7 @@ def latex_of(grid: Grid) -> str:
     """
     from great_tables import GT
 
-    layouts, more_notes = fitted([column for column in grid.columns if not column.drawn], _ACROSS)
+    layouts, more_notes = fitted(stacked([column for column in grid.columns if not column.graphic], _UPRIGHT), _ACROSS)
     columns = {f"c{place}": layout for place, layout in enumerate(layouts)}
     cells = {name: _boxed(layout) for name, layout in columns.items()}
     table = GT(pl.DataFrame(cells, schema=dict.fromkeys(columns, pl.String)))
@@ -78,6 +87,7 @@ def latex_of(grid: Grid) -> str:
     for side, words in (("left", True), ("right", False)):
         names = [name for name, layout in columns.items() if layout.column.words is words]
         table = table.cols_align(align=side, columns=names) if names else table
+    table = table.tab_spanner(label=grid.spanner, columns=list(columns)[1:]) if grid.spanner else table
     notes = [note for note in (*grid.notes, *more_notes, grid.caption) if note]
     for note in notes:
         table = table.tab_source_note(note)
@@ -89,16 +99,23 @@ def latex_of(grid: Grid) -> str:
     # LaTeX would join letters such as `--` into one, and take `[` at the start of a row for an option of the row break before.
     latex = _OPTION.sub("{}", _LIGATURES.sub(r"\g<0>{}", latex))
     latex = "".join(_LETTERS.get(letter, letter) for letter in latex)
+    # The private marks have passed great_tables' escaping; now LaTeX takes their place.
     latex = _FOLD.sub(_box, latex)
-    return "".join(f"% {line}\n" for line in _preamble(latex, width, long=long)) + latex
+    # Two lines in a cell are a table of their own; {} keeps `[` from being an option of the row break.
+    latex = _STACK.sub(r"\\begin{tabular}[t]{@{}r@{}}\1\\\\{}\2\\end{tabular}", latex)
+    # great_tables leaves blank lines and spaces at the ends of lines.
+    preamble = "".join(f"% {line}\n" for line in _preamble(latex, width, long=long))
+    return preamble + re.sub(r"[ \n]+\n", "\n", latex)
 
 
 def _lines_of(layouts: list[ColumnLayout]) -> int:
     """Count the lines of the rows, with wrapped cells."""
     lines = [
-        [-(-length(str(cell)) // layout.wrap) for cell in layout.column.cells]
+        [
+            1 + str(cell).count("\n") if layout.wrap is None else -(-length(str(cell)) // layout.wrap)
+            for cell in layout.column.cells
+        ]
         for layout in layouts
-        if layout.wrap is not None
     ]
     rows = len(layouts[0].column.cells) if layouts else 0
     return sum(max((1, *(column[row] for column in lines))) for row in range(rows))
@@ -122,6 +139,9 @@ def _preamble(latex: str, width: int, *, long: bool) -> list[str]:
 def _boxed(layout: ColumnLayout) -> list[str]:
     """Return the cells of a column; those wider than it are marked, and `_box` later breaks them into lines."""
     cells = [str(cell) for cell in layout.column.cells]
+    if layout.column.stacked:
+        pairs = [cell.split("\n", 1) for cell in cells]
+        return [f"\ue002{pair[0]}\ue003{pair[1]}\ue004" if len(pair) > 1 else pair[0] for pair in pairs]
     if layout.wrap is None:
         return cells
     mark = f"{_BOX}{chr(_WIDTHS + layout.wrap)}"
@@ -134,8 +154,8 @@ def _box(match: re.Match[str]) -> str:
     return rf"\parbox[t]{{{1.15 * (ord(match[1]) - _WIDTHS):.1f}ex}}{{\raggedright\hspace{{0pt}}{words}\strut}}"
 
 
-def _drawn(bar: Bar) -> str:
-    """The interval as a line with a dot, in SVG: an open ring without an interval, a dashed line without an estimate."""
+def _svg(bar: Bar) -> str:
+    """Draw the interval as a line with a dot, in SVG: an open ring without an interval, a dashed line without an estimate."""
     across, up, edge = 110.0, 14.0, 5.0
     low, high = bar.scale
     middle = up / 2

@@ -1,4 +1,4 @@
-"""Columns that several kinds of results share: groups, estimates with their intervals, counts, how they were found."""
+"""Columns that several kinds of results share: groups, estimates with their intervals, counts, methods."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from turnwise.schema import labels
 from turnwise.tables.grid import Bar, Column
 
 Row = Mapping[str, Any]
-_UNKNOWN = ("n_error", "n_undetermined", "n_missing", "n_inapplicable")
-SPARE_METHOD, SPARE_COUNT, SPARE_UNIT = 3, 2, 1  # what a narrow terminal does without first
+UNKNOWN = ("n_error", "n_undetermined", "n_missing", "n_inapplicable")
+OMIT_METHOD, OMIT_COUNT, OMIT_UNIT = 3, 2, 1  # a narrow terminal omits the greatest first
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A finished frame, the rows of it that are shown, and the footnotes of their reasons."""
+    """A finished frame, the rows that the table shows, and the reasons that become its footnotes."""
 
-    whole: pl.DataFrame
+    frame: pl.DataFrame
     rows: Sequence[Row]
     reasons: Sequence[str]
 
     def differs(self, name: str) -> bool:
         """Return whether the column has more than one value."""
-        return self.whole[name].n_unique() > 1
+        return self.frame[name].n_unique() > 1
 
     def only(self, name: str) -> Any:
-        """The one value of a column that does not differ."""
-        return self.whole[name][0]
+        """Return the value of a column that has only one."""
+        return self.frame[name][0]
 
 
 def yes_or_no(value: bool | None) -> str:  # noqa: FBT001  # a cell
-    """A truth in a word.
+    """Format a Boolean.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def yes_or_no(value: bool | None) -> str:  # noqa: FBT001  # a cell
 
 
 def position(value: float | None) -> str:
-    """A place on an axis, as it is.
+    """Format a position on an axis, without rounding.
 
     Examples
     --------
@@ -54,32 +54,32 @@ def position(value: float | None) -> str:
 
 
 def metric_rates(sheet: Sheet) -> list[bool]:
-    """Return whether each row is of a metric in per cent."""
-    known = {name: labels.is_rate(name, sheet.whole) for name in sheet.whole["metric"].drop_nulls().unique()}
-    return [known.get(row["metric"], False) for row in sheet.rows]
+    """Return for each row whether its metric is shown in percent."""
+    rates = {name: labels.is_rate(name, sheet.frame) for name in sheet.frame["metric"].drop_nulls().unique()}
+    return [rates.get(row["metric"], False) for row in sheet.rows]
 
 
-def each(sheet: Sheet, name: str) -> Iterable[Any]:
-    """The values of a column, row by row."""
+def values(sheet: Sheet, name: str) -> Iterable[Any]:
+    """Return the values of a column, row by row."""
     return (row[name] for row in sheet.rows)
 
 
-def words(heading: str, values: Iterable[Any]) -> Column:
-    """A column of words, as they are."""
-    cells = [labels.NOTHING if value is None else labels.plain(value) for value in values]
-    return Column(labels.plain(heading), cells, words=True, fact=True)
+def words(heading: str, cells: Iterable[Any]) -> Column:
+    """Return a column of text."""
+    texts = [labels.NOTHING if value is None else labels.plain(value) for value in cells]
+    return Column(labels.plain(heading), texts, words=True, fact=True)
 
 
 def groups(sheet: Sheet) -> list[Column]:
-    """A column for each that says which group a row is about."""
+    """Return the grouping columns."""
     return [
         Column(labels.label(name), [labels.value_name(row[name]) for row in sheet.rows], words=True, fact=True)
-        for name in labels.grouping(sheet.whole)
+        for name in labels.grouping(sheet.frame)
     ]
 
 
-def several(sheet: Sheet, names: Sequence[str]) -> list[Column]:
-    """A column of words for each of those that differ between rows; what is alike in all of them is said once, elsewhere."""
+def varying(sheet: Sheet, names: Sequence[str]) -> list[Column]:
+    """Return a column of text for each name whose values differ; a constant value is in a heading or in the caption."""
     return [
         Column(
             name, [labels.NOTHING if row[name] is None else labels.label(row[name]) for row in sheet.rows], words=True
@@ -90,70 +90,77 @@ def several(sheet: Sheet, names: Sequence[str]) -> list[Column]:
 
 
 def method(sheet: Sheet) -> list[Column]:
-    """Describe each interval, where methods differ; the caption states at least the number of methods."""
+    """Return the method of each interval, if methods differ; the caption states at least the number of methods."""
     if not sheet.differs("method"):
         return []
-    return [Column("method", list(words("", each(sheet, "method")).cells), words=True, spare=SPARE_METHOD)]
+    return [Column("method", words("", values(sheet, "method")).cells, words=True, omission=OMIT_METHOD)]
 
 
 def levels(sheet: Sheet) -> list[Column]:
-    """The level of each interval, where there are several."""
+    """Return the level of each interval, if levels differ."""
     if not sheet.differs("level"):
         return []
-    levels = each(sheet, "level")
-    return [Column("level", [labels.NOTHING if level is None else labels.level_text(level) for level in levels])]
+    texts = [labels.NOTHING if level is None else labels.level_text(level) for level in values(sheet, "level")]
+    return [Column("level", texts)]
 
 
 def estimates(
-    sheet: Sheet, rates: Sequence[bool], what: str, alike: Sequence[str], *, value: str = "estimate"
+    sheet: Sheet, rates: Sequence[bool], heading: str, scale_keys: Sequence[str], *, value: str = "estimate"
 ) -> list[Column]:
-    """Estimate, interval, and the interval drawn on the scale of all rows that are alike."""
+    """Return three columns: estimates, drawn intervals, and intervals as text.
+
+    Rows with the same values of `scale_keys` are drawn on the same scale. `rates` says which rows are in percent.
+    """
     level = sheet.rows[0]["level"]
-    one = not sheet.differs("level") and level is not None
-    scales = {tuple(part.select(alike).row(0)): scale(part, value) for part in sheet.whole.partition_by(alike)}
-    values, brackets, bars = [], [], []
+    same_level = not sheet.differs("level") and level is not None
+    scales = {
+        tuple(part.select(scale_keys).row(0)): scale(part, value) for part in sheet.frame.partition_by(scale_keys)
+    }
+    numbers, brackets, bars = [], [], []
     for row, rate in zip(sheet.rows, rates, strict=True):
         estimate, low, high = row[value], row["low"], row["high"]
         number = labels.number(estimate, low, high, rate=rate)
         mark = labels.superscript(1 + sheet.reasons.index(labels.plain(row["reason"]))) if row["reason"] else ""
-        inside = labels.bracket(low, high, value=estimate, rate=rate) or labels.NOTHING
-        values.append(f"{number} {mark}".rstrip())
-        brackets.append(f"{inside} %" if rate and estimate is None and inside != labels.NOTHING else inside)
-        words = labels.interval_text({**row, "estimate": estimate}, rate=rate)
-        bars.append(Bar(estimate, low, high, scales[tuple(row[name] for name in alike)], words))
-    heading = f"{labels.level_text(level)} interval" if one else "interval"
-    return [Column(what, values), Column("", bars, drawn=True), Column(heading, brackets)]
+        bracket = labels.bracket(low, high, value=estimate, rate=rate) or labels.NOTHING
+        numbers.append(f"{number} {mark}".rstrip())
+        # The unit is beside the estimate; an interval without an estimate needs its own.
+        brackets.append(f"{bracket} %" if rate and estimate is None and bracket != labels.NOTHING else bracket)
+        description = labels.interval_text({**row, "estimate": estimate}, rate=rate)
+        bars.append(Bar(estimate, low, high, scales[tuple(row[name] for name in scale_keys)], description))
+    interval_heading = f"{labels.level_text(level)} interval" if same_level else "interval"
+    return [Column(heading, numbers), Column("", bars, graphic=True), Column(interval_heading, brackets)]
 
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
-    """From the least to the greatest end of an interval, 0 included where all are above it and it is not far."""
+    """Return the least and the greatest end of all intervals, extended to 0 if 0 is near."""
     ends = part.select(value, "low", "high").unpivot()["value"].drop_nulls()
     least, greatest = (float(end) for end in (ends.min() or 0.0, ends.max() or 0.0))  # type: ignore[arg-type]
+    # Differences are read against 0, wherever they are.
     if value == "difference":
         return min(least, 0.0), max(greatest, 0.0)
     return (0.0 if 0 <= least <= greatest / 2 else least), greatest
 
 
-def counts(sheet: Sheet, name: str, heading: str, *, spare: int = 0) -> Column:
-    """A column of whole numbers."""
-    return Column(heading, [labels.count(row[name]) for row in sheet.rows], spare=spare)
+def counts(sheet: Sheet, name: str, heading: str, *, omission: int = 0) -> Column:
+    """Return a column of whole numbers."""
+    return Column(heading, [labels.count(row[name]) for row in sheet.rows], omission=omission)
 
 
-def there(sheet: Sheet, names: Iterable[str]) -> list[str]:
-    """The counts that are above 0 somewhere."""
-    return [name for name in names if name in sheet.whole.columns and sheet.whole[name].sum() > 0]
+def present(sheet: Sheet, names: Iterable[str]) -> list[str]:
+    """Return the counts that are above 0 in some row."""
+    return [name for name in names if name in sheet.frame.columns and sheet.frame[name].sum() > 0]
 
 
 def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
-    """The rollouts without a value, by why they have none; what might have been a success is `always` there."""
+    """Return the counts of rollouts without a value, by reason; `always` keeps those that might be successes."""
     return [
-        counts(sheet, name, labels.label(name), spare=0 if always and name != "n_inapplicable" else SPARE_COUNT)
-        for name in there(sheet, _UNKNOWN)
+        counts(sheet, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
+        for name in present(sheet, UNKNOWN)
     ]
 
 
 def clusters(sheet: Sheet) -> list[Column]:
     """Return the number of independent units of each interval."""
-    if sheet.whole["n_clusters"].null_count() == sheet.whole.height:
+    if sheet.frame["n_clusters"].null_count() == sheet.frame.height:
         return []
-    return [counts(sheet, "n_clusters", labels.cluster_heading(sheet.whole), spare=SPARE_UNIT)]
+    return [counts(sheet, "n_clusters", labels.cluster_heading(sheet.frame), omission=OMIT_UNIT)]

@@ -1,4 +1,4 @@
-"""Frames with intervals -> columns in words: what each kind of frame shows, and in which order."""
+"""Columns of each kind of result: which ones it shows, and in which order."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,8 +9,8 @@ from turnwise.tables import parts
 from turnwise.tables.grid import Column
 
 
-def columns_of(name: str, whole: pl.DataFrame, most: int, reasons: Sequence[str]) -> list[Column]:
-    """The columns of a finished frame, by the name of its schema."""
+def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]) -> list[Column]:
+    """Return the columns of a finished frame, by the name of its schema; at most so many rows."""
     makers: dict[str, Callable[[parts.Sheet], list[Column]]] = {
         "SUMMARY": _summary,
         "CONTRAST": _contrast,
@@ -23,19 +23,20 @@ def columns_of(name: str, whole: pl.DataFrame, most: int, reasons: Sequence[str]
         "FORECAST": _forecast,
         "TRAINING": _training,
     }
-    return makers[name](parts.Sheet(whole, whole.head(most).to_dicts(), reasons))
+    return makers[name](parts.Sheet(frame, frame.head(most).to_dicts(), reasons))
 
 
-# ── each kind ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── one function for each schema ──────────────────────────────────────────────────────────────────────────────────────────
 def _summary(sheet: parts.Sheet) -> list[Column]:
-    metrics, statistics = (sheet.whole[name].n_unique() for name in ("metric", "statistic"))
+    metrics, statistics = (sheet.frame[name].n_unique() for name in ("metric", "statistic"))
     statistic = sheet.only("statistic") if statistics == 1 else "mean"
+    # With one metric and one statistic their names are the heading; otherwise they are columns.
     what = "estimate" if statistic == "mean" else labels.label(statistic)
     if metrics == statistics == 1:
         what = labels.quantity(sheet.only("metric"), statistic)
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric", "statistic")),
+        *parts.varying(sheet, ("metric", "statistic")),
         *parts.levels(sheet),
         *parts.estimates(sheet, parts.metric_rates(sheet), what, ["metric", "statistic"]),
         parts.counts(sheet, "n", "n"),
@@ -47,20 +48,21 @@ def _summary(sheet: parts.Sheet) -> list[Column]:
 
 def _curve(sheet: parts.Sheet) -> list[Column]:
     axis = labels.label(sheet.only("axis")) if not sheet.differs("axis") else "at"
-    kinds = sheet.whole.select("kind", "metric", "axis").n_unique()
+    kinds = sheet.frame.select("kind", "metric", "axis").n_unique()
     kind = sheet.only("kind")
     what = {"success": "share broken", "hazard": "hazard"}.get(kind, labels.label(kind))
+    # Trajectories and best@k are values of a score; all other curves are shares.
     rates = [row["kind"] not in {"trajectory", "best@k"} for row in sheet.rows]
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric", "kind", "axis", "ending")),
+        *parts.varying(sheet, ("metric", "kind", "axis", "ending")),
         Column(axis, [parts.position(row["at"]) for row in sheet.rows]),
         *parts.levels(sheet),
         *parts.estimates(sheet, rates, what if kinds == 1 else "share", ["metric", "kind", "axis"]),
         *(parts.counts(sheet, name, labels.label(name)) for name in ("at_risk", "events")),
         *(
-            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
-            for name in parts.there(sheet, ("censored", "competing"))
+            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
+            for name in parts.present(sheet, ("censored", "competing"))
         ),
         *parts.clusters(sheet),
         *parts.method(sheet),
@@ -76,11 +78,12 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
         str(cell).replace(" %", " points") if scale == "points" else str(cell)
         for cell, scale in zip(estimates[0].cells, scales, strict=True)
     ]
-    tests = [name for name in ("p_value", "p_adjusted") if sheet.whole[name].null_count() < sheet.whole.height]
-    arms = ("n_group", "n_baseline") if not sheet.whole["n_pairs"].sum() else ()
+    tests = [name for name in ("p_value", "p_adjusted") if sheet.frame[name].null_count() < sheet.frame.height]
+    # Sizes of the groups matter only if the comparison is not paired.
+    arms = ("n_group", "n_baseline") if not sheet.frame["n_pairs"].sum() else ()
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric", "statistic", "of")),
+        *parts.varying(sheet, ("metric", "statistic", "of")),
         *(parts.words(name, (row[name] for row in sheet.rows)) for name in ("group", "baseline")),
         *parts.levels(sheet),
         Column(estimates[0].heading, shown),
@@ -89,12 +92,12 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
             Column(
                 labels.label(name),
                 [labels.p_text(row[name]) for row in sheet.rows],
-                spare=parts.SPARE_COUNT if name != tests[-1] else 0,
+                omission=parts.OMIT_COUNT if name != tests[-1] else 0,
             )
             for name in tests
         ),
-        parts.counts(sheet, "n_pairs", "pairs", spare=parts.SPARE_UNIT),
-        *(parts.counts(sheet, name, labels.label(name)) for name in parts.there(sheet, arms)),
+        parts.counts(sheet, "n_pairs", "pairs", omission=parts.OMIT_UNIT),
+        *(parts.counts(sheet, name, labels.label(name)) for name in parts.present(sheet, arms)),
         *parts.clusters(sheet),
         *parts.method(sheet),
     ]
@@ -102,19 +105,19 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
 
 def _agreement(sheet: parts.Sheet) -> list[Column]:
     rates = [labels.is_share(row["statistic"]) for row in sheet.rows]
-    one = not sheet.differs("statistic")
-    told = [labels.coefficient(row["statistic"]) for row in sheet.rows]
+    single = not sheet.differs("statistic")
+    statistics = [labels.coefficient(row["statistic"]) for row in sheet.rows]
     return [
         *parts.groups(sheet),
         Column("compared", [labels.compared(row) for row in sheet.rows], words=True),
-        *([] if one else [Column("statistic", told, words=True)]),
+        *([] if single else [Column("statistic", statistics, words=True)]),
         *parts.levels(sheet),
-        *parts.estimates(sheet, rates, told[0] if one else "estimate", ["statistic"]),
+        *parts.estimates(sheet, rates, statistics[0] if single else "estimate", ["statistic"]),
         parts.counts(sheet, "n", "n"),
         *(
-            parts.counts(sheet, name, heading, spare=parts.SPARE_COUNT)
+            parts.counts(sheet, name, heading, omission=parts.OMIT_COUNT)
             for name, heading in (("n_single", "single"), ("n_abstained", "abstained"))
-            if sheet.whole[name].sum() > 0
+            if sheet.frame[name].sum() > 0
         ),
         *parts.clusters(sheet),
         *parts.method(sheet),
@@ -129,19 +132,21 @@ def _profile(sheet: parts.Sheet) -> list[Column]:
     ]
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric",)),
+        *parts.varying(sheet, ("metric",)),
         Column("above" if sheet.differs("metric") else f"{labels.label(sheet.only('metric'))} above", at),
         *parts.levels(sheet),
         *parts.estimates(sheet, [True] * len(sheet.rows), "share of goals", ["metric"]),
         parts.counts(sheet, "n", "goals"),
         *(
-            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
-            for name in parts.there(sheet, ("n_missing",))
+            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
+            for name in parts.present(sheet, ("n_missing",))
         ),
         *(
             [
                 Column(
-                    "attempts per goal", [labels.number(row["attempts"]) for row in sheet.rows], spare=parts.SPARE_COUNT
+                    "attempts per goal",
+                    [labels.number(row["attempts"]) for row in sheet.rows],
+                    omission=parts.OMIT_COUNT,
                 )
             ]
         ),
@@ -150,28 +155,29 @@ def _profile(sheet: parts.Sheet) -> list[Column]:
 
 
 def _portfolio(sheet: parts.Sheet) -> list[Column]:
-    greedy = sheet.whole["rank"].null_count() < sheet.whole.height
+    # A greedy selection has ranks; other portfolios do not.
+    greedy = sheet.frame["rank"].null_count() < sheet.frame.height
     only = ("only_member", "only_other", "both", "neither")
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric", "kind", "of")),
+        *parts.varying(sheet, ("metric", "kind", "of")),
         *([parts.counts(sheet, "rank", "rank")] if greedy else []),
         parts.words(
-            labels.label(sheet.only("of")) if not sheet.differs("of") else "member", parts.each(sheet, "member")
+            labels.label(sheet.only("of")) if not sheet.differs("of") else "member", parts.values(sheet, "member")
         ),
-        *([parts.words("with", parts.each(sheet, "other"))] if sheet.whole["other"].count() else []),
+        *([parts.words("with", parts.values(sheet, "other"))] if sheet.frame["other"].count() else []),
         *parts.levels(sheet),
         *parts.estimates(sheet, [True] * len(sheet.rows), "goals reached", ["metric", "kind"]),
         *(
-            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
+            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
             for name in only
-            if sheet.whole[name].count()
+            if sheet.frame[name].count()
         ),
         parts.counts(sheet, "union", "either"),
         parts.counts(sheet, "n", "goals"),
         *(
-            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
-            for name in parts.there(sheet, ("n_missing",))
+            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
+            for name in parts.present(sheet, ("n_missing",))
         ),
         *parts.method(sheet),
     ]
@@ -190,8 +196,8 @@ def _tradeoff(sheet: parts.Sheet) -> list[Column]:
         parts.counts(sheet, "count", "rollouts"),
         parts.counts(sheet, "n", "of"),
         *(
-            parts.counts(sheet, name, labels.label(name), spare=parts.SPARE_COUNT)
-            for name in parts.there(sheet, ("n_missing",))
+            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
+            for name in parts.present(sheet, ("n_missing",))
         ),
         *parts.clusters(sheet),
         *parts.method(sheet),
@@ -211,14 +217,14 @@ def _gate(sheet: parts.Sheet) -> list[Column]:
     required = "" if several else labels.plain(sheet.only("requirement"))
     return [
         *parts.groups(sheet),
-        *([parts.words("required", parts.each(sheet, "requirement"))] if several else []),
+        *([parts.words("required", parts.values(sheet, "requirement"))] if several else []),
         Column(required, [row["answer"] or labels.NOTHING for row in sheet.rows], words=True),
         *parts.levels(sheet),
         Column("pass bound", bounds[0]),
         Column("fail bound", bounds[1], spare=parts.SPARE_COUNT),
         *parts.estimates(sheet, rates, "estimate", ["metric", "statistic"]),
         parts.counts(sheet, "n", "n"),
-        *parts.unknown(sheet, always=True),  # who reads a verdict must see what it leaves out
+        *parts.unknown(sheet, always=True),  # readers of a verdict must see what it leaves out
         *parts.clusters(sheet),
         *parts.method(sheet),
     ]
@@ -231,15 +237,15 @@ def _forecast(sheet: parts.Sheet) -> list[Column]:
         else labels.NOTHING
         for row in sheet.rows
     ]
-    tried = sheet.whole["holdout_error"].count() > 0
+    tried = sheet.frame["holdout_error"].count() > 0
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric",)),
+        *parts.varying(sheet, ("metric",)),
         Column("attempts", [labels.count(row["at"]) for row in sheet.rows]),
         *parts.levels(sheet),
         *parts.estimates(sheet, [True] * len(sheet.rows), "forecast", ["metric"]),
         parts.counts(sheet, "attempts", "tried"),
-        *([Column("error when tried", errors, spare=parts.SPARE_COUNT)] if tried else []),
+        *([Column("error when tried", errors, omission=parts.OMIT_COUNT)] if tried else []),
         *parts.clusters(sheet),
         *parts.method(sheet),
     ]
@@ -251,21 +257,23 @@ def _training(sheet: parts.Sheet) -> list[Column]:
     for row, rate in zip(sheet.rows, rates, strict=True):
         change = {"difference": row["difference"], "low": row["difference_low"], "high": row["difference_high"]}
         changes.append(labels.difference_text(change, "points" if rate else "number"))
-    alike = ("all_success", "all_fail") if sheet.whole["groups"].sum() else ()
+    uniform = ("all_success", "all_fail") if sheet.frame["groups"].sum() else ()
     return [
         *parts.groups(sheet),
-        *parts.several(sheet, ("metric",)),
+        *parts.varying(sheet, ("metric",)),
         Column("step", [parts.position(row["step"]) for row in sheet.rows]),
         *parts.levels(sheet),
         *parts.estimates(
             sheet, rates, "estimate" if sheet.differs("metric") else labels.label(sheet.only("metric")), ["metric"]
         ),
-        Column("change since the step before", changes, spare=parts.SPARE_UNIT),
+        Column("change since the step before", changes, omission=parts.OMIT_UNIT),
         *(
             Column(
-                labels.label(name), [labels.number(row[name], rate=True) for row in sheet.rows], spare=parts.SPARE_COUNT
+                labels.label(name),
+                [labels.number(row[name], rate=True) for row in sheet.rows],
+                omission=parts.OMIT_COUNT,
             )
-            for name in alike
+            for name in uniform
         ),
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from turnwise.tables.grid import Grid
-from turnwise.tables.layout import ColumnLayout, fitted, folded, total_width
+from turnwise.tables.layout import ColumnLayout, fitted, folded, stacked, total_width
 
 _WIDTH = 120  # characters, if stdout is not a terminal
 _ONE_LINE = 1_000_000  # characters: no row of Markdown wraps
@@ -22,8 +22,8 @@ def terminal_text(grid: Grid, width: int | None) -> str:
 
     if width is None:
         width = shutil.get_terminal_size((_WIDTH, 40)).columns if sys.stdout.isatty() else _WIDTH
-    columns = [column for column in grid.columns if not column.drawn]
-    layouts, more_notes = fitted(columns, width)
+    columns = [column for column in grid.columns if not column.graphic]
+    layouts, more_notes = fitted(stacked(columns, width), width)
     notes = [f" {note}" for note in (*grid.notes, *more_notes)]
     footer = [_wrapped(line, width) for line in [*notes, grid.caption] if line]
     return "\n".join(line for line in [_rich(layouts, box.SIMPLE_HEAD, width), *footer] if line)
@@ -36,14 +36,14 @@ def markdown_text(grid: Grid) -> str:
     columns = [
         replace(column, heading=_escaped(column.heading), cells=[_escaped(str(cell)) for cell in column.cells])
         for column in grid.columns
-        if not column.drawn
+        if not column.graphic
     ]
     if not columns:
         return ""
     lines = _rich(
         [ColumnLayout(column, column.heading, None) for column in columns], box.MARKDOWN, _ONE_LINE
     ).splitlines()
-    # The line below the headings tells Markdown how to align each column; a colon at its end aligns numbers to the right.
+    # The line below the headings sets how to align each column; a colon at its end aligns numbers to the right.
     widths = [len(rule) - 2 for rule in lines[1].strip("|").split("|")]
     rules = [
         "-" * width if column.words else "-" * (width - 1) + ":" for width, column in zip(widths, columns, strict=True)

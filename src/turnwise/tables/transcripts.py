@@ -1,4 +1,4 @@
-"""One rollout as text to read, turn by turn; what the log holds cannot reach the terminal as a command."""
+"""One rollout as text, turn by turn, without characters that a terminal takes for commands."""
 
 import difflib
 import textwrap
@@ -9,29 +9,29 @@ from turnwise.errors import ArgumentError
 from turnwise.schema import labels
 
 _ABOUT = ("source", "run", "target", "attack", "goal", "task", "category", "attempt", "outcome", "ending", "solved")
-_SAID = ("context", "prompt", "response", "observation", "error")
+_TEXTS = ("context", "prompt", "response", "observation", "error")
 _JUDGED = ("score", "reward", "succeeded", "refused")
 
 
 def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str:
-    r"""The rollout as text: its facts, then each turn with what was asked, answered, called and judged.
+    r"""Return the rollout as text: its facts, then the prompt, the answer, the tool calls and the verdict of each turn.
 
-    Line breaks are kept; every other control character is shown as its escape, so that no log can move the cursor, color the screen
-    or hide text.
+    Line breaks are kept. Every other control character is shown as its escape, so that no log can move the cursor, color the
+    screen or hide text.
 
     Parameters
     ----------
     turns
         TURNS.
     rollout_id
-        Which rollout.
+        The rollout to show.
     width
-        Characters across.
+        Characters in a line.
 
     Raises
     ------
     ArgumentError
-        Where no rollout has that id, with the nearest ones there are.
+        If no rollout has that id; the message lists the nearest ones.
 
     Examples
     --------
@@ -51,11 +51,12 @@ def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str
         near = difflib.get_close_matches(rollout_id, turns["rollout_id"].unique().to_list(), n=3, cutoff=0)
         hint = f"; the nearest are {', '.join(near)}" if near else ""
         raise ArgumentError(f"there is no rollout {rollout_id!r} in these logs{hint}")
+    # Facts of the rollout are equal in all of its turns.
     facts = [(name, rows[name][0]) for name in _ABOUT if name in rows.columns and rows[name][0] is not None]
     pieces = [labels.plain(rollout_id), *(_line(name, value, width) for name, value in facts)]
     for row in rows.rows(named=True):
-        pieces += ["", f"── turn {row['turn']} ──" if row["turn"] is not None else "── nothing was asked ──"]
-        pieces += [_line(name, row[name], width) for name in _SAID if row.get(name) is not None]
+        pieces += ["", f"── turn {row['turn']} ──" if row["turn"] is not None else "── no prompt was sent ──"]
+        pieces += [_line(name, row[name], width) for name in _TEXTS if row.get(name) is not None]
         pieces += [
             _line("called", f"{call['name']} {call['arguments'] or ''}", width) for call in row.get("tool_calls") or ()
         ]
@@ -65,8 +66,9 @@ def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str
 
 
 def _line(name: str, value: object, width: int) -> str:
-    """A name and its text beside it, wrapped, with a hanging indent."""
+    """Return a name with its text, wrapped, with a hanging indent."""
     margin = 10
+    # An empty line stays, as it separates paragraphs.
     lines = [
         part
         for line in str(value).splitlines() or [""]

@@ -84,7 +84,7 @@ def _methods(frame: pl.DataFrame) -> list[str]:
     methods = list(dict.fromkeys(map(plain, _distinct(frame, "method"))))
     if len(methods) == 2:
         methods = [_DETAILS.sub(r" (\1)", method) for method in methods]
-    return methods if len(methods) <= 2 else [f"{len(methods)} methods (column `method`)"]
+    return methods if len(methods) <= 2 else [f"{len(methods)} different methods"]
 
 
 def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
@@ -125,7 +125,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
 
 
 def _pooled(by: Sequence[str], unit: str) -> tuple[str, str, str]:
-    """Name the units of pooled attempts in singular and plural, with a hint on how to separate them."""
+    """Name the units of pooled attempts in singular and plural, and what is pooled."""
     others = [name for name in ("target", "attack") if name not in by] or ["task" if unit == "goal" else "goal"]
     if len(others) > 1:
         what = f"{unit}, {others[0]} and {others[1]}"
@@ -134,5 +134,5 @@ def _pooled(by: Sequence[str], unit: str) -> tuple[str, str, str]:
     return (
         f"pair of {pair}",
         f"pairs of {pair}",
-        f"; {plural(others[0])} are pooled (group by {others[0]} to separate them)",
+        f"; {plural(others[0])} are pooled",
     )

@@ -15,7 +15,7 @@ _WORDS = {
     "num_turns": "turns",
     "num_judged": "judged turns",
     "n_error": "errors",
-    "n_undetermined": "undetermined",
+    "n_undetermined": "unjudged",
     "n_missing": "missing",
     "n_inapplicable": "not applicable",
     "n_clusters": "clusters",

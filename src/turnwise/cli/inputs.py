@@ -48,7 +48,7 @@ class LogInput:
 
 
 def read_logs(log_input: LogInput) -> "tuple[pl.DataFrame, pl.DataFrame]":
-    """Read turns and problems, and print the counts on stderr."""
+    """Read turns and problems, and print on stderr the counts, then the first problems."""
     from turnwise.readers.problems import LACKING, NULLED, Problems
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
@@ -56,12 +56,12 @@ def read_logs(log_input: LogInput) -> "tuple[pl.DataFrame, pl.DataFrame]":
     ledger = Problems(collect=log_input.errors == "collect")
     turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
     problems = ledger.frame()
+    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
         say(f"{'' if reason.endswith((LACKING, NULLED)) else 'left out: '}{file}: {where}{reason}")
     if ledger.collect and problems.height > MOST_LISTED:
         say(f"and {counted(problems.height - MOST_LISTED, 'more problem')}")
-    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
 
 

@@ -118,8 +118,7 @@ def report(
             problem_rows,
             title=title,
             level=level,
-            facts=configuration(data, inputs, {"level": f"{level:.0%}", "seed": seed, "unjudged": unjudged}),
-            chosen=by is not None,
+            facts=configuration(data, inputs, chosen=by is not None, level=level, seed=seed, unjudged=unjudged),
             lost=lost,
         )
         (draft / "report.html").write_text(html, encoding="utf-8")

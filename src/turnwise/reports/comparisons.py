@@ -69,7 +69,13 @@ def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
 
 
 def changes(
-    rollouts: pl.DataFrame, earlier: pl.DataFrame, by: tuple[str, ...], *, cluster: Cluster, unjudged: str, **options: Any
+    rollouts: pl.DataFrame,
+    earlier: pl.DataFrame,
+    by: tuple[str, ...],
+    *,
+    cluster: Cluster,
+    unjudged: str,
+    **options: Any,
 ) -> pl.DataFrame:
     """Contrast the rollouts with earlier ones, paired by goal or task, in each group that both have.
 
@@ -79,7 +85,15 @@ def changes(
     columns = tuple(name for name in by if name in earlier.columns and name not in {"run", EDITION})
     for groups in dict.fromkeys((columns, tuple(name for name in columns if name != "target"), ())):
         parts = [
-            _changes(rollouts, earlier, metric, groups, unit if cluster == "auto" else cluster, _of_contrast(unjudged), options)
+            _changes(
+                rollouts,
+                earlier,
+                metric,
+                groups,
+                unit if cluster == "auto" else cluster,
+                _of_contrast(unjudged),
+                options,
+            )
             for metric, unit in UNITS.items()
         ]
         frames = [part for part in parts if part.height]
@@ -89,7 +103,13 @@ def changes(
 
 
 def _changes(
-    rollouts: pl.DataFrame, earlier: pl.DataFrame, metric: str, by: tuple[str, ...], cluster: Any, unjudged: Any, options: Any
+    rollouts: pl.DataFrame,
+    earlier: pl.DataFrame,
+    metric: str,
+    by: tuple[str, ...],
+    cluster: Any,
+    unjudged: Any,
+    options: Any,
 ) -> pl.DataFrame:
     unit = UNITS[metric]
     editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
@@ -105,10 +125,20 @@ def _changes(
     both = pl.concat(frames, how="diagonal_relaxed")
     if by:
         common = (frame.select(by).unique() for frame in frames)
-        both = both.join(next(common), on=by, how="semi", nulls_equal=True).join(next(common), on=by, how="semi", nulls_equal=True)
+        both = both.join(next(common), on=by, how="semi", nulls_equal=True).join(
+            next(common), on=by, how="semi", nulls_equal=True
+        )
     if both.is_empty():
         return schema.empty(schema.CONTRAST)
     frame = contrast(
-        both, of=EDITION, baseline=EARLIER, by=by, metrics=metric, cluster=cluster, unjudged=unjudged, force=True, **options
+        both,
+        of=EDITION,
+        baseline=EARLIER,
+        by=by,
+        metrics=metric,
+        cluster=cluster,
+        unjudged=unjudged,
+        force=True,
+        **options,
     )
     return frame.filter(pl.col("n_pairs") > 0)

@@ -27,7 +27,10 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
                 description = f"differences in {labels.label(metric)} by {labels.label(name)}"
                 table = _table(data, name, rows, level, caption="" if figure else description)
                 folded = bool(figure) or rows.height > MOST_OPEN
-                parts += [*figure, Part("folded" if folded else "table", text=f"The {description}, in numbers", table=table)]
+                parts += [
+                    *figure,
+                    Part("folded" if folded else "table", text=f"The {description}, in numbers", table=table),
+                ]
             note = " ".join(not_compared(data, metric, name, rows))
             notes += [note] if note else []
     # One note is said at once; several are folded.

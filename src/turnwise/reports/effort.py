@@ -33,7 +33,7 @@ def _totals(data: Frames) -> str:
         if name in data.costs.columns and data.costs[name].count():
             known, rollouts = int(data.costs[f"n_{name}"].sum()), int(data.costs["rollouts"].sum())
             partly = "" if known == rollouts else f" (stated by {labels.count(known)} of them)"
-            words.append(_TOTALS[name].format(_amount(data.costs[name].sum())) + partly)
+            words.append(_TOTALS[name].format(_amount(float(data.costs[name].sum()))) + partly)
     return f"{labels.counted(data.rollout_count, 'rollout')} took {', '.join(words)}."
 
 

@@ -61,14 +61,13 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     # A grid of too many rows or columns is left to the table.
     sides = [data.grid[name].n_unique() for name in ("category", "attack") if data.grid.height]
     grid = data.grid if max(sides, default=0) <= MOST_ROWS else data.grid.clear()
-    # Within one contrast the compared column is constant null, which would become part of the names.
     contrasts = [
-        (f"contrast_{metric}_{name}", visible(data.contrasts.filter(metric=metric, of=name).drop(name, strict=False), data.by))
+        (f"contrast_{metric}_{name}", _without_constants(data.contrasts.filter(metric=metric, of=name), data.by))
         for metric in UNITS
         for name in data.by
     ]
     changes = pl.DataFrame({"metric": []}, schema={"metric": pl.String}) if data.changes is None else data.changes
-    contrasts += [(f"changes_{metric}", visible(changes.filter(metric=metric), data.by)) for metric in UNITS]
+    contrasts += [(f"changes_{metric}", _without_constants(changes.filter(metric=metric), data.by)) for metric in UNITS]
     # One panel holds ASR@k of all groups; the table has pass^k too.
     reach = data.reach.filter(pl.col("kind").is_in(REACHED))
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
@@ -86,6 +85,11 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
     ]
     return (figure for figure in wanted if figure[1].height)
+
+
+def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Drop the grouping columns with one value: the groups that are compared have names of their own."""
+    return frame.drop([name for name in by if name in frame.columns and frame[name].n_unique() < 2])
 
 
 def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:

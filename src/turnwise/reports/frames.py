@@ -289,9 +289,9 @@ def _reach(
         rows = assessed(rollouts, metric)
         if by:
             rows = rows.join(groups.select(by).unique(), on=by, how="semi", nulls_equal=True)
-        most = int(rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()["len"].max() or 1)  # type: ignore[arg-type]
-        numbers = [k for k in ATTEMPTS if k <= most]
-        parts.append(attempts(rows, metric=metric, by=by, k=sorted({*numbers, most}) if most > max(ATTEMPTS) else numbers, **options))
+        goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
+        numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
+        parts.append(attempts(rows, metric=metric, by=by, k=numbers, **options))
     return pl.concat(parts) if parts else schema.empty(schema.CURVE)
 
 

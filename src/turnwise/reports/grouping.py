@@ -47,8 +47,8 @@ def usual_groups(rollouts: pl.DataFrame, *, runs: bool) -> tuple[str, ...]:
     groups = rollouts.select(*sorted(chosen), "source").unique()
     if rollouts["source"].n_unique() > 1 and groups.height > groups.select(sorted(chosen)).unique().height:
         chosen.add("source")
-    names = tuple(name for name in _ORDER if name in chosen)
-    return names or (("run",) if runs and 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
+    groups_by = tuple(name for name in _ORDER if name in chosen)
+    return groups_by or (("run",) if runs and 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
 
 
 def varying(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
@@ -88,19 +88,17 @@ def visible(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def explanation(rollouts: pl.DataFrame, by: Sequence[str], *, chosen: bool) -> str:
-    """Say how rates are grouped, who chose it, and what the tools call the columns."""
+    """Say how rates are grouped, what the tools call the columns, and who chose them."""
     if not by:
-        return "Rates are of all rollouts together; group them with --by."
-    grouped = f"Rates are grouped by {', '.join(labels.label(name) for name in by)}"
-    sources = [source for source in rollouts["source"].unique().sort() if source in WORDS]
-    words = [
-        f"{labels.label(name)} is the {word} of {source}"
-        for source in sources
+        return "all rollouts together (--by groups them)"
+    words = {
+        name: f"{source}'s {word}"
+        for source in rollouts["source"].unique().sort(descending=True)
+        if source in WORDS
         for name, word in WORDS[source].items()
-        if name in by
-    ]
-    means = f" ({'; '.join(words)})" if words else ""
-    return f"{grouped}{means}{', as requested' if chosen else '; choose others with --by'}."
+    }
+    names = [labels.label(name) + (f" ({words[name]})" if name in words else "") for name in by]
+    return f"{', '.join(names)}; {'as requested' if chosen else 'chosen from the logs, --by changes it'}"
 
 
 def attacked(rollouts: pl.DataFrame) -> pl.DataFrame:

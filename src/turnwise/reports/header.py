@@ -10,6 +10,7 @@ import polars as pl
 from turnwise import __version__, schema
 from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import Frames
+from turnwise.reports.grouping import explanation
 from turnwise.schema import labels
 
 MOST_NAMED = 4  # targets, attacks and inputs that are named; of more, the rest is counted
@@ -30,20 +31,26 @@ def usual_title(data: Frames) -> str:
     what = "Red-team report" if attacked else "Evaluation report"
     if not targets:
         return what
-    names = " and ".join(map(labels.plain, targets)) if len(targets) <= 2 else f"{labels.counted(len(targets), 'target')}"
+    names = (
+        " and ".join(map(labels.plain, targets)) if len(targets) <= 2 else f"{labels.counted(len(targets), 'target')}"
+    )
     return f"{what}: {names}"
 
 
-def configuration(data: Frames, inputs: Sequence[str | Path], options: dict[str, object]) -> list[tuple[str, str]]:
-    """Return the facts of the run, by name: inputs, models, attacks, judge, versions and options."""
+def configuration(
+    data: Frames, inputs: Sequence[str | Path], *, chosen: bool, level: float, seed: int, unjudged: str
+) -> list[tuple[str, str]]:
+    """Return the facts of the run, by name: inputs, models, attacks, judges, version and options."""
     attacks = data.rollouts["attack"].drop_nulls().unique().sort().to_list()
+    formats = _several(data.rollouts["source"].drop_nulls().unique().sort().to_list())
     facts = {
-        "inputs": _several([str(path) for path in inputs]) or "a table in memory",
-        "formats": _several(data.rollouts["source"].drop_nulls().unique().sort().to_list()),
+        "inputs": (_several([str(path) for path in inputs]) or "a table in memory")
+        + (f" ({formats})" if formats else ""),
         "targets": _several(data.rollouts["target"].drop_nulls().unique().sort().to_list()),
         "attacks": _several([name for name in attacks if name != schema.NO_ATTACK]),
         "judges": _several(_judges(data)) or "not recorded",
-        "analysis": f"turnwise {__version__}, {', '.join(f'{name} {value}' for name, value in options.items())}",
+        "rates by": explanation(data.rollouts, data.by, chosen=chosen),
+        "analysis": f"turnwise {__version__}; {labels.level_text(level)} intervals; seed {seed}; unjudged turns: {unjudged}",
     }
     return [(name, text) for name, text in facts.items() if text]
 
@@ -75,12 +82,17 @@ def omissions(data: Frames, unread: int) -> str:
     for metric in UNITS:
         rows = data.summary.filter(metric=metric)
         errors, unjudged = (
-            int(rows.select(pl.sum_horizontal(names).sum()).item() or 0) for names in (["n_error"], ["n_undetermined", "n_missing"])
+            int(rows.select(pl.sum_horizontal(names).sum()).item() or 0)
+            for names in (["n_error"], ["n_undetermined", "n_missing"])
         )
         of = f" (for {labels.label(metric)})" if data.summary["metric"].is_in([*UNITS]).sum() > rows.height else ""
         parts += [f"{labels.counted(errors, 'rollout')} ended in error{of}"] if errors else []
         parts += [f"{labels.counted(unjudged, 'rollout')} unjudged{of}"] if unjudged else []
-    return f"Left out of the rates: {', '.join(parts)}." if parts else "Nothing was left out: everything was read and judged."
+    return (
+        f"Left out of the rates: {', '.join(parts)}."
+        if parts
+        else "Nothing was left out: everything was read and judged."
+    )
 
 
 def tiles(data: Frames) -> list[dict[str, str]]:

@@ -64,7 +64,8 @@ def without_attempts(data: Frames, metric: str, rows: pl.DataFrame) -> str:
     missing = groups.join(rows, on=data.by, how="anti", nulls_equal=True)
     if not missing.height:
         return ""
-    return f"Not shown: {_named(missing, naming(groups, data.by))} (fewer than {FEWEST_GOALS} {UNITS[metric]}s, or hardly any tried more than once)."
+    names = _named(missing, naming(groups, data.by))
+    return f"Not shown: {names} (fewer than {FEWEST_GOALS} {UNITS[metric]}s, or hardly any tried more than once)."
 
 
 def _named(groups: pl.DataFrame, by: Sequence[str]) -> str:

@@ -16,7 +16,10 @@ UNIT = (
 )
 _GENERALIZED = (  # parts of an estimand that differ by group, and their general form
     (re.compile(r"; without a value: .*"), ""),
-    (re.compile(r", .* minus .*, over the [\d,]+ (\w+?)s? of both"), r", one group minus another, over the \1s of both"),
+    (
+        re.compile(r", .* minus .*, over the [\d,]+ (\w+?)s? of both"),
+        r", one group minus another, over the \1s of both",
+    ),
     (re.compile(r"exceeds [\d.]+"), "exceeds a threshold"),
     (re.compile(r" up to [\d.]+,"), " up to the last observed turn,"),
     (re.compile(r"\b[\d,]+ attempts?\b"), "k attempts"),
@@ -48,7 +51,10 @@ def methods(data: Frames, level: float) -> Section:
     if papers:
         lines = [Link(paper.text, paper.address) if paper.address else paper.text for paper in papers]
         many = labels.counted(len(papers), "reference")
-        parts += [Part("list", text=many, lines=lines), Part("copy", text="The references as BibTeX", lines=[bibtex(papers)])]
+        parts += [
+            Part("list", text=many, lines=lines),
+            Part("copy", text="The references as BibTeX", lines=[bibtex(papers)]),
+        ]
     return Section("methods", "How was it computed?", [*parts, *diagnosis(data)])
 
 

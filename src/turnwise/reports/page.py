@@ -10,7 +10,6 @@ import polars as pl
 
 from turnwise import __version__
 from turnwise.reports.frames import Frames
-from turnwise.reports.grouping import explanation
 from turnwise.reports.header import omissions, tiles, today, usual_title
 from turnwise.reports.methods import methods
 from turnwise.reports.parts import FigureImages, Part, Section
@@ -34,7 +33,6 @@ def page(
     title: str | None,
     level: float,
     facts: Sequence[tuple[str, str]] = (),
-    chosen: bool = False,
     lost: int = 0,
 ) -> str:
     """Render the report as one HTML text.
@@ -55,8 +53,6 @@ def page(
         Heading of the page (None makes one), and the nominal coverage of its intervals.
     facts
         Names and values of the run's configuration.
-    chosen
-        Whether the user chose the columns to group by.
     lost
         Number of records of the earlier logs that could not be read.
     """
@@ -84,7 +80,6 @@ def page(
         date=today(),
         bottom_line=bottom_line(data),
         omissions=omissions(data, problems.height),
-        grouping=explanation(data.rollouts, data.by, chosen=chosen),
         facts=facts,
         tiles=tiles(data),
         sections=[section for section in sections if section.parts],

@@ -100,7 +100,9 @@ def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more:
     Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
     """
     chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in by} | more
-    return Link(text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items()))
+    return Link(
+        text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
+    )
 
 
 def unknown_heads(rows: pl.DataFrame) -> dict[str, tuple[str, ...]]:

@@ -37,7 +37,9 @@ def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[S
 def bottom_line(data: Frames) -> str:
     """Say in one sentence where attacks succeed most and least; groups that are too small are not named, but counted."""
     clauses = [clause for metric in UNITS if (clause := _clause(data, metric))]
-    return labels.sentence("; ".join(clauses)) if clauses else "No rollout has a verdict, so there is no rate to report."
+    return (
+        labels.sentence("; ".join(clauses)) if clauses else "No rollout has a verdict, so there is no rate to report."
+    )
 
 
 def _clause(data: Frames, metric: str) -> str:
@@ -64,7 +66,9 @@ def _clause(data: Frames, metric: str) -> str:
     if named.height == 1:
         text = f"{done} in {intervals[0]} of rollouts of {names[0]}"
     elif (lowest["high"] or 1.0) >= (highest["low"] or 0.0):
-        ends = dict.fromkeys(labels.number(row["estimate"], row["low"], row["high"], rate=True) for row in (lowest, highest))
+        ends = dict.fromkeys(
+            labels.number(row["estimate"], row["low"], row["high"], rate=True) for row in (lowest, highest)
+        )
         text = f"{done} in {' to '.join(ends)} of rollouts in {labels.counted(named.height, 'group')}, whose intervals overlap"
     else:
         text = f"{done} most often for {names[0]}: {intervals[0]}, and least often for {names[1]}: {intervals[1]}"

@@ -28,10 +28,14 @@ def origins(data: Frames, problems: pl.DataFrame) -> Section:
     else:
         count = f"{labels.counted(data.rollout_count, 'rollout')} of {labels.counted(len(cells), 'run')}"
         paths = f" {labels.paths_told(data.turns, data.rollouts)}." if data.tree else ""
-        lost = f"; {labels.counted(problems.height, 'record or file', 'records or files')} could not be" if problems.height else ""
+        lost = (
+            f"; {labels.counted(problems.height, 'record or file', 'records or files')} could not be"
+            if problems.height
+            else ""
+        )
         parts = [
             Part("text", text=f"{count} were read{lost}.{paths}"),
-            Part("folded", text=f"The {labels.counted(len(cells), 'run')}" if len(cells) > 1 else "The run", table=Grid(columns, cells)),
+            Part("folded", text="The runs", table=Grid(columns, cells)),
         ]
     if problems.height:
         lost_table = _unread(problems)
@@ -54,11 +58,15 @@ def _unread(problems: pl.DataFrame) -> Grid:
         more = f" and {len(records) - 2} more" if len(records) > 2 else ""
         where = ", ".join(labels.plain(name) for name in records[:2]) + more
         short = os.path.relpath(file, folder) if len(folder) > 1 else file
-        cells.append([labels.plain(short), where, "" if field is None else labels.plain(field), labels.plain(same[0][1])])
-    heads = [name for place, name in enumerate(("file", "record", "field", "reason")) if any(row[place] for row in cells)]
-    kept = [place for place, name in enumerate(("file", "record", "field", "reason")) if name in heads]
+        cells.append(
+            [labels.plain(short), where, "" if field is None else labels.plain(field), labels.plain(same[0][1])]
+        )
+    # Columns without any word are left out.
+    names = ("file", "record", "field", "reason")
+    filled = [place for place in range(len(names)) if any(row[place] for row in cells)]
     caption = f"in {labels.plain(folder)}" if len(folder) > 1 else ""
-    return Grid([Head(name, word=True) for name in heads], [[row[place] for place in kept] for row in cells], caption=caption)
+    heads = [Head(names[place], word=True) for place in filled]
+    return Grid(heads, [[row[place] for place in filled] for row in cells], caption=caption)
 
 
 def diagnosis(data: Frames) -> list[Part]:
@@ -67,13 +75,16 @@ def diagnosis(data: Frames) -> list[Part]:
     parts = []
     if valid.height:
         columns = [Head("analysis", word=True), Head("call", word=True), Head("keep in mind", word=True)]
-        calls = Grid(columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()])
+        calls = Grid(
+            columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
+        )
         many = labels.counted(valid.height, "analysis", "analyses")
         parts.append(Part("folded", text=f"{many} that these logs allow, with the call for each", table=calls))
     if blocked.height:
         # Analyses with the same reason share a row.
         why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
-        reasons = Grid([Head("why not", word=True), Head("analyses", word=True)], [list(row) for row in why.select("reason", "analysis").rows()])
+        columns = [Head("why not", word=True), Head("analyses", word=True)]
+        reasons = Grid(columns, [list(row) for row in why.select("reason", "analysis").rows()])
         many = labels.counted(blocked.height, "analysis", "analyses")
         parts.append(Part("folded", text=f"{many} that they do not allow, and why", table=reasons))
     return parts

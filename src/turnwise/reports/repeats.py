@@ -39,7 +39,9 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
         table = _reach_table(data, reach, level, caption)
         parts.append(Part("folded" if figure else "table", text="ASR@k and pass^k in numbers", table=table))
     profiles = data.profiles.filter(metric=metric)
-    parts.append(Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, profiles)))
+    parts.append(
+        Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, profiles))
+    )
     note = without_attempts(data, metric, profiles)
     return [*parts, *([Part("note", text=note)] if note else [])]
 
@@ -47,8 +49,9 @@ def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> l
 def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) -> Grid:
     by = varying(reach, data.by)
     ks = reach["at"].unique().sort().to_list()
-    # The first and the last number, and some between.
-    shown = ks if len(ks) <= _MOST_COLUMNS else [ks[round(place * (len(ks) - 1) / (_MOST_COLUMNS - 1))] for place in range(_MOST_COLUMNS)]
+    # Of many numbers, the first, the last and some between.
+    steps = min(len(ks), _MOST_COLUMNS) - 1
+    shown = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
     columns = [
         *group_columns(by), Head("share of goals", word=True),
         *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in shown),

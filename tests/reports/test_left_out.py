@@ -9,6 +9,7 @@ import pytest
 import turnwise as tw
 from turnwise.reports.comparisons import MOST_ARMS
 from turnwise.reports.frames import Frames, frames
+from turnwise.reports.parts import Grid
 from turnwise.reports.results import results
 
 
@@ -16,6 +17,12 @@ def _notes(found: Frames, section: str) -> list[str]:
     return [
         part.text for one in results(found, {}, 0.95) if one.id == section for part in one.parts if part.kind == "note"
     ]
+
+
+def _effort(found: Frames, quantity: str) -> list[Grid]:
+    """The tables of what a quantity took."""
+    parts = [part for one in results(found, {}, 0.95) if one.id == "effort" for part in one.parts]
+    return [part.table for part in parts if part.table and quantity in part.text]
 
 
 def _frames(tried: dict[str, list[tuple[str, int]]]) -> Frames:
@@ -87,14 +94,7 @@ def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
     turns = pl.DataFrame(rows, schema=["rollout_id", "goal", "response_tokens", "succeeded"], orient="row")
     found = frames(turns.with_columns(turn=1), by=None, cluster="auto", level=0.95, seed=0)
     assert found.summary.filter(metric="tokens_used", statistic="mean")["low"].item() < 0
-    tables = [
-        part.table
-        for one in results(found, {}, 0.95)
-        if one.id == "effort"
-        for part in one.parts
-        if part.table and "tokens" in part.text
-    ]
-    (tokens,) = tables
+    (tokens,) = _effort(found, "tokens")
     assert "[0, " in tokens.rows[0][1]
 
 
@@ -105,13 +105,6 @@ def test_a_median_that_too_few_reached_shows_that_it_is_not_known() -> None:
     row = found.summary.filter(metric="time_to_success", statistic="median", target="base", attack="persuade")
     assert row["estimate"].item() is None
     assert row["low"].item() is not None
-    tables = [
-        part.table
-        for one in results(found, {}, 0.95)
-        if one.id == "effort"
-        for part in one.parts
-        if part.table and "turns to success" in part.text
-    ]
-    (times,) = tables
+    (times,) = _effort(found, "turns to success")
     (cells,) = [cells for cells in times.rows if cells[:2] == ["base", "persuade"]]
     assert "– [6.0, –]" in cells

@@ -65,15 +65,22 @@ def _clause(data: Frames, metric: str) -> str:
     intervals = [labels.interval_text(row, rate=True) for row in (highest, lowest)]
     if named.height == 1:
         text = f"{done} in {intervals[0]} of rollouts of {names[0]}"
-    elif (lowest["high"] or 1.0) >= (highest["low"] or 0.0):
+    elif not _apart(highest, lowest):
         ends = dict.fromkeys(
             labels.number(row["estimate"], row["low"], row["high"], rate=True) for row in (lowest, highest)
         )
-        text = f"{done} in {' to '.join(ends)} of rollouts in {labels.counted(named.height, 'group')}, whose intervals overlap"
+        groups = labels.counted(named.height, "group")
+        text = f"{done} in {' to '.join(ends)} of rollouts in {groups}, which their intervals do not tell apart"
     else:
         text = f"{done} most often for {names[0]}: {intervals[0]}, and least often for {names[1]}: {intervals[1]}"
     unnamed = f" ({labels.counted(few, 'group')} with {limit} not named)" if few else ""
     return text + unnamed
+
+
+def _apart(highest: dict[str, Any], lowest: dict[str, Any]) -> bool:
+    """Return whether the interval of each row excludes the estimate of the other."""
+    above = lowest["high"] is not None and highest["estimate"] > lowest["high"]
+    return above and highest["low"] is not None and bool(lowest["estimate"] < highest["low"])
 
 
 def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) -> Section:

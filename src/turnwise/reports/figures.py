@@ -140,12 +140,15 @@ def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, 
 
     On a phone rows are higher, as their names are above their lines.
     """
-    wide = draw(frame, **options)
+    # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
+    counts = {"at_risk": False} if draw is plots.attempts else {}
+    narrow_counts = {"at_risk": False} if draw in {plots.attempts, plots.curve} else {}
+    wide = draw(frame, **options, **counts)
     height = wide.figure.get_figheight()
     if draw in {plots.forest, plots.contrast}:
         height = _ROW * frame.height + _BELOW
     _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
-    return wide.svg(), draw(frame, ax=narrow, **options).svg(), wide.alt
+    return wide.svg(), draw(frame, ax=narrow, **options, **narrow_counts).svg(), wide.alt
 
 
 def _address(svg: str) -> str:

@@ -14,7 +14,7 @@ UNITS = {"attack_success": "goal", "task_success": "task"}
 MOST_ARMS = 200  # most values of a column that are compared with each other
 ALL_PAIRS = 4  # up to so many values are compared pair by pair; more, each with one baseline
 BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
-EDITION, NOW, EARLIER = "edition", "this report", "earlier"
+EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 """Column that tells the rollouts of the report from the earlier ones, and its values."""
 
 

@@ -64,11 +64,11 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
     if data.changes.is_empty():
         text = f"Nothing can be compared: no goal or task is judged both here and in the earlier report.{unread}"
         return Section("changes", heading, [Part("text", text=text)])
-    better = data.changes.filter(pl.col("p_adjusted") < 1 - level)
-    clear = f"{labels.count(better.height)} of {labels.counted(data.changes.height, 'difference')}"
+    clear = data.changes.filter(pl.col("p_adjusted") < 1 - level)
+    rose = clear.filter(pl.col("difference") > 0).height
     text = (
-        f"{clear} from the earlier report {'is' if better.height == 1 else 'are'} larger than chance alone explains; each is "
-        f"paired by the goals (or tasks) of both.{unread}"
+        f"Of {labels.counted(data.changes.height, 'rate')}, {labels.count(rose)} rose and {labels.count(clear.height - rose)} fell "
+        f"by more than chance explains, at the goals (or tasks) that both reports judged.{unread}"
     )
     parts = [Part("text", text=text)]
     for metric in UNITS:

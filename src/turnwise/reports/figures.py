@@ -66,8 +66,11 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
         for metric in UNITS
         for name in data.by
     ]
-    changes = pl.DataFrame({"metric": []}, schema={"metric": pl.String}) if data.changes is None else data.changes
-    contrasts += [(f"changes_{metric}", _without_constants(changes.filter(metric=metric), data.by)) for metric in UNITS]
+    if data.changes is not None:
+        named = visible(data.changes, data.by)
+        contrasts += [
+            (f"changes_{metric}", _without_constants(named.filter(metric=metric), data.by)) for metric in UNITS
+        ]
     # One panel holds ASR@k of all groups; the table has pass^k too.
     reach = data.reach.filter(pl.col("kind").is_in(REACHED))
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
@@ -142,7 +145,7 @@ def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, 
     """
     # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
     counts = {"at_risk": False} if draw is plots.attempts else {}
-    narrow_counts = {"at_risk": False} if draw in {plots.attempts, plots.curve} else {}
+    narrow_counts = {"at_risk": False} if draw is plots.curve else counts
     wide = draw(frame, **options, **counts)
     height = wide.figure.get_figheight()
     if draw in {plots.forest, plots.contrast}:

@@ -51,6 +51,7 @@ class Frames:
     """
 
     by: tuple[str, ...]
+    unjudged: Unjudged
     turns: pl.DataFrame
     rollouts: pl.DataFrame
     summary: pl.DataFrame
@@ -176,6 +177,7 @@ def frames(
     profiles = _profiles(rollouts, groups, cluster, level)
     return Frames(
         by=groups,
+        unjudged=unjudged,
         turns=turns,
         rollouts=rollouts,
         summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed),

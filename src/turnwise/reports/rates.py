@@ -26,6 +26,7 @@ HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was t
 MOST_OPEN = 12  # a table of more rows is folded below its figure
 FEWEST, FEWEST_CLUSTERS = 10, 3
 """Smallest groups that a sentence names: rollouts, and goals or other clusters."""
+REMEDY = "--unjudged censor uses the turns judged so far, --unjudged drop leaves these rollouts out"
 _NUMBER = re.compile(r"\d[\d,.]*")
 
 
@@ -59,7 +60,10 @@ def _clause(data: Frames, metric: str) -> str:
         small = f", from {limit}" if few else ""
         return f"{done} in {rate} of {labels.counted(rows['n'][0], 'judged rollout')}{small}"
     if named.is_empty():
-        return f"{done} in groups that are too small to name ({limit} in each)" if few == rows.height else ""
+        if few == rows.height:
+            return f"{done} in groups that are too small to name ({limit} in each)"
+        partly = labels.counted(int(rows["n_undetermined"].sum()), "rollout")
+        return f"how often {done} is open, as {partly} have unjudged turns ({REMEDY})"
     highest, lowest = named.row(0, named=True), named.row(-1, named=True)
     names = [labels.group_name(row, by) for row in (highest, lowest)]
     intervals = [labels.interval_text(row, rate=True) for row in (highest, lowest)]
@@ -99,7 +103,13 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
         ]
         for row in _in_order(by, rows).rows(named=True)
     ]  # fmt: skip
-    notes = " ".join([*reasons(rows), *_mixed(data, by, rows)])
+    why = reasons(rows)
+    # Groups with partially judged rollouts have a wider interval, or none; say what else can be done, once.
+    remedy = (
+        data.unjudged == "bounds" and rows["n_undetermined"].sum() and not any("unjudged=" in reason for reason in why)
+    )
+    why += [labels.sentence(REMEDY)] if remedy else []
+    notes = " ".join([*why, *_mixed(data, by, rows)])
     parts = [Part("text", text=_summary(data, rows, metric)), *figure_parts(figure)]
     parts += [Part("note", text=notes)] if notes else []
     folded = figure is not None and rows.height > MOST_OPEN
@@ -136,8 +146,13 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
         "attack_success": ("attacked rollout", "Lower is better for the defender."),
         "task_success": ("rollout", "Higher is better."),
     }[metric]
-    groups = f" in {labels.counted(rows.height, 'group')}" if rows.height > 1 else ""
-    return f"Of {labels.counted(total, what)}, {labels.count(judged)} have a known result{groups}. {better}"
+    groups = f", in {labels.counted(rows.height, 'group')}" if rows.height > 1 else ""
+    known = (
+        f"All {labels.counted(total, what)}"
+        if judged == total
+        else f"{labels.count(judged)} of {labels.counted(total, what)}"
+    )
+    return f"{known} {'has' if judged == 1 else 'have'} a known result{groups}. {better}"
 
 
 def _in_order(by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
@@ -162,7 +177,7 @@ def reasons(rows: pl.DataFrame) -> list[str]:
         same.setdefault(_NUMBER.sub("#", reason), []).append(reason.replace("cluster", unit))
     return [
         f"{labels.sentence(reasons[0])[:-1]} ({labels.counted(len(reasons), 'group')}"
-        f"{', the largest of them here' if len(set(reasons)) > 1 else ''})."
+        f"{', each with its own numbers' if len(set(reasons)) > 1 else ''})."
         for reasons in same.values()
     ]
 

@@ -71,9 +71,11 @@ def taxonomies(rates: pl.DataFrame, rollouts: pl.DataFrame, level: float) -> Sec
         ]
         for row in order.rows(named=True)
     ]  # fmt: skip
-    sizes = rates.group_by("taxonomy").agg(size=pl.sum_horizontal("n", "n_undetermined", "n_missing", "n_error").sum())
-    text = (
-        "Attack success by category, for the names whose category is beyond doubt: at most "
-        f"{labels.count(sizes['size'].max())} of {labels.counted(attacked(rollouts).height, 'attacked rollout')}."  # type: ignore[arg-type]
+    published = rates.filter(pl.col("taxonomy") != SEVERITY)
+    sizes = published.group_by("taxonomy").agg(
+        size=pl.sum_horizontal("n", "n_undetermined", "n_missing", "n_error").sum()
     )
+    total = labels.counted(attacked(rollouts).height, "attacked rollout")
+    covered = f"; they cover up to {labels.count(max(sizes['size']))} of {total}" if sizes.height else ""
+    text = f"Attack success by risk, for the names whose category in a published taxonomy is beyond doubt{covered}."
     return Section("taxonomy", heading, [Part("text", text=text), Part("table", table=Grid(columns, cells))])

@@ -53,9 +53,9 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     done = turnwise("report", LOGS, "--out", out)
     assert (done.code, done.out) == (0, f"{out / 'report.html'}\n")
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
-        "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
-        "figures/attack_success.svg", "figures/contrast_attack_success_attack.svg", "figures/contrast_attack_success_target.svg",
-        "figures/curve.svg", "figures/heat_map.svg", "figures/profile_attack_success.svg",
+        "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
+        "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
+        "figures/contrast_attack_success_target.svg", "figures/curve.svg", "figures/heat_map.svg",
         "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
@@ -178,9 +178,7 @@ def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path
         assert turnwise(words[0], logs, *words[1:]).code in {0, 1}, words
     assert turnwise("report", logs, "--out", tmp_path / "report").code == 0
     page = (tmp_path / "report" / "report.html").read_text()
-    assert (
-        "2 rollouts of 4 turns, read from native. 1 rollout is a tree, measured path by path: 3 paths in all." in page
-    )
+    assert "2 rollouts of 1 run were read. 1 rollout is a tree, measured path by path: 3 paths in all." in page
     assert json.loads((tmp_path / "report" / "run.json").read_text())["counts"] == {
         "rollouts": 2,
         "turns": 4,
@@ -444,11 +442,12 @@ def bad(tmp_path: Path) -> Path:
     [
         (["report", "{}/empty"], ["empty: the folder is empty"]),
         (["report", "{}/note.txt"], ["note.txt", "not recognized", "--log-format"]),
-        (["report", "{}/half.json"], ["half.json", "half-written", "--errors collect reads the rest"]),
+        (["measure", "{}/half.json"], ["half.json", "half-written", "--errors collect reads the rest"]),
+        (["report", "{}/half.json"], ["half.json", "nothing could be read", "half-written"]),
         (["summarize", "{}/half.json", "--errors", "collect"], ["nothing could be read", "half-written"]),
         (["report", "{}/columns.csv"], ["columns.csv", "not recognized"]),
         (["report", "{}/nowhere"], ["nowhere", "no such file or folder"]),
-        (["report", "{}", "--by", "target"], ["half.json", "half-written"]),
+        (["report", "{}", "--by", "target", "--errors", "raise"], ["half.json", "half-written"]),
         (["curve", "{}/plain.parquet"], ["time_to_success", "measure"]),
         (["summarize", "{}/plain.parquet", "--metric", "attack_success"], ["no metric 'attack_success'"]),
         (["report", LOGS, "--by", "tagret"], ["'tagret'", "did you mean `target`?"]),
@@ -525,15 +524,20 @@ def test_a_file_that_may_not_be_read_is_one_sentence(turnwise, tmp_path: Path) -
 
 @pytest.mark.integration
 def test_what_cannot_be_read_may_be_left_out(turnwise, tmp_path: Path) -> None:
-    """With --errors collect the rest is read, and the page lists what was not."""
+    """By default a report reads the rest; its first printed line and the page count what was left out, and the page lists it."""
     folder = bad(tmp_path)
     tw.write(tw.read(LOGS), folder / "good.parquet")
-    done = turnwise("report", folder, "--errors", "collect", "--out", tmp_path / "r")
+    done = turnwise("report", folder, "--out", tmp_path / "r")
     assert done.code == 0
     assert "left out" in done.err
+    problems = json.loads((tmp_path / "r" / "run.json").read_text())["counts"]["problems"]
+    assert problems >= 2
+    assert done.err.splitlines()[0] == f"turnwise: read 240 rollouts, 1,301 turns, {problems} problems"
     page = (tmp_path / "r" / "report.html").read_text()
+    assert f"Left out of the rates: {problems} records or files not read" in page
     assert "half.json" in page
     assert "note.txt" in page
+    assert turnwise("report", folder, "--errors", "raise", "--out", tmp_path / "strict").code == 2
 
 
 @pytest.mark.integration

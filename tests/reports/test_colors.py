@@ -40,7 +40,7 @@ def test_colors_follow_the_group(alone: int, tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(plots, name, draw)
 
     watch("contrast", plots.contrast.__globals__["contrast_marks"])
-    watch("profile", plots.profile.__globals__["profile_marks"])
+    watch("attempts", plots.attempts.__globals__["attempts_marks"])
     figures(found, tmp_path / "figures")
     assert {"base", "guarded", "tuned"} <= set(seen)
     assert {len(colors) for colors in seen.values()} == {1}

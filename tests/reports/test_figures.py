@@ -67,4 +67,4 @@ def test_every_kind_of_figure_is_tried() -> None:
     for turns, by in CASES.values():
         found = frames(turns(), by=by, cluster="auto", level=0.95, seed=0)
         kinds |= {draw.__name__ for _, _, draw, _ in room._wanted(found) if hasattr(draw, "__name__")}
-    assert kinds == {"forest", "curve", "training", "profile", "contrast"}
+    assert kinds == {"forest", "curve", "training", "attempts", "contrast"}

@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise.reports.frames import MOST_ARMS, Frames, frames
+from turnwise.reports.comparisons import MOST_ARMS
+from turnwise.reports.frames import Frames, frames
+from turnwise.reports.parts import Grid
 from turnwise.reports.results import results
 
 
@@ -15,6 +17,12 @@ def _notes(found: Frames, section: str) -> list[str]:
     return [
         part.text for one in results(found, {}, 0.95) if one.id == section for part in one.parts if part.kind == "note"
     ]
+
+
+def _effort(found: Frames, quantity: str) -> list[Grid]:
+    """The tables of what a quantity took."""
+    parts = [part for one in results(found, {}, 0.95) if one.id == "effort" for part in one.parts]
+    return [part.table for part in parts if part.table and quantity in part.text]
 
 
 def _frames(tried: dict[str, list[tuple[str, int]]]) -> Frames:
@@ -34,7 +42,7 @@ def test_many_targets_are_compared_with_one_baseline_and_that_is_said() -> None:
     found = _frames({f"model-{place:02}": [(f"g{goal}", 2) for goal in range(6)] for place in range(16)})
     assert found.contrasts.height == 15
     assert _notes(found, "contrasts") == ["16 targets: compared with one baseline only, model-00."]
-    assert _notes(found, "profile") == []
+    assert _notes(found, "attempts") == []
 
 
 def test_a_group_with_goals_of_its_own_is_named() -> None:
@@ -45,7 +53,9 @@ def test_a_group_with_goals_of_its_own_is_named() -> None:
     assert _notes(found, "contrasts") == [
         "5 targets: compared with one baseline only, a. Not compared: y and 2 others (no goal in common)."
     ]
-    assert _notes(found, "profile") == ["Not shown: y and 2 others (hardly any goal was tried more than once)."]
+    assert _notes(found, "attempts") == [
+        "Not shown: y and 2 others (fewer than 3 goals, or hardly any tried more than once)."
+    ]
 
 
 def test_nothing_in_common_is_said_too() -> None:
@@ -66,7 +76,7 @@ def test_a_group_that_shares_goals_but_not_with_the_baseline() -> None:
 
 def test_too_many_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit that is met is named."""
-    monkeypatch.setattr(import_module("turnwise.reports.frames"), "MOST_ARMS", 3)
+    monkeypatch.setattr(import_module("turnwise.reports.comparisons"), "MOST_ARMS", 3)
     found = _frames({name: [("g", 1), ("h", 1)] for name in "abcd"})
     assert _notes(found, "contrasts") == [
         f"Not compared: a and 3 others (more than {MOST_ARMS} are not compared here)."
@@ -84,8 +94,7 @@ def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
     turns = pl.DataFrame(rows, schema=["rollout_id", "goal", "response_tokens", "succeeded"], orient="row")
     found = frames(turns.with_columns(turn=1), by=None, cluster="auto", level=0.95, seed=0)
     assert found.summary.filter(metric="tokens_used", statistic="mean")["low"].item() < 0
-    tables = [part.table for one in results(found, {}, 0.95) if one.id == "effort" for part in one.parts if part.table]
-    (tokens,) = [table for table in tables if "tokens" in table.caption]
+    (tokens,) = _effort(found, "tokens")
     assert "[0, " in tokens.rows[0][1]
 
 
@@ -96,7 +105,6 @@ def test_a_median_that_too_few_reached_shows_that_it_is_not_known() -> None:
     row = found.summary.filter(metric="time_to_success", statistic="median", target="base", attack="persuade")
     assert row["estimate"].item() is None
     assert row["low"].item() is not None
-    tables = [part.table for one in results(found, {}, 0.95) if one.id == "effort" for part in one.parts if part.table]
-    (times,) = [table for table in tables if "turns to success" in table.caption]
+    (times,) = _effort(found, "turns to success")
     (cells,) = [cells for cells in times.rows if cells[:2] == ["base", "persuade"]]
     assert "– [6.0, –]" in cells

@@ -41,7 +41,7 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
     )
     seen = browser.run(MEASURES)
     assert len(seen["sections"]) >= 6
-    assert {"transcripts", "read", "doctor", "methods", "accounts"} <= set(seen["sections"])
+    assert {"transcripts", "read", "methods"} <= set(seen["sections"])
     assert seen["shown"] >= 1
     for nothing in ("unnamed", "unloaded", "twice", "unlabeled", "unscrollable"):
         assert not seen[nothing], nothing
@@ -147,9 +147,10 @@ def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
     sections = page.read_text()
     assert not (folder / "contrast.parquet").exists() or '<section id="contrasts"' in sections
     for section, name in (
-        ("profile", "profile"),
+        ("attempts", "attempts"),
+        ("attempts", "profile"),
         ("categories", "category_attack"),
-        ("doctor", "doctor"),
+        ("methods", "doctor"),
     ):
         assert (f'<section id="{section}"' in sections) == (folder / f"{name}.parquet").exists()
     valid = pl.read_parquet(folder / "doctor.parquet")

@@ -10,6 +10,7 @@ from turnwise import metrics as m
 from turnwise import plots
 from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, frames
+from turnwise.reports.rates import bottom_line
 from turnwise.reports.results import results
 
 RATES = {1000: 0.9, 50: 0.2, 200: 0.5}  # neither in the order of their numbers nor of their text
@@ -58,7 +59,7 @@ def test_steps_as_groups_stand_in_their_own_order_and_are_called_so(tmp_path: Pa
         "train step 1000",
     ]
     rate = results(found, {}, 0.95)[0]
-    assert "most often for train step 1000: 90 %" in rate.parts[0].text
+    assert "most often for train step 1000: 90 %" in bottom_line(found)
     table = next(part.table for part in rate.parts if part.table)
     assert [row[0] for row in table.rows] == ["50", "200", "1000"]
     assert table.columns[0].name == "train step"

@@ -82,7 +82,7 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
 
 
 def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[pl.DataFrame, pl.DataFrame]":
-    """Read turns and problems, and print the counts on stderr; the caller's ledger records the problems, if there is one."""
+    """Read turns and problems, and print on stderr the counts, then the first problems; the caller's ledger records the problems, if there is one."""
     from turnwise.readers.problems import LACKING, NULLED, Problems, in_words_of
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted
@@ -91,12 +91,12 @@ def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[p
     with in_words_of(in_options):
         turns = read_into(ledger, log_input.paths, log_input.log_format, names=log_input.names, **log_input.facts)
     problems = ledger.frame()
+    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     for file, record, field, reason in problems.head(MOST_LISTED).rows() if ledger.collect else ():
         where = "".join(f"{what} {name}: " for what, name in (("record", record), ("field", field)) if name is not None)
         say(f"{'' if reason.endswith((LACKING, NULLED)) else 'left out: '}{file}: {where}{reason}")
     if ledger.collect and problems.height > MOST_LISTED:
         say(f"and {counted(problems.height - MOST_LISTED, 'more problem')}")
-    _say_read(turns["rollout_id"].n_unique(), turns["turn"].count(), problems.height)
     return turns, problems
 
 

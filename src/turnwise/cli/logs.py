@@ -34,9 +34,23 @@ def report(
     cluster: ClusterBy = None,
     level: Level = 0.95,
     seed: Seed = 0,
+    unjudged: Annotated[
+        Literal["bounds", "censor", "drop"],
+        typer.Option(
+            "--unjudged",
+            help="Rollouts with unjudged turns and no success: bounds reports a range, censor uses the turns judged so far, "
+            "drop leaves them out.",
+        ),
+    ] = "bounds",
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline", help="Earlier report (its folder) or logs, to compare with goal by goal.", show_default=False
+        ),
+    ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.", show_default=False)] = None,
     log_format: LogFormat = None,
-    errors: Errors = "raise",
+    errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
@@ -55,7 +69,9 @@ def report(
         cluster=cluster_of(cluster),
         level=level,
         seed=seed,
+        unjudged=unjudged,
         title=title,
+        baseline=baseline,
         problems=problems,
         inputs=paths,
         overwrite=overwrite,

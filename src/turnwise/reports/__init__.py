@@ -1,7 +1,7 @@
 """Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
 
-`frames.py` computes everything by the public verbs; `results.py`, `accounts.py` and `methods.py` make sections of it;
-`figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+`frames.py` computes everything by the public verbs; `results.py`, `reading.py` and `methods.py` make sections of it; `header.py`
+makes the top of the page; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
 """
 
 import json
@@ -17,9 +17,11 @@ from turnwise import __version__, schema
 from turnwise.files.atomic import content_hash, whole_folder
 from turnwise.files.object_stores import path_of
 from turnwise.files.writers import write
+from turnwise.readers.read import read
 from turnwise.readers.turns import turns as as_turns
 from turnwise.reports.figures import figures
-from turnwise.reports.frames import Frames, frames
+from turnwise.reports.frames import Frames, Unjudged, frames
+from turnwise.reports.header import configuration, today
 from turnwise.reports.page import page
 from turnwise.reports.viewer import transcripts
 from turnwise.schema.arguments import By, Cluster, frame_of
@@ -33,7 +35,9 @@ def report(
     cluster: Cluster = "auto",
     level: float = 0.95,
     seed: int = 0,
+    unjudged: Unjudged = "bounds",
     title: str | None = None,
+    baseline: object = None,
     problems: pl.DataFrame | None = None,
     inputs: Sequence[str | Path] = (),
     overwrite: bool = False,
@@ -43,9 +47,9 @@ def report(
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
-    (versions, inputs with sizes and hashes, seed, counts); if they have rows, also ``contrast.parquet``,
-    ``profile.parquet``, ``training.parquet``, ``category_attack.parquet`` and ``costs.parquet``. It is written completely or
-    not at all.
+    (date, versions, inputs with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
+    ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely
+    or not at all.
 
     Parameters
     ----------
@@ -54,11 +58,15 @@ def report(
     out
         The folder; it must be new or empty unless `overwrite`.
     by
-        Columns to group by; by default source, target and attack, as far as they vary.
-    cluster, level, seed
-        As in `summarize`.
+        Columns to group by. By default those that users of each tool know, as far as they vary: task name and target for
+        Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
+        for promptfoo; suite, target and attack for AgentDojo; otherwise target and attack. The page names them.
+    cluster, level, seed, unjudged
+        As in `summarize`. `contrast` cannot censor: its intervals then hold whatever the missing verdicts are.
     title
-        Heading of the page.
+        Heading of the page; by default it names the targets.
+    baseline
+        Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
     problems
         PROBLEMS found while reading, to be listed on the page.
     inputs
@@ -72,6 +80,8 @@ def report(
     ------
     WriteError
         If the folder is not empty or cannot be written.
+    ReadError
+        If `baseline` is not a report and holds no logs.
     SchemaError, ArgumentError
         If the table is not TURNS, or an option names a missing column.
 
@@ -86,10 +96,12 @@ def report(
     from tqdm.auto import tqdm
 
     out = path_of(out)
+    options: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed, "unjudged": unjudged}
     steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
     # Everything is written to a draft folder, which replaces `out` only when it is complete.
     with whole_folder(out, overwrite=overwrite) as draft, steps:
-        data = frames(as_turns(frame_of(turns, "report")), by=by, cluster=cluster, level=level, seed=seed)
+        earlier, lost = _earlier(baseline)
+        data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
         steps.update()
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
         images = figures(data, draft / "figures")
@@ -99,13 +111,33 @@ def report(
         for suffix in (".parquet", ".csv", ".json"):
             write(data.summary, draft / f"summary{suffix}")
         steps.update()
-        heading = title or "What the rollouts show"
-        html = page(data, images, transcripts(data), problem_rows, title=heading, level=level)
+        html = page(
+            data,
+            images,
+            transcripts(data),
+            problem_rows,
+            title=title,
+            level=level,
+            facts=configuration(data, inputs, chosen=by is not None, level=level, seed=seed, unjudged=unjudged),
+            lost=lost,
+        )
         (draft / "report.html").write_text(html, encoding="utf-8")
-        run = _run(data, problem_rows, inputs, by=by, cluster=cluster, level=level, seed=seed)
+        run = _run(data, problem_rows, inputs, by=by, **options)
         (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
     return out / "report.html"
+
+
+def _earlier(baseline: object) -> tuple[pl.DataFrame | None, int]:
+    """Return the earlier turns, and how many of their records could not be read."""
+    if baseline is None:
+        return None, 0
+    if isinstance(baseline, str | Path):
+        # The folder of a report holds its turns beside other tables, which are not logs.
+        turns = Path(baseline) / "turns.parquet"
+        frame, problems = read(turns if turns.is_file() else baseline, errors="collect")
+        return frame, problems.height
+    return as_turns(frame_of(baseline, "report: baseline")), 0
 
 
 def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
@@ -120,6 +152,7 @@ def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **o
         }
     )
     return {
+        "date": today(),
         "turnwise": __version__,
         "python": platform.python_version(),
         "versions": {name: metadata.version(name) for name in ("polars", "numpy", "scipy", "matplotlib")},

@@ -11,7 +11,9 @@ import polars as pl
 
 from turnwise import plots
 from turnwise.plots import Plot, theme
-from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.comparisons import UNITS
+from turnwise.reports.frames import Frames
+from turnwise.reports.grouping import visible
 from turnwise.reports.parts import FigureImages
 from turnwise.schema import labels
 
@@ -19,6 +21,7 @@ _LETTERS, _PAGE = "#e6edf3", "#0d1117"  # as in page.css for a dark page
 _DARK: Any = dict.fromkeys(
     ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _LETTERS
 ) | (dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE))
+REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
@@ -58,24 +61,38 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     # A grid of too many rows or columns is left to the table.
     sides = [data.grid[name].n_unique() for name in ("category", "attack") if data.grid.height]
     grid = data.grid if max(sides, default=0) <= MOST_ROWS else data.grid.clear()
-    # Within one contrast the compared column is constant null, which would become part of the names.
     contrasts = [
-        (f"contrast_{metric}_{name}", data.contrasts.filter(metric=metric, of=name).drop(name, strict=False))
+        (f"contrast_{metric}_{name}", _without_constants(data.contrasts.filter(metric=metric, of=name), data.by))
         for metric in UNITS
         for name in data.by
     ]
+    if data.changes is not None:
+        named = visible(data.changes, data.by)
+        contrasts += [
+            (f"changes_{metric}", _without_constants(named.filter(metric=metric), data.by)) for metric in UNITS
+        ]
+    # One panel holds ASR@k of all groups; the table has pass^k too.
+    reach = data.reach.filter(pl.col("kind").is_in(REACHED))
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
-        *((metric, data.summary.filter(metric=metric), plots.forest, MOST_ROWS) for metric in UNITS),
+        *((metric, visible(data.rates(metric), data.by), plots.forest, MOST_ROWS) for metric in UNITS),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
-        ("curve", data.curve, plots.curve, MOST_CURVES),
+        ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
         *(
             (f"training_{metric}", data.trained.filter(metric=metric), plots.training, MOST_CURVES)
             for metric in data.trained["metric"].unique(maintain_order=True)
         ),
-        *((f"profile_{metric}", data.profiles.filter(metric=metric), plots.profile, MOST_CURVES) for metric in UNITS),
+        *(
+            (f"attempts_{metric}", visible(reach.filter(metric=metric), data.by), plots.attempts, MOST_CURVES)
+            for metric in UNITS
+        ),
         *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
     ]
     return (figure for figure in wanted if figure[1].height)
+
+
+def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Drop the grouping columns with one value: the groups that are compared have names of their own."""
+    return frame.drop([name for name in by if name in frame.columns and frame[name].n_unique() < 2])
 
 
 def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
@@ -95,11 +112,16 @@ def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
 def _colors(data: Frames) -> dict[str, str]:
     """Return the color of each group and each value of a grouping column; of many, those in most figures get one."""
     colors: dict[str, str] = {}
-    frames = [frame for frame in (data.summary, data.curve, data.trained, data.profiles) if frame.height]
-    for columns in dict.fromkeys([data.by, *((name,) for name in data.by)]):
-        named = [labels.group_names(frame, columns) for frame in frames if set(columns) <= set(frame.columns)]
-        arms = data.contrasts.filter(pl.col("of").is_in(columns))["group"].to_list() if len(columns) == 1 else []
-        counts = Counter(name for names in [*named, list(map(labels.plain, arms))] for name in set(names))
+    groups = [*(data.rates(metric) for metric in UNITS), data.curve, data.trained, data.reach]
+    frames = [visible(frame, data.by) for frame in groups if frame.height]
+    named = [set(labels.group_names(frame, labels.grouping(frame))) for frame in frames]
+    families = [named]
+    for column in data.by:
+        values = [set(labels.group_names(frame, [column])) for frame in frames if column in frame.columns]
+        arms = data.contrasts.filter(of=column)["group"].to_list()
+        families.append([*values, set(map(labels.plain, arms))])
+    for family in families:
+        counts = Counter(name for names in family for name in names)
         # Colors go first to the groups that most figures show.
         ranked = sorted(counts, key=lambda name: (-counts[name], name))[: theme.MAX_COLORS]
         colors |= {name: look.color for name, look in theme.looks(ranked).items()}
@@ -121,12 +143,15 @@ def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, 
 
     On a phone rows are higher, as their names are above their lines.
     """
-    wide = draw(frame, **options)
+    # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
+    counts = {"at_risk": False} if draw is plots.attempts else {}
+    narrow_counts = {"at_risk": False} if draw is plots.curve else counts
+    wide = draw(frame, **options, **counts)
     height = wide.figure.get_figheight()
     if draw in {plots.forest, plots.contrast}:
         height = _ROW * frame.height + _BELOW
     _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
-    return wide.svg(), draw(frame, ax=narrow, **options).svg(), wide.alt
+    return wide.svg(), draw(frame, ax=narrow, **options, **narrow_counts).svg(), wide.alt
 
 
 def _address(svg: str) -> str:

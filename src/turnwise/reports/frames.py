@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, meant
+from turnwise.estimation.attempts import attempts
 from turnwise.estimation.contrast import contrast
 from turnwise.estimation.curve import curve
 from turnwise.estimation.doctor import doctor, scores_in
@@ -18,21 +19,22 @@ from turnwise.estimation.training import training
 from turnwise.measurement.measure import measure
 from turnwise.measurement.trees import measure_paths
 from turnwise.metrics import EFFORT, OUTCOME, TIMING, final, total
+from turnwise.reports.comparisons import UNITS, assessed, changes, contrasts
+from turnwise.reports.grouping import usual_groups, varying, with_detectors
+from turnwise.reports.taxonomy import rates_by_taxonomy
 from turnwise.schema.arguments import By, Cluster, names_of
 
-USUAL_GROUPS = ("source", "target", "attack")
-UNITS = {"attack_success": "goal", "task_success": "task"}
-"""The rates, and the unit of their repeated attempts."""
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """Costs of rollouts, and the name of their totals."""
-MOST_RUNS = 30
 MOST_CELLS = 1000  # of category x attack
-MOST_ARMS = 200  # most values of a column that are compared with each other
-ALL_PAIRS = 4  # up to so many values are compared pair by pair; more, each with one baseline
-BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
+ATTEMPTS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # numbers of attempts that are shown
 MOST_SCORES = 4  # most rewards that are shown over training
+FEWEST_GOALS = 3  # of fewer, a share of goals says little
 FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
 POOLED = "all"  # name of pooled groups in `summarize`
+
+
+Unjudged = Literal["bounds", "censor", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +42,25 @@ class Frames:
     """All frames of a report; those without rows are left out of the page.
 
     `summary` lacks metrics that apply to no rollout; it has no time to success, and `curve` is empty, if `doctor` finds that the
-    logs do not record the turn of a success. `grid` is the SUMMARY of category x attack, if both vary. `contrasts` compares
-    the values of each grouping column that share goals or tasks. `profiles` is empty unless goals were tried repeatedly.
-    `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if there are no verdicts.
-    `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout that is a tree has
-    one row per path in `rollouts`.
+    logs do not record the turn of a success. `grid` is the SUMMARY of category x attack, if both vary, `hazards` that of the
+    categories of published taxonomies. `contrasts` compares the values of each grouping column that share goals or tasks, and
+    `changes` these rollouts with earlier ones (None without any). `reach` (CURVE over attempts) and `profiles` are empty unless
+    goals were tried repeatedly. `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if
+    there are no verdicts. `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout
+    that is a tree has one row per path in `rollouts`.
     """
 
     by: tuple[str, ...]
+    unjudged: Unjudged
     turns: pl.DataFrame
     rollouts: pl.DataFrame
     summary: pl.DataFrame
     curve: pl.DataFrame
     grid: pl.DataFrame
+    hazards: pl.DataFrame
     contrasts: pl.DataFrame
+    changes: pl.DataFrame | None
+    reach: pl.DataFrame
     profiles: pl.DataFrame
     step: str | None
     trained: pl.DataFrame
@@ -64,14 +71,16 @@ class Frames:
     @property
     def verbs(self) -> tuple[Callable[..., Any], ...]:
         """Return the verbs whose results the report shows."""
+        changed = self.contrasts.height + (0 if self.changes is None else self.changes.height)
         results = (
-            (summarize, self.summary),
-            (curve, self.curve),
-            (contrast, self.contrasts),
-            (profile, self.profiles),
-            (training, self.trained),
+            (summarize, self.summary.height),
+            (curve, self.curve.height),
+            (contrast, changed),
+            (attempts, self.reach.height),
+            (profile, self.profiles.height),
+            (training, self.trained.height),
         )
-        return tuple(verb for verb, frame in results if frame.height)
+        return tuple(verb for verb, rows in results if rows)
 
     @property
     def files(self) -> tuple[tuple[str, pl.DataFrame], ...]:
@@ -79,9 +88,12 @@ class Frames:
         always = (("turns", self.turns), ("rollouts", self.rollouts), ("curve", self.curve), ("doctor", self.doctor))
         optional = (
             ("contrast", self.contrasts),
+            ("changes", pl.DataFrame() if self.changes is None else self.changes),
+            ("attempts", self.reach),
             ("profile", self.profiles),
             ("training", self.trained),
             ("category_attack", self.grid),
+            ("taxonomy", self.hazards),
             ("costs", self.costs),
         )
         return (*always, *(pair for pair in optional if pair[1].height))
@@ -101,8 +113,24 @@ class Frames:
         """Number of turns of all rollouts."""
         return int(self.turns["turn"].count())
 
+    def rates(self, metric: str) -> pl.DataFrame:
+        """Return the SUMMARY of a rate: groups with a judged rollout, if any has one, and the columns that tell them apart."""
+        rows = self.summary.filter(metric=metric)
+        judged = rows.filter(pl.col("n") > 0)
+        rows = judged if judged.height else rows
+        return rows.drop([name for name in self.by if name not in varying(rows, self.by)])
 
-def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float, seed: int) -> Frames:
+
+def frames(
+    turns: pl.DataFrame,
+    *,
+    by: By | None,
+    cluster: Cluster,
+    level: float,
+    seed: int,
+    unjudged: Unjudged = "bounds",
+    earlier: pl.DataFrame | None = None,
+) -> Frames:
     """Compute the frames of a report from TURNS.
 
     Parameters
@@ -110,9 +138,11 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     turns
         TURNS.
     by
-        Columns to group by; by default source, target and attack as far as they vary, else the run.
-    cluster, level, seed
+        Columns to group by; by default those that `usual_groups` chooses.
+    cluster, level, seed, unjudged
         As in `summarize`.
+    earlier
+        TURNS to compare with, or None.
 
     Raises
     ------
@@ -123,37 +153,43 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     for name in names:
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
-    # Numeric columns of the user and training steps must survive the aggregation to rollouts.
-    numeric = [
-        name for name in names if schema.kind_of(turns.schema[name]) is not None and name not in schema.ROLLOUTS.names
-    ]
     allowed = doctor(turns)
     step = _step(turns, allowed)
-    trained, kept_columns = schema.empty(schema.TRAINING), list(dict.fromkeys([*numeric, *([step] if step else [])]))
-    if schema.is_tree(turns):
-        rollouts = measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
-    else:
-        rollouts = measure(turns, OUTCOME, TIMING, EFFORT, keep=kept_columns)
-    groups = _usual_groups(rollouts, runs=step is None) if by is None else names
+    # Numeric columns of the user and training steps must survive the aggregation to rollouts.
+    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([step] if step else [])]))
+    rollouts = _measured(turns, kept_columns)
+    if by is None:
+        rollouts = with_detectors(rollouts)
+    groups = usual_groups(rollouts, runs=step is None) if by is None else names
+    common: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed}
+    trained = schema.empty(schema.TRAINING)
     if step is not None:
-        trained = _trained(rollouts, list(UNITS), step, groups, cluster, level, seed)
+        trained = _trained(rollouts, list(UNITS), step, groups, common)
         if trained.is_empty():  # logs of trainers have rewards without a verdict
             scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
             metrics = [name for name in scored.columns if name not in rollouts.columns]
-            trained = _trained(scored, metrics, step, groups, cluster, level, seed)
+            trained = _trained(scored, metrics, step, groups, common)
         # The step is a grouping column only if requested.
         rollouts = rollouts if step in groups else rollouts.drop(step)
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
+    treated: dict[str, Any] = {**common, "unjudged": unjudged}
+    profiles = _profiles(rollouts, groups, cluster, level)
     return Frames(
         by=groups,
+        unjudged=unjudged,
         turns=turns,
         rollouts=rollouts,
-        summary=_applicable(summarize(rollouts, by=groups, cluster=cluster, level=level, seed=seed), timed=timed),
+        summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed),
         curve=_curve(rollouts, groups, cluster, level, timed=timed),
-        grid=_grid(rollouts, cluster, level),
-        contrasts=_contrasts(rollouts, groups, cluster, level, seed, step),
-        profiles=_profiles(rollouts, groups, cluster, level),
+        grid=_grid(rollouts, treated),
+        hazards=rates_by_taxonomy(rollouts, **treated),
+        contrasts=contrasts(rollouts, groups, step, **treated),
+        changes=None
+        if earlier is None
+        else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
+        reach=_reach(rollouts, profiles, groups, common),
+        profiles=profiles,
         step=step,
         trained=trained,
         costs=pl.DataFrame()
@@ -164,9 +200,17 @@ def frames(turns: pl.DataFrame, *, by: By | None, cluster: Cluster, level: float
     )
 
 
-def _usual_groups(rollouts: pl.DataFrame, *, runs: bool) -> tuple[str, ...]:
-    varying = tuple(name for name in USUAL_GROUPS if rollouts[name].n_unique() > 1)
-    return varying or (("run",) if runs and 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
+def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
+    """Return the numeric columns among the names that `measure` does not keep by itself."""
+    columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
+    return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
+
+
+def _measured(turns: pl.DataFrame, keep: list[str]) -> pl.DataFrame:
+    """Measure the rollouts; of trees, their paths."""
+    if schema.is_tree(turns):
+        return measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
+    return measure(turns, OUTCOME, TIMING, EFFORT, keep=keep)
 
 
 def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:
@@ -181,26 +225,12 @@ def _of_score(name: str) -> pl.Expr:
 
 
 def _trained(
-    rollouts: pl.DataFrame,
-    metrics: list[str],
-    step: str,
-    by: tuple[str, ...],
-    cluster: Cluster,
-    level: float,
-    seed: int,
+    rollouts: pl.DataFrame, metrics: list[str], step: str, by: tuple[str, ...], options: dict[str, Any]
 ) -> pl.DataFrame:
     """Compute TRAINING of each rate or reward that has values at several steps."""
     other_columns = tuple(name for name in by if name != step)
     parts = [
-        training(
-            assessed(rollouts, metric),
-            metric=metric,
-            step=step,
-            by=other_columns,
-            cluster=cluster,
-            level=level,
-            seed=seed,
-        )
+        training(assessed(rollouts, metric), metric=metric, step=step, by=other_columns, **options)
         for metric in metrics
         if assessed(rollouts, metric)[step].drop_nulls().n_unique() > 1
     ]
@@ -222,7 +252,7 @@ def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level:
     return frame if timed else frame.clear()
 
 
-def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFrame:
+def _grid(rollouts: pl.DataFrame, options: dict[str, Any]) -> pl.DataFrame:
     """Summarize category x attack with pooled rows and columns."""
     cells = ("category", "attack")
     attacked_cells = rollouts.drop_nulls([*cells, "attack_success"])
@@ -233,54 +263,7 @@ def _grid(rollouts: pl.DataFrame, cluster: Cluster, level: float) -> pl.DataFram
     # A value named like the pooled row would collide with it.
     pooled = not any((attacked_cells[name] == POOLED).any() for name in cells)
     attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
-    return summarize(attacked, by=cells, metrics="attack_success", cluster=cluster, level=level, margins=pooled)
-
-
-def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return the rollouts with a value of the metric; for attack success only attacked ones."""
-    rows = rollouts.drop_nulls(metric)
-    if metric == "attack_success":
-        rows = rows.filter((pl.col("attack") == schema.NO_ATTACK).not_().fill_null(value=True))
-    return rows
-
-
-def _contrasts(
-    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, seed: int, step: str | None
-) -> pl.DataFrame:
-    """Contrast the values of each grouping column, within groups of the others, if both tried the same goals or tasks.
-
-    Changes between training steps are in TRAINING.
-    """
-    parts = []
-    for metric, unit in UNITS.items():
-        rows = assessed(rollouts, metric)
-        for of in (name for name in by if name not in {unit, step}):
-            other_columns = tuple(name for name in by if name != of)
-            for arms in _families(rows.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
-                # A well-known name of a baseline, or the first value if there are too many for all pairs.
-                named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
-                frame = contrast(
-                    rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
-                    cluster=unit if cluster == "auto" else cluster, level=level, seed=seed,
-                    baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]),
-                )  # fmt: skip
-                # Contrasts of different columns have one schema: the compared column is null.
-                frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
-                parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
-    return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
-
-
-def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
-    """Partition the values of a column into families that share goals or tasks, directly or through each other."""
-    families: list[tuple[list[str], set[str]]] = []
-    for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
-        # A value joins all families with which it shares a goal, and so merges them.
-        near = [family for family in families if family[1].intersection(units)]
-        families = [family for family in families if family not in near]
-        families.append(
-            ([name for family in near for name in family[0]] + [arm], set(units).union(*(family[1] for family in near)))
-        )
-    return [arms for arms, _ in families if 1 < len(arms) <= MOST_ARMS]
+    return summarize(attacked, by=cells, metrics="attack_success", margins=pooled, **options)
 
 
 def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
@@ -293,9 +276,25 @@ def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, lev
         # Profiles are over goals or tasks, whatever the clusters of the other results are.
         within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
         frame = profile(rows, metric=metric, by=by, cluster=within, level=level)
-        several = pl.col("attempts").max() >= FEWEST_ATTEMPTS
+        several = (pl.col("attempts").max() >= FEWEST_ATTEMPTS) & (pl.col("n").max() >= FEWEST_GOALS)
         parts.append(frame.filter(several.over(by) if by else several))
     return pl.concat(parts) if parts else schema.empty(schema.PROFILE)
+
+
+def _reach(
+    rollouts: pl.DataFrame, profiles: pl.DataFrame, by: tuple[str, ...], options: dict[str, Any]
+) -> pl.DataFrame:
+    """Compute success over attempts, in the groups that have a profile: those whose goals were tried several times."""
+    parts = []
+    for metric in profiles["metric"].unique(maintain_order=True):
+        groups = profiles.filter(metric=metric)
+        rows = assessed(rollouts, metric)
+        if by:
+            rows = rows.join(groups.select(by).unique(), on=by, how="semi", nulls_equal=True)
+        goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
+        numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
+        parts.append(attempts(rows, metric=metric, by=by, k=numbers, **options))
+    return pl.concat(parts) if parts else schema.empty(schema.CURVE)
 
 
 def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:

@@ -4,8 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from turnwise.reports.frames import ALL_PAIRS, MOST_ARMS, UNITS, Frames, assessed
+from turnwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, UNITS, assessed
+from turnwise.reports.frames import FEWEST_GOALS, Frames
+from turnwise.reports.grouping import naming
 from turnwise.schema import labels
+
+NESTED = {"source", "task_name", "suite_name", "category", "detector"}
+"""Columns whose values usually have no goal in common."""
 
 
 def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iterator[str]:
@@ -13,7 +18,7 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
 
     Parameters
     ----------
-    found
+    data
         The report's frames.
     metric, of
         The metric, and the column whose values are compared.
@@ -26,7 +31,8 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
         return
     tried = assessed(data.rollouts, metric).drop_nulls(of)
     arms = tried[of].n_unique()
-    if arms < 2:
+    # Evaluations and categories have goals of their own by design.
+    if arms < 2 or (of in NESTED and rows.is_empty()):
         return
     baselines = rows["baseline"].unique(maintain_order=True).to_list()
     if len(baselines) == 1 and arms > ALL_PAIRS:
@@ -47,18 +53,19 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     reason = f"more than {MOST_ARMS} are not compared here" if not baselines else f"no {unit} in common{with_whom}"
     for part, why in ((unshared, f"no {unit} in common"), (uncompared, reason)):
         if part.height:
-            yield f"Not compared: {_named(part, data.by)} ({why})."
+            yield f"Not compared: {_named(part, naming(groups, data.by))} ({why})."
 
 
-def without_profile(data: Frames, metric: str, rows: pl.DataFrame) -> str:
-    """Name the groups without a profile because their goals were hardly tried again; empty if all have one."""
+def without_attempts(data: Frames, metric: str, rows: pl.DataFrame) -> str:
+    """Name the groups without attempts to show: few goals, or goals that were hardly tried again; empty if there is none."""
     if not data.by:
         return ""
     groups = assessed(data.rollouts, metric).group_by(data.by, maintain_order=True).agg(rollouts=pl.len())
     missing = groups.join(rows, on=data.by, how="anti", nulls_equal=True)
     if not missing.height:
         return ""
-    return f"Not shown: {_named(missing, data.by)} (hardly any {UNITS[metric]} was tried more than once)."
+    names = _named(missing, naming(groups, data.by))
+    return f"Not shown: {names} (fewer than {FEWEST_GOALS} {UNITS[metric]}s, or hardly any tried more than once)."
 
 
 def _named(groups: pl.DataFrame, by: Sequence[str]) -> str:

@@ -1,10 +1,12 @@
-"""Section on methods: a paragraph for a paper, the estimand of each number, and references."""
+"""Section on methods: a paragraph for a paper, the estimand of each number, references, and other possible analyses."""
 
 import re
 
 from turnwise import __version__
-from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.comparisons import UNITS
+from turnwise.reports.frames import Frames
 from turnwise.reports.parts import Grid, Head, Link, Part, Section
+from turnwise.reports.reading import diagnosis
 from turnwise.reports.references import bibtex, references
 from turnwise.schema import labels
 
@@ -14,13 +16,19 @@ UNIT = (
 )
 _GENERALIZED = (  # parts of an estimand that differ by group, and their general form
     (re.compile(r"; without a value: .*"), ""),
-    (re.compile(r", .* minus .*, over the [\d,]+ (\w+) of both"), r", one group minus another, over the \1 of both"),
+    (
+        re.compile(r", .* minus .*, over the [\d,]+ (\w+?)s? of both"),
+        r", one group minus another, over the \1s of both",
+    ),
     (re.compile(r"exceeds [\d.]+"), "exceeds a threshold"),
     (re.compile(r" up to [\d.]+,"), " up to the last observed turn,"),
+    (re.compile(r"\b[\d,]+ attempts?\b"), "k attempts"),
 )
 _OF_UNIT = re.compile(r"; unit: (.+?)( \([\d,]+ unknown, each its own\))?$")
-_FRAMES = {"curve": "share by turn", "contrast": "comparison", "profile": "profile", "training": "rate by step"}
-_MAIN = {*(labels.label(metric) for metric in UNITS), *_FRAMES.values()}
+_FRAMES = {
+    "curve": "share by turn", "contrast": "comparison", "attempts": "attempts", "profile": "profile", "training": "rate by step",
+}  # fmt: skip
+_MAIN = {*(labels.label(metric) for metric in UNITS), *_FRAMES.values()} - {"attempts", "profile"}
 
 
 def methods(data: Frames, level: float) -> Section:
@@ -42,15 +50,19 @@ def methods(data: Frames, level: float) -> Section:
         parts.append(Part("folded", text=heading, table=Grid(columns, [list(row) for row in rows])))
     if papers:
         lines = [Link(paper.text, paper.address) if paper.address else paper.text for paper in papers]
-        parts += [Part("list", lines=lines), Part("copy", text="The references as BibTeX", lines=[bibtex(papers)])]
-    return Section("methods", "Methods", parts)
+        many = labels.counted(len(papers), "reference")
+        parts += [
+            Part("list", text=many, lines=lines),
+            Part("copy", text="The references as BibTeX", lines=[bibtex(papers)]),
+        ]
+    return Section("methods", "How was it computed?", [*parts, *diagnosis(data)])
 
 
 def _estimands(data: Frames) -> list[tuple[str, str, str, str]]:
     """Return name, estimand, intervals and tests of each kind of number; estimands that differ only by unit are merged."""
     frames = {
-        "": data.summary, "curve": data.curve, "contrast": data.contrasts, "profile": data.profiles,
-        "training": data.trained,
+        "": data.summary, "curve": data.curve, "contrast": data.contrasts, "attempts": data.reach,
+        "profile": data.profiles, "training": data.trained,
     }  # fmt: skip
     entries: dict[tuple[str, str], tuple[dict[str, bool], set[str], set[str]]] = {}
     for kind, frame in frames.items():

@@ -2,18 +2,22 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from turnwise import __version__, schema
-from turnwise.reports.accounts import accounts, diagnosis, origins
+from turnwise import __version__
 from turnwise.reports.frames import Frames
+from turnwise.reports.header import omissions, tiles, today, usual_title
 from turnwise.reports.methods import methods
 from turnwise.reports.parts import FigureImages, Part, Section
+from turnwise.reports.rates import bottom_line
+from turnwise.reports.reading import origins
 from turnwise.reports.results import results
 from turnwise.reports.viewer import Transcripts
+from turnwise.reports.worst import worst
 from turnwise.schema import labels
 
 MANY = 40  # a table of more rows is folded
@@ -26,8 +30,10 @@ def page(
     transcripts: Transcripts,
     problems: pl.DataFrame,
     *,
-    title: str,
+    title: str | None,
     level: float,
+    facts: Sequence[tuple[str, str]] = (),
+    lost: int = 0,
 ) -> str:
     """Render the report as one HTML text.
 
@@ -35,7 +41,7 @@ def page(
 
     Parameters
     ----------
-    found
+    data
         The report's frames.
     images
         Figures by name: ``attack_success``, ``curve``, ``heat_map``, ...
@@ -44,16 +50,18 @@ def page(
     problems
         PROBLEMS found while reading; may be empty.
     title, level
-        Heading of the page, and the nominal coverage of its intervals.
+        Heading of the page (None makes one), and the nominal coverage of its intervals.
+    facts
+        Names and values of the run's configuration.
+    lost
+        Number of records of the earlier logs that could not be read.
     """
     import jinja2
 
     sections = [
-        *results(data, images, level),
-        accounts(data),
-        _viewer(transcripts),
+        *results(data, images, level, lost),
+        _transcripts(data, transcripts),
         origins(data, problems),
-        diagnosis(data),
         methods(data, level),
     ]
     # Autoescape is what keeps text of logs from becoming markup.
@@ -68,9 +76,12 @@ def page(
     style, scripts = _asset("page.css"), [_asset(name) for name in SCRIPTS]
     return templates.get_template("page.html.jinja").render(
         version=__version__,
-        title=title,
-        lead=_lead(data),
-        tiles=_tiles(data),
+        title=title or usual_title(data),
+        date=today(),
+        bottom_line=bottom_line(data),
+        omissions=omissions(data, problems.height),
+        facts=facts,
+        tiles=tiles(data),
         sections=[section for section in sections if section.parts],
         policy=_policy(style, scripts),
         style=style,
@@ -109,40 +120,14 @@ def _visible(value: Any) -> Any:
     return labels.plain_lines(value)
 
 
-def _viewer(transcripts: Transcripts) -> Section:
-    if not transcripts.rollouts:
-        return Section("transcripts", "Transcripts", [])
-    number_shown, total = labels.count(transcripts.shown), labels.count(transcripts.rollouts)
+def _transcripts(data: Frames, packed: Transcripts) -> Section:
+    heading = "Which transcripts should you read first?"
+    if not packed.rollouts:
+        return Section("transcripts", heading, [])
     text = (
-        f"Every rollout, turn by turn: {total} of them."
-        if transcripts.shown == transcripts.rollouts
-        else f"This page shows {number_shown} of "
-        f"{labels.counted(transcripts.rollouts, 'rollout')}, the first of each group and result. "
-        "All are in turns.parquet in the same folder; `turnwise show ID turns.parquet` prints one."
+        f"All {labels.counted(packed.rollouts, 'transcript')}, turn by turn:"
+        if packed.shown == packed.rollouts
+        else f"This page has {labels.count(packed.shown)} of {labels.counted(packed.rollouts, 'transcript')}, the first of each "
+        "group and result. All are in turns.parquet in the same folder; `turnwise show ID turns.parquet` prints one."
     )
-    return Section("transcripts", "Transcripts", [Part("text", text=text), Part("viewer")])
-
-
-def _lead(data: Frames) -> str:
-    sources = [
-        labels.plain(name) for name in data.rollouts["source"].unique().sort(nulls_last=True) if name is not None
-    ]
-    read_from = f", read from {', '.join(sources)}" if sources else ""
-    grouped = f" Grouped by {', '.join(labels.label(name) for name in data.by)}." if data.by else ""
-    rollouts, turns = (labels.counted(*pair) for pair in ((data.rollout_count, "rollout"), (data.turn_count, "turn")))
-    trees = f" {labels.paths_told(data.turns, data.rollouts)}." if data.tree else ""
-    return f"{rollouts} of {turns}{read_from}.{trees}{grouped}"
-
-
-def _tiles(data: Frames) -> list[dict[str, str]]:
-    counted = [(data.rollout_count, "rollout"), (data.turn_count, "turn")]
-    for name in ("target", "attack", "goal", "task"):
-        # Rollouts without an attack are not an attack of their own.
-        several = data.rollouts[name].drop_nulls().unique().len() - (data.rollouts[name] == schema.NO_ATTACK).any()
-        counted += [(several, name)] if several else []
-    ended = (data.rollouts["ending"] == schema.ERROR).fill_null(value=False) | (
-        data.rollouts["outcome"] == schema.ERROR
-    ).fill_null(value=False)
-    tiles = [labels.counted(number, noun).split(" ") for number, noun in counted]
-    tiles.append([labels.count(int(ended.sum())), "ended in error"])
-    return [{"value": value, "label": label} for value, label in tiles]
+    return Section("transcripts", heading, [*worst(data, packed.ids), Part("text", text=text), Part("viewer")])

@@ -1,11 +1,12 @@
 """Parts of a section of the page, and conversion of rows to cells."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from turnwise.reports.frames import Frames
+import polars as pl
+
 from turnwise.schema import labels
 
 
@@ -53,11 +54,22 @@ class FigureImages:
 class Part:
     """One piece of a section."""
 
-    kind: Literal["text", "note", "figure", "table", "folded", "list", "copy", "viewer"]
+    kind: Literal["text", "note", "figure", "table", "folded", "list", "copy", "cards", "viewer"]
     text: str = ""
     images: FigureImages | None = None
     table: Grid | None = None
     lines: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Excerpt of one transcript, with a link to it."""
+
+    group: str
+    where: str
+    link: Link
+    lines: list[tuple[str, str]]
+    """Names and texts: of the goal, the prompt, the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +81,38 @@ class Section:
     parts: list[Part]
 
 
-def group_columns(data: Frames) -> list[Head]:
+def group_columns(by: Sequence[str]) -> list[Head]:
     """Return the headings of the grouping columns."""
-    return [Head(labels.label(name), word=True) for name in data.by] or [Head("group", word=True)]
+    return [Head(labels.label(name), word=True) for name in by] or [Head("group", word=True)]
 
 
-def group_cells(data: Frames, row: Mapping[str, Any]) -> list[str]:
+def group_cells(by: Sequence[str], row: Mapping[str, Any]) -> list[str]:
     """Return the group of a row, one cell per grouping column."""
-    return [labels.value_name(row[name]) for name in data.by] or [labels.ALL]
+    return [labels.value_name(row[name]) for name in by] or [labels.ALL]
 
 
-def to_transcripts(text: str, data: Frames, row: Mapping[str, Any], **more: str) -> Link:
+def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more: str) -> Link:
     """Return a cell that links to the transcripts of the group of a row.
 
     Examples
     --------
-    >>> to_transcripts("9 / 10", type("", (), {"by": ("target",)})(), {"target": "a&b"}, attack_success="yes")
+    >>> to_transcripts("9 / 10", ["target"], {"target": "a&b"}, attack_success="yes")
     Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
     """
-    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in data.by} | more
+    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in by} | more
     return Link(
         text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
     )
+
+
+def unknown_heads(rows: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the headings of rollouts without a result, as far as there are any, and the columns of SUMMARY they add up."""
+    return {head: names for head, names in _UNKNOWN.items() if rows.select(pl.sum_horizontal(names).sum()).item()}
+
+
+def unknown_cells(row: Mapping[str, Any], heads: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return the numbers of rollouts without a result under these headings."""
+    return [labels.count(sum(row[name] for name in names)) for names in heads.values()]
+
+
+_UNKNOWN = {"ended in error": ("n_error",), "unjudged": ("n_undetermined", "n_missing")}

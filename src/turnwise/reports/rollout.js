@@ -59,15 +59,14 @@ function turnNode(row, depth, names, words) {
   return made;
 }
 
-// The facts of a rollout: short ones at once, long ones when asked.
+// The facts of a rollout, folded: readers come for what was said.
 function factsNode(facts, names, words) {
-  const rows = (kept) => Object.entries(facts).filter(([, value]) => isShort(value) === kept).flatMap(([name, value]) => [
+  const rows = Object.entries(facts).sort(([, a], [, b]) => isShort(b) - isShort(a)).flatMap(([name, value]) => [
     element("dt", "", plain(names[name] ?? name)), element("dd", "", ...written(shown(value), words))]);
-  const long = rows(false);
-  const made = [element("dl", "facts", ...rows(true))];
-  if (long.length) made.push(element("details", "", element("summary", "", "longer facts"), element("dl", "facts", ...long)));
-  if (words && made[1]?.querySelector("mark")) made[1].open = true;
-  return made;
+  if (!rows.length) return [];
+  const made = element("details", "", element("summary", "", `${rows.length / 2} facts of this rollout`), element("dl", "facts", ...rows));
+  if (words && made.querySelector("mark")) made.open = true;
+  return [made];
 }
 
 // A transcript, and the heading of its first success; `first` is a row number, or null where no turn is known to be one.
@@ -76,7 +75,7 @@ function transcript({ id, facts, rows, first, names, words }) {
   const turns = ordered.map(([row, depth]) => turnNode(row, depth, names, words));
   const place = first === null ? -1 : ordered.findIndex(([row]) => row === rows[first]);
   return {
-    nodes: [element("h3", "", element("bdi", "", ...written(id, words))), ...factsNode(facts, names, words), ...turns],
+    nodes: [element("h3", "", element("bdi", "", ...written(id, words))), ...turns.slice(0, 1), ...factsNode(facts, names, words), ...turns.slice(1)],
     turns,
     success: place < 0 ? null : turns[place],
   };

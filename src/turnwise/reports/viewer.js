@@ -192,7 +192,7 @@ async function follow() {
     }
     choose();
   }
-  at("transcripts").scrollIntoView({ behavior: "instant" });
+  at("viewer").scrollIntoView({ behavior: "instant" });
 }
 
 function clear() {
@@ -211,7 +211,7 @@ const KEYS = {
   p: () => state.view && goTo(state.view.turns[Math.max(state.turn - 1, 0)]),
   s: () => goTo(state.view?.success),
   t: switchTheme,
-  "/": () => { at("transcripts").scrollIntoView({ behavior: "instant" }); at("find").focus(); },
+  "/": () => { at("viewer").scrollIntoView({ behavior: "instant" }); at("find").focus(); },
   "?": () => at("help").showModal(),
   Escape: () => { stopSearch(); at("list").focus(); },
 };

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from turnwise.reports.frames import UNITS, Frames
+from turnwise.reports.comparisons import UNITS
+from turnwise.reports.frames import Frames
 from turnwise.schema import labels
 
 CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
@@ -30,8 +31,13 @@ class Transcripts:
 
     index: str
     chunks: list[str]
-    shown: int
+    ids: list[str]
     rollouts: int
+
+    @property
+    def shown(self) -> int:
+        """Number of rollouts whose transcripts are in the page."""
+        return len(self.ids)
 
 
 def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_BYTES) -> Transcripts:
@@ -57,7 +63,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")
     selected = _fitting(rollouts, data.by, most)
     if not selected.height:
-        return Transcripts(_packed({}), [], 0, rollouts.height)
+        return Transcripts(_packed({}), [], [], rollouts.height)
     # Rollouts are put into chunks in order, until a chunk has about CHUNK characters.
     selected = selected.with_columns(chunk=(pl.col("size").cum_sum() - pl.col("size")) // CHUNK)
     rows = turns.join(selected.select("rollout_id", "chunk"), on="rollout_id", how="inner", maintain_order="right_left")
@@ -80,7 +86,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
             data, most=int(0.95 * most_bytes / compressed_size * int(selected["size"].sum())), most_bytes=most_bytes
         )
     # The index has what lists and filters need without unpacking a chunk.
-    index = {
+    index: dict[str, Any] = {
         "ids": selected["rollout_id"].to_list(),
         "rows": selected["rows"].to_list(),
         "first": selected["first"].to_list(),
@@ -94,7 +100,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
         "by": list(data.by),
         "trees": selected["tree"].to_list() if data.tree else [],
     }
-    return Transcripts(_packed(index), chunks, selected.height, rollouts.height)
+    return Transcripts(_packed(index), chunks, index["ids"], rollouts.height)
 
 
 def _results(data: Frames) -> pl.DataFrame:

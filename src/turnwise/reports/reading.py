@@ -1,0 +1,90 @@
+"""Sections on what was read and left out, and on the analyses that the logs allow."""
+
+import os.path
+import re
+
+import polars as pl
+
+from turnwise.reports.frames import Frames
+from turnwise.reports.parts import Grid, Head, Part, Section
+from turnwise.schema import labels
+
+MOST_OPEN = 16  # a table of more rows is folded
+_NUMBER = re.compile(r"\d+")
+
+
+def origins(data: Frames, problems: pl.DataFrame) -> Section:
+    """List the runs that were read, and the records that could not be read."""
+    runs = data.origins
+    names = [name for name in runs.columns if name not in {"source", "run"}]
+    shown = [name for name in names if name in {"rollouts", "turns"} or runs[name].sum()]
+    columns = [Head("source", word=True), Head("run", word=True), *(Head(labels.label(name)) for name in shown)]
+    cells = [
+        [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
+        *(labels.count(row[name]) for name in shown)] for row in runs.rows(named=True)
+    ]  # fmt: skip
+    if not cells:
+        parts = [Part("text", text="No rollout was read.")]
+    else:
+        count = f"{labels.counted(data.rollout_count, 'rollout')} of {labels.counted(len(cells), 'run')}"
+        paths = f" {labels.paths_told(data.turns, data.rollouts)}." if data.tree else ""
+        lost = (
+            f"; {labels.counted(problems.height, 'record or file', 'records or files')} could not be"
+            if problems.height
+            else ""
+        )
+        parts = [
+            Part("text", text=f"{count} were read{lost}.{paths}"),
+            Part("folded", text="The runs", table=Grid(columns, cells)),
+        ]
+    if problems.height:
+        lost_table = _unread(problems)
+        folded = len(lost_table.rows) > MOST_OPEN
+        parts.append(Part("folded" if folded else "table", text="What could not be read", table=lost_table))
+    return Section("read", "What was read, and what was left out?", parts)
+
+
+def _unread(problems: pl.DataFrame) -> Grid:
+    """Return the problems, one row for those of one file that differ only in their numbers."""
+    files = [str(file) for file in problems["file"].unique()]
+    # Where all files are in one folder, its name is said once.
+    folder = os.path.commonpath(files) if len(files) > 1 and all(map(os.path.isabs, files)) else ""
+    rows: dict[tuple[str, str | None, str], list[tuple[str | None, str]]] = {}
+    for file, record, field, reason in problems.iter_rows():
+        rows.setdefault((str(file), field, _NUMBER.sub("#", str(reason))), []).append((record, str(reason)))
+    cells = []
+    for (file, field, _), same in rows.items():
+        records = [record for record, _ in same if record is not None]
+        more = f" and {len(records) - 2} more" if len(records) > 2 else ""
+        where = ", ".join(labels.plain(name) for name in records[:2]) + more
+        short = os.path.relpath(file, folder) if len(folder) > 1 else file
+        cells.append(
+            [labels.plain(short), where, "" if field is None else labels.plain(field), labels.plain(same[0][1])]
+        )
+    # Columns without any word are left out.
+    names = ("file", "record", "field", "reason")
+    filled = [place for place in range(len(names)) if any(row[place] for row in cells)]
+    caption = f"in {labels.plain(folder)}" if len(folder) > 1 else ""
+    heads = [Head(names[place], word=True) for place in filled]
+    return Grid(heads, [[row[place] for place in filled] for row in cells], caption=caption)
+
+
+def diagnosis(data: Frames) -> list[Part]:
+    """Return two folded tables: the analyses that these logs allow, and why others are not available."""
+    valid, blocked = (data.doctor.filter(pl.col("valid") == allowed) for allowed in (True, False))
+    parts = []
+    if valid.height:
+        columns = [Head("analysis", word=True), Head("call", word=True), Head("keep in mind", word=True)]
+        calls = Grid(
+            columns, [list(row) for row in valid.select("analysis", "call", pl.col("reason").fill_null("")).rows()]
+        )
+        many = labels.counted(valid.height, "analysis", "analyses")
+        parts.append(Part("folded", text=f"{many} that these logs allow, with the call for each", table=calls))
+    if blocked.height:
+        # Analyses with the same reason share a row.
+        why = blocked.group_by("reason", maintain_order=True).agg(pl.col("analysis").str.join("; "))
+        columns = [Head("why not", word=True), Head("analyses", word=True)]
+        reasons = Grid(columns, [list(row) for row in why.select("reason", "analysis").rows()])
+        many = labels.counted(blocked.height, "analysis", "analyses")
+        parts.append(Part("folded", text=f"{many} that they do not allow, and why", table=reasons))
+    return parts

@@ -1,0 +1,99 @@
+"""Rates are grouped by what the users of a tool know, chosen from the logs."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.reports.frames import frames
+from turnwise.reports.grouping import explanation, usual_groups
+from turnwise.reports.rates import rates
+
+
+def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
+    """TURNS of a source: two rollouts for each set of facts."""
+    rows = [
+        {
+            "source": source,
+            "rollout_id": f"{source}/{place}/{k}",
+            "turn": 1,
+            "goal": f"g{k}",
+            "succeeded": k == 1,
+            **fact,
+        }
+        for place, fact in enumerate(facts)
+        for k in range(2)
+    ]
+    return tw.turns(pl.DataFrame(rows, infer_schema_length=None))
+
+
+BENIGN = {"attack": "none", "solved": True, "succeeded": None}
+INSPECT = table(
+    "inspect", *(BENIGN | {"task_name": task, "target": name} for task in ("ctf", "mmlu") for name in ("gpt", "claude"))
+)
+GARAK = table(
+    "garak", *({"attack": probe, "detector": f"d.{probe}", "target": "llama"} for probe in ("dan.A", "dan.B"))
+)
+PLUGINS = [
+    {"category": plugin, "attack": strategy, "target": "bot"}
+    for plugin in ("pii", "bola")
+    for strategy in ("basic", "goat")
+]
+PROMPTFOO = table("promptfoo", *PLUGINS)
+AGENTDOJO = table(
+    "agentdojo", *({"suite_name": suite, "target": "gpt", "attack": "direct"} for suite in ("slack", "bank"))
+)
+OTHER = table("other", {"target": "a", "task_name": "x"}, {"target": "b", "task_name": "y"})
+
+
+@pytest.mark.parametrize(
+    ("turns", "groups"),
+    [
+        (INSPECT, ("task_name", "target")),
+        (GARAK, ("attack", "detector")),
+        (PROMPTFOO, ("category", "attack")),
+        (AGENTDOJO, ("suite_name",)),
+        (OTHER, ("target",)),
+        (pl.concat([INSPECT, GARAK], how="diagonal_relaxed"), ("task_name", "target", "attack", "detector")),
+        (pl.concat([table("a", {"target": "x"}), table("b", {"target": "x"})]), ("source",)),
+    ],
+)
+def test_groups_are_those_of_the_tool(turns: pl.DataFrame, groups: tuple[str, ...]) -> None:
+    """As far as they vary; the source only where two would be pooled."""
+    assert usual_groups(tw.measure(turns), runs=True) == groups
+
+
+def test_the_choice_is_said_in_one_line_in_the_tools_words() -> None:
+    """Also that it was requested."""
+    rollouts = tw.measure(PROMPTFOO)
+    assert explanation(rollouts, ("category", "attack"), chosen=False) == (
+        "category (promptfoo's plugin), attack (promptfoo's strategy); chosen from the logs, --by changes it"
+    )
+    assert explanation(rollouts, ("attack",), chosen=True) == "attack (promptfoo's strategy); as requested"
+
+
+def test_a_probe_is_one_group_whether_its_attempts_were_judged_or_not() -> None:
+    """Attempts without a verdict have no detector in the log; they count as unjudged in the group of their probe."""
+    unjudged = pl.int_range(pl.len()) == 0
+    turns = GARAK.with_columns(
+        detector=pl.when(~unjudged).then("detector"), succeeded=pl.when(~unjudged).then("succeeded")
+    )
+    rows = frames(turns, by=None, cluster="auto", level=0.95, seed=0).rates("attack_success")
+    assert rows.select("attack", "detector", "n", "n_missing").rows() == [
+        ("dan.A", "d.dan.A", 1, 1),
+        ("dan.B", "d.dan.B", 2, 0),
+    ]
+
+
+def test_a_section_shows_only_the_columns_that_tell_its_groups_apart() -> None:
+    """Attacks of garak have no task name and evaluations of Inspect no probe; neither table has empty columns."""
+    both = pl.concat([INSPECT, GARAK], how="diagonal_relaxed")
+    sections = rates(frames(both, by=None, cluster="auto", level=0.95, seed=0), {}, 0.95)
+    words = {
+        section.id: [
+            column.name for part in section.parts if part.table for column in part.table.columns if column.word
+        ]
+        for section in sections
+    }
+    assert words == {"attack-success": ["attack", "detector"], "task-success": ["task name", "target"]}

@@ -1,0 +1,73 @@
+"""Rates by categories of published taxonomies, for names that are beyond doubt."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.reports.taxonomy import mapping, rates_by_taxonomy, taxonomies
+
+OPTIONS: dict[str, Any] = {"cluster": "auto", "level": 0.95, "seed": 0, "unjudged": "bounds"}
+
+
+def rollouts(source: str, column: str, *names: str, **facts: Any) -> pl.DataFrame:
+    """Four rollouts for each name; all attacks at the first goal succeed."""
+    rows = [
+        {"source": source, "rollout_id": f"{name}/{k}", "turn": 1, "goal": f"{name} {k % 2}", column: name, "succeeded": k % 2 == 0}
+        | facts
+        for name in names
+        for k in range(4)
+    ]  # fmt: skip
+    return tw.measure(tw.turns(pl.DataFrame(rows)))
+
+
+def test_the_table_has_no_contradiction_and_knows_only_sources_that_turnwise_reads() -> None:
+    """One category for each name in each taxonomy; columns that TURNS has."""
+    assert mapping().select("taxonomy", "source", "column", "name").is_duplicated().any() is False
+    assert set(mapping()["source"]) <= {"garak", "promptfoo", "pyrit", "harmbench"}
+    assert set(mapping()["column"]) <= set(tw.schema.TURNS.names)
+    assert mapping().null_count().sum_horizontal().item() == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "column", "name", "category"),
+    [
+        ("garak", "attack", "dan.Dan_11_0", "LLM01 Prompt Injection"),
+        ("promptfoo", "category", "pii:direct", "LLM02 Sensitive Information Disclosure"),
+        ("promptfoo", "category", "harmful:hate", "Hate"),
+        ("pyrit", "category", "Self-Harm", "Suicide and self-harm"),
+        ("harmbench", "category", "copyright", "Intellectual property"),
+    ],
+)
+def test_names_of_tools_have_their_category(source: str, column: str, name: str, category: str) -> None:
+    """With the rate that `summarize` gives for those rollouts."""
+    table = rollouts(source, column, name)
+    row = rates_by_taxonomy(table, **OPTIONS).filter(hazard=category).row(0, named=True)
+    expected = tw.summarize(table, metrics="attack_success").row(0, named=True)
+    assert (row["estimate"], row["low"], row["high"], row["n"]) == tuple(
+        expected[name] for name in ("estimate", "low", "high", "n")
+    )
+
+
+def test_what_is_in_doubt_has_no_category() -> None:
+    """A probe with two tags, another tool's name of the same word, and benign rollouts."""
+    for table in (
+        rollouts("garak", "attack", "leakreplay.LiteratureCloze"),
+        rollouts("other", "attack", "dan.Dan_11_0"),
+        rollouts("garak", "attack", "dandelion.Flower"),
+        rollouts("promptfoo", "category", "pii:direct", attack="none"),
+    ):
+        rates = rates_by_taxonomy(table, **OPTIONS)
+        assert rates.is_empty()
+        assert taxonomies(rates, table, 0.95).parts == []
+
+
+def test_severity_is_a_category_where_logs_state_it() -> None:
+    """One table for all; the sentence counts only what published taxonomies cover."""
+    table = rollouts("garak", "attack", "dan.A", "lmrc.B", severity="High")
+    text, grid = taxonomies(rates_by_taxonomy(table, **OPTIONS), table, 0.95).parts
+    assert grid.table is not None
+    assert [row[:3] for row in grid.table.rows][-1][:2] == ["severity", "high"]
+    assert {row[0] for row in grid.table.rows} == {"OWASP LLM Top 10", "MITRE ATLAS", "severity"}
+    assert "they cover up to 4 of 8 attacked rollouts" in text.text

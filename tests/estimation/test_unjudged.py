@@ -1,3 +1,4 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Rollouts with unjudged turns and no success: what they count, by hand, by other estimates, and by coverage."""
 
 import numpy as np

@@ -117,7 +117,7 @@ def test_groups_are_panels_most_successes_first():
 
 def test_few_endings_keep_their_names_in_narrow_axes():
     """Three have a line each above the Axes, as in a column of a paper."""
-    shares = {"success": [0.2, 0.4], "gave_up": [0.1, 0.1], "target_ended": [0.1, 0.2]}
+    shares: dict[str, list[float | None]] = {"success": [0.2, 0.4], "gave_up": [0.1, 0.1], "target_ended": [0.1, 0.2]}
     ax = plt.figure(figsize=(3.3, 2.6)).add_subplot()
     plots.incidence(ended(shares), ax=ax)
     names = [text.get_text() for text in ax.get_legend().get_texts()]

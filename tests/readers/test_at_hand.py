@@ -73,7 +73,7 @@ def test_names_are_those_of_the_caller():
         tw.turns(records(CHATS), names={"goal": "x"})
     for names in ({"rollout_id": None}, {"goal": {"goal": "topic"}}, {"goal": ["topic"]}, "goal"):
         with pytest.raises(ArgumentError, match=r"^turns: names=.* is not a mapping of names; write names="):
-            tw.turns(records(CHATS), names=names)
+            tw.turns(records(CHATS), names=names)  # type: ignore[arg-type]
 
 
 PLAIN = [

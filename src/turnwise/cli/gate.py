@@ -169,7 +169,9 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         # A baseline is read without leaving anything out: nothing would count what it lacks.
         paths = [Path(path) for path in options["baseline"]]
         earlier = rollouts_of(
-            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column, log_input.value), metrics, groups
+            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column, log_input.value),
+            metrics,
+            groups,
         )
     return gating.gate(
         table,

@@ -82,7 +82,10 @@ def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]
 
 
 def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[pl.DataFrame, pl.DataFrame]":
-    """Read turns and problems, and print on stderr the counts, then the first problems; the caller's ledger records the problems, if there is one."""
+    """Read turns and problems, and print on stderr the counts, then the first problems.
+
+    The caller's ledger records the problems, if there is one.
+    """
     from turnwise.readers.problems import LACKING, NULLED, Problems, in_words_of
     from turnwise.readers.read import read_into
     from turnwise.schema.labels import counted

@@ -221,7 +221,7 @@ def _gate(sheet: parts.Sheet) -> list[Column]:
         Column(required, [row["answer"] or labels.NOTHING for row in sheet.rows], words=True),
         *parts.levels(sheet),
         Column("pass bound", bounds[0]),
-        Column("fail bound", bounds[1], spare=parts.SPARE_COUNT),
+        Column("fail bound", bounds[1], omission=parts.OMIT_COUNT),
         *parts.estimates(sheet, rates, "estimate", ["metric", "statistic"]),
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet, always=True),  # readers of a verdict must see what it leaves out

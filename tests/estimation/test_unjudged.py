@@ -1,6 +1,8 @@
 # mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
 """Rollouts with unjudged turns and no success: what they count, by hand, by other estimates, and by coverage."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -19,7 +21,7 @@ def judged_turns(rng: np.random.Generator, of_successes: float, of_failures: flo
     hazard = 1 - np.exp(-np.array(list(hazards.values()))[target.ravel()] * goal_effect[goal.ravel()])
     success = rng.random((hazard.size, TURNS)) < hazard[:, None]
     # A turn exists until the first success.
-    exists = np.cumsum(success, axis=1) - success == 0
+    exists: np.ndarray = np.cumsum(success, axis=1) - success == 0
     judged = rng.random(success.shape) < np.where(success, of_successes, of_failures)
     rollout, turn = np.nonzero(exists)
     verdict = success[rollout, turn]
@@ -39,12 +41,12 @@ def judged_turns(rng: np.random.Generator, of_successes: float, of_failures: flo
 
 def true_rate(hazard: float, tries: int = 1) -> float:
     """The share of goals with a success in so many attempts: the gamma law's transform at the total hazard."""
-    return 1 - (1 + 0.5 * hazard * TURNS * tries) ** -2.0
+    return 1.0 - float(1 + 0.5 * hazard * TURNS * tries) ** -2.0
 
 
 def rollouts(seed: int, of_successes: float = 0.9, of_failures: float = 0.9) -> pl.DataFrame:
     turns = judged_turns(np.random.default_rng(seed), of_successes, of_failures, {"a": 0.15, "b": 0.08})
-    return tw.measure(turns)
+    return pl.DataFrame(tw.measure(turns))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -55,7 +57,9 @@ def test_the_estimate_is_the_curve_at_the_last_turn(seed: int) -> None:
     judged = frame.filter(pl.col("num_judged") > 0).with_columns(pl.col("attack_success").fill_null(value=False))
     certain = judged.group_by("target").agg(pl.col("attack_success").mean()).sort("target")["attack_success"]
     rates = tw.summarize(frame, by="target", metrics="attack_success")
-    assert rates["estimate"].to_list() == pytest.approx(np.maximum(curve["estimate"], certain).to_list())
+    assert rates["estimate"].to_list() == pytest.approx(
+        np.maximum(curve["estimate"].to_numpy(), certain.to_numpy()).tolist()
+    )
     censored = tw.summarize(frame, by="target", metrics="attack_success", unjudged="censor")
     for name in ("estimate", "low", "high"):
         assert censored[name].to_list() == pytest.approx(curve[name].to_list())
@@ -125,7 +129,7 @@ def test_nothing_judged_has_no_estimate() -> None:
 def test_an_unknown_choice_is_refused(verb: str) -> None:
     """The message names the choices."""
     frame = rollouts(0).with_columns(task_success=True, train_step=1)
-    options = {"contrast": {"of": "target"}, "forecast": {"k": 3}}.get(verb, {})
+    options: dict[str, Any] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}.get(verb, {})
     with pytest.raises(ArgumentError, match=rf"{verb}: unjudged='bound' is unknown.*bounds"):
         getattr(tw, verb)(frame, unjudged="bound", **options)
 

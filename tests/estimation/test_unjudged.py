@@ -41,7 +41,7 @@ def judged_turns(rng: np.random.Generator, of_successes: float, of_failures: flo
 
 def true_rate(hazard: float, tries: int = 1) -> float:
     """The share of goals with a success in so many attempts: the gamma law's transform at the total hazard."""
-    return 1.0 - float(1 + 0.5 * hazard * TURNS * tries) ** -2.0
+    return float(1 - (1 + 0.5 * hazard * TURNS * tries) ** -2.0)
 
 
 def rollouts(seed: int, of_successes: float = 0.9, of_failures: float = 0.9) -> pl.DataFrame:
@@ -129,7 +129,8 @@ def test_nothing_judged_has_no_estimate() -> None:
 def test_an_unknown_choice_is_refused(verb: str) -> None:
     """The message names the choices."""
     frame = rollouts(0).with_columns(task_success=True, train_step=1)
-    options: dict[str, Any] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}.get(verb, {})
+    needed: dict[str, dict[str, Any]] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}
+    options = needed.get(verb, {})
     with pytest.raises(ArgumentError, match=rf"{verb}: unjudged='bound' is unknown.*bounds"):
         getattr(tw, verb)(frame, unjudged="bound", **options)
 

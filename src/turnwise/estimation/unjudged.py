@@ -197,7 +197,7 @@ class UnjudgedRows(NamedTuple):
                 {
                     **row,
                     **({"design_effect": None} if "design_effect" in row else {}),
-                    **at_the_bounds(note, row.get("estimate"), worst, best, timed=self.timed),
+                    **at_the_bounds(note, row.get("estimate"), worst, best, timed=self.timed, reason=row.get("reason")),
                 }
                 for row, worst, best in zip(estimates, *extremes, strict=True)
             ]
@@ -244,7 +244,13 @@ def censored(note: str, *, timed: bool) -> str:
 
 
 def at_the_bounds(
-    note: str, estimate: float | None, worst: Mapping[str, Any], best: Mapping[str, Any], *, timed: bool
+    note: str,
+    estimate: float | None,
+    worst: Mapping[str, Any],
+    best: Mapping[str, Any],
+    *,
+    timed: bool,
+    reason: str | None = None,
 ) -> dict[str, Any]:
     """Return an estimate with the interval that holds whatever the unjudged turns are.
 
@@ -261,6 +267,8 @@ def at_the_bounds(
         The rows with all of them as failures, and with all as successes.
     timed
         Whether the turns of successes are known.
+    reason
+        The caveat of the estimate.
 
     Examples
     --------
@@ -276,7 +284,7 @@ def at_the_bounds(
     extremes = worst, best
     defined = all(row.get(name) is not None for row in extremes for name in ("low", "high"))
     methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row.get("method")))
-    flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row.get("reason")))
+    flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row.get("reason"))) or "no values"
     ends = [row["estimate"] for row in extremes if row.get("estimate") is not None]
     if estimate is not None and ends:
         estimate = min(max(estimate, min(ends)), max(ends))
@@ -287,7 +295,5 @@ def at_the_bounds(
         "low": min(row["low"] for row in extremes) if defined else None,
         "high": max(row["high"] for row in extremes) if defined else None,
         "method": f"{methods} at the bounds" if defined else None,
-        "reason": join_reasons(f"{note}: {covering}", flaws)
-        if defined
-        else f"{note}; no interval: {flaws or 'no values'}",
+        "reason": join_reasons(f"{note}: {covering}", reason) if defined else f"{note}; no interval: {flaws}",
     }

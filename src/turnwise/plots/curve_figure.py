@@ -222,7 +222,8 @@ def withheld(points: pl.DataFrame) -> list[str]:
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     """Return the most frequent reasons of a frame, one sentence each."""
     counts = (
-        frame.group_by("reason", maintain_order=True)
+        labels.merge_reasons(frame)
+        .group_by("reason", maintain_order=True)
         .len()
         .drop_nulls()
         .sort("len", descending=True, maintain_order=True)

@@ -1,6 +1,5 @@
 """Heat map of two crossed columns: the color of a cell is its estimate, its paleness the width of the interval."""
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,6 @@ MARKS = {
     "reason": pl.String,
 }
 _IN_CELLS = "In the cells: successes / rollouts. "
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _WIDE = 5.0  # inches at least
 
 
@@ -321,22 +319,6 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
         sentences.append("Hatched: no rollouts.")
     if "empty" in shapes:
         sentences.append(f"Hatched, {labels.NOTHING}: no known result.")
-    reasons = marks.filter(pl.col("shape") != "empty")["reason"].drop_nulls().unique(maintain_order=True).to_list()
-    sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in _merged(reasons)[:2]]
+    merged = labels.merge_reasons(marks.filter(pl.col("shape") != "empty"))["reason"].drop_nulls()
+    sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in merged.unique(maintain_order=True)[:2]]
     return " ".join(sentences)
-
-
-def _merged(reasons: list[str]) -> list[str]:
-    """Merge reasons that differ only in their numbers into one, with the range of each number over the cells."""
-    by_wording: dict[str, list[list[str]]] = {}
-    for reason in reasons:
-        by_wording.setdefault(_NUMBER.sub("\0", reason), []).append(_NUMBER.findall(reason))
-    merged = []
-    for words, rows in by_wording.items():
-        ranges = []
-        for column in zip(*rows, strict=True):
-            ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
-            ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
-        sentence = "".join(part + number for part, number in zip(words.split("\0"), [*ranges, ""], strict=True))
-        merged.append(f"by cell, {sentence}" if len(rows) > 1 else sentence)
-    return merged

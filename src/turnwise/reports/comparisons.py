@@ -19,13 +19,14 @@ EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 
 
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return the rollouts with a value of the metric; for attack success only attacked ones."""
-    rows = rollouts.drop_nulls(metric)
-    return attacked(rows) if metric == "attack_success" else rows
+    """Return the rollouts with a value of the metric; for attack success only attacked ones, and those judged in part."""
+    if metric != "attack_success":
+        return rollouts.drop_nulls(metric)
+    return attacked(rollouts.filter(pl.col(metric).is_not_null() | (pl.col("num_judged") > 0)))
 
 
 def contrasts(
-    rollouts: pl.DataFrame, by: tuple[str, ...], step: str | None, *, cluster: Cluster, unjudged: str, **options: Any
+    rollouts: pl.DataFrame, by: tuple[str, ...], step: str | None, *, cluster: Cluster, unjudged: Any, **options: Any
 ) -> pl.DataFrame:
     """Contrast the values of each grouping column, within groups of the others, if both tried the same goals or tasks.
 
@@ -41,18 +42,13 @@ def contrasts(
                 named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
                 frame = contrast(
                     rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
-                    cluster=unit if cluster == "auto" else cluster, unjudged=_of_contrast(unjudged),
+                    cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
                     baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]), **options,
                 )  # fmt: skip
                 # Contrasts of different columns have one schema: the compared column is null.
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
                 parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
     return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
-
-
-def _of_contrast(unjudged: str) -> Any:
-    """Return the choice for `contrast`, which cannot censor: its interval then holds whatever the missing verdicts are."""
-    return "bounds" if unjudged == "censor" else unjudged
 
 
 def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
@@ -74,7 +70,7 @@ def changes(
     by: tuple[str, ...],
     *,
     cluster: Cluster,
-    unjudged: str,
+    unjudged: Any,
     **options: Any,
 ) -> pl.DataFrame:
     """Contrast the rollouts with earlier ones, paired by goal or task, in each group that both have.
@@ -91,7 +87,7 @@ def changes(
                 metric,
                 groups,
                 unit if cluster == "auto" else cluster,
-                _of_contrast(unjudged),
+                unjudged,
                 options,
             )
             for metric, unit in UNITS.items()
@@ -115,7 +111,7 @@ def _changes(
     editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
     if not all(frame[unit].count() for frame in editions.values()):
         return schema.empty(schema.CONTRAST)
-    names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, metric)))
+    names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, metric, "time_to_success")))
     frames = []
     for edition, frame in editions.items():
         columns = [name for name in names if name in frame.columns]

@@ -162,19 +162,19 @@ def frames(
         rollouts = with_detectors(rollouts)
     groups = usual_groups(rollouts, runs=step is None) if by is None else names
     common: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed}
+    treated: dict[str, Any] = {**common, "unjudged": unjudged}
     trained = schema.empty(schema.TRAINING)
     if step is not None:
-        trained = _trained(rollouts, list(UNITS), step, groups, common)
+        trained = _trained(rollouts, list(UNITS), step, groups, treated)
         if trained.is_empty():  # logs of trainers have rewards without a verdict
             scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
             metrics = [name for name in scored.columns if name not in rollouts.columns]
-            trained = _trained(scored, metrics, step, groups, common)
+            trained = _trained(scored, metrics, step, groups, treated)
         # The step is a grouping column only if requested.
         rollouts = rollouts if step in groups else rollouts.drop(step)
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
-    treated: dict[str, Any] = {**common, "unjudged": unjudged}
-    profiles = _profiles(rollouts, groups, cluster, level)
+    profiles = _profiles(rollouts, groups, cluster, level, unjudged)
     return Frames(
         by=groups,
         unjudged=unjudged,
@@ -188,7 +188,7 @@ def frames(
         changes=None
         if earlier is None
         else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
-        reach=_reach(rollouts, profiles, groups, common),
+        reach=_reach(rollouts, profiles, groups, treated),
         profiles=profiles,
         step=step,
         trained=trained,
@@ -266,16 +266,18 @@ def _grid(rollouts: pl.DataFrame, options: dict[str, Any]) -> pl.DataFrame:
     return summarize(attacked, by=cells, metrics="attack_success", margins=pooled, **options)
 
 
-def _profiles(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float) -> pl.DataFrame:
+def _profiles(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, unjudged: Unjudged
+) -> pl.DataFrame:
     """Compute PROFILE of each rate whose goals (or tasks) were tried several times."""
     parts = []
     for metric, unit in UNITS.items():
-        rows = rollouts.drop_nulls(metric)
+        rows = assessed(rollouts, metric)
         if not rows.height or cluster is None:
             continue
         # Profiles are over goals or tasks, whatever the clusters of the other results are.
         within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
-        frame = profile(rows, metric=metric, by=by, cluster=within, level=level)
+        frame = profile(rows, metric=metric, by=by, cluster=within, level=level, unjudged=unjudged)
         several = (pl.col("attempts").max() >= FEWEST_ATTEMPTS) & (pl.col("n").max() >= FEWEST_GOALS)
         parts.append(frame.filter(several.over(by) if by else several))
     return pl.concat(parts) if parts else schema.empty(schema.PROFILE)

@@ -1,6 +1,5 @@
 """Sections on the rates: how many attacks succeeded, how many tasks were solved, in which group."""
 
-import re
 from typing import Any
 
 import polars as pl
@@ -27,7 +26,6 @@ MOST_OPEN = 12  # a table of more rows is folded below its figure
 FEWEST, FEWEST_CLUSTERS = 10, 3
 """Smallest groups that a sentence names: rollouts, and goals or other clusters."""
 REMEDY = "--unjudged censor uses the turns judged so far, --unjudged drop leaves these rollouts out"
-_NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[Section]:
@@ -172,13 +170,12 @@ def successes(row: dict[str, Any]) -> str:
 def reasons(rows: pl.DataFrame) -> list[str]:
     """Return the reasons of the groups, once for all that differ only in their numbers; clusters are called what they are."""
     unit = labels.cluster_noun(rows)
-    same: dict[str, list[str]] = {}
-    for reason in rows.sort("n", descending=True, maintain_order=True)["reason"].drop_nulls():
-        same.setdefault(_NUMBER.sub("#", reason), []).append(reason.replace("cluster", unit))
+    merged = labels.merge_reasons(rows.sort("n", descending=True, maintain_order=True))["reason"].drop_nulls()
     return [
-        f"{labels.sentence(reasons[0])[:-1]} ({labels.counted(len(reasons), 'group')}"
-        f"{', each with its own numbers' if len(set(reasons)) > 1 else ''})."
-        for reasons in same.values()
+        f"{labels.sentence(reason.replace('cluster', unit))[:-1]} ({labels.counted(groups, 'group')})."
+        for reason, groups in merged.value_counts(sort=True)
+        .sort("count", descending=True, maintain_order=True)
+        .iter_rows()
     ]
 
 

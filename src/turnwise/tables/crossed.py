@@ -27,6 +27,7 @@ def crossed_grid(
         frame = labels.choose(frame, name, value, "pivot")
         _check_one(frame, name)
     _check_cells(frame, rows, columns)
+    frame = labels.merge_reasons(frame)
     reasons = list(dict.fromkeys(labels.plain(reason) for reason in frame["reason"].drop_nulls()))
     cells = _cells(frame, rows, columns, reasons)
     down, across = (_values(frame, name) for name in (rows, columns))

@@ -28,7 +28,7 @@ from turnwise.schema.labels.numbers import (
     span,
     superscript,
 )
-from turnwise.schema.labels.text import plain, plain_lines, say, sentence, shorten, shorten_all
+from turnwise.schema.labels.text import merge_reasons, plain, plain_lines, say, sentence, shorten, shorten_all
 from turnwise.schema.labels.words import (
     coefficient,
     contrast_quantity,
@@ -70,6 +70,7 @@ __all__ = [
     "is_share",
     "label",
     "level_text",
+    "merge_reasons",
     "number",
     "own_order",
     "p_text",

@@ -1,11 +1,15 @@
 """Text display: single lines, shortened names, sentences, and escaped terminal control characters."""
 
+import re
 import sys
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
 
+import polars as pl
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
 
 
@@ -117,3 +121,27 @@ def sentence(words: str) -> str:
     'No variation between clusters.'
     """
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def merge_reasons(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
+
+    Examples
+    --------
+    >>> merge_reasons(pl.DataFrame({"reason": ["3 of 50 are unjudged", None, "12 of 50 are unjudged"]}))[
+    ...     "reason"
+    ... ].to_list()
+    ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
+    """
+    numbers_of: dict[str, dict[str, list[str]]] = {}
+    for reason in frame["reason"].drop_nulls().unique(maintain_order=True):
+        numbers_of.setdefault(_NUMBER.sub("\0", reason), {})[reason] = _NUMBER.findall(reason)
+    merged: dict[str, str] = {}
+    for wording, numbers in numbers_of.items():
+        ranges = []
+        for column in zip(*numbers.values(), strict=True):
+            ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
+            ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
+        sentence = "".join(part + number for part, number in zip(wording.split("\0"), [*ranges, ""], strict=True))
+        merged |= dict.fromkeys(numbers, sentence)
+    return frame.with_columns(pl.col("reason").replace(merged)) if merged else frame

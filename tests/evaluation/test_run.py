@@ -191,6 +191,7 @@ def test_an_answer_whose_steps_are_none_is_an_error(bench, items) -> None:
     assert pl.read_parquet(bench.out / "items.parquet")["error"].null_count() == 5
     (kept,) = (bench.out / ".turnwise").glob("workflow-*.jsonl")
     content = read(kept)
+    assert content is not None
     entries = {key: json.loads(row) for key, row in content.rows.items()}
     assert len(entries) == 5
     (second,) = (key for key, entry in entries.items() if entry[0] == "What is 2?")

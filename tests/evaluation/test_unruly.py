@@ -206,6 +206,7 @@ def test_two_processes_do_not_pay_for_the_same_scores(bench) -> None:
     assert bench.command("--skip_workflow").returncode == 0
     (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
     content = read(kept)
+    assert content is not None
     with Store(kept.parent, "counting", json.dumps(content.configuration).encode()) as store:
         assert store.path == kept
         second = bench.command("--skip_workflow", "--overwrite")

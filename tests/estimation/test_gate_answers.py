@@ -131,6 +131,16 @@ def test_unread_rollouts_count_as_unknown() -> None:
             tw.gate(safe, "attack_success < 5%", unread=wrong)  # type: ignore[arg-type]
 
 
+def test_one_more_unread_rollout_never_decides() -> None:
+    """Though it is a further goal, which would narrow an interval of few goals: the bounds only move outward."""
+    frame = run(0, goals=6, attempts=8).with_columns(
+        attack_success=pl.when(pl.int_range(48) % 5 > 0).then(pl.int_range(48) % 6 == 0)
+    )
+    bounds = [tw.gate(frame, "attack_success < 55%", unread=n).row(0, named=True) for n in (0, 1, 2, 5, 20, 21, 60)]
+    assert [row["pass_bound"] for row in bounds] == sorted(row["pass_bound"] for row in bounds)
+    assert [row["fail_bound"] for row in bounds] == sorted((row["fail_bound"] for row in bounds), reverse=True)
+
+
 def test_an_expected_group_that_is_missing_fails() -> None:
     """A target that vanished from the logs has a row of its own for each requirement; one without a verdict is undecided."""
     frame = both(base=run(0), new=run(0).with_columns(attack_success=pl.lit(None, pl.Boolean)))

@@ -253,6 +253,14 @@ def test_the_unknown_of_both_runs_count_against_a_relative_requirement() -> None
     assert answers(tw.gate(unknown, "harm < baseline + 0.1", baseline=numbers[1])) == ["undecided"]
 
 
+def test_a_baseline_without_an_attack_shows_nothing() -> None:
+    """The metric applies to none of its rollouts, so that there is no difference, whatever is unknown in this run."""
+    new = run(5, attack="persuade").with_columns(attack_success=pl.when(pl.int_range(100) > 0).then("attack_success"))
+    for old in (run(5, attack="none").with_columns(attack_success=pl.lit(None, pl.Boolean)), run(5, attack="none")[:0]):
+        row = tw.gate(new, "attack_success <= baseline + 2%", baseline=old).row(0, named=True)
+        assert (row["answer"], row["estimate"], row["n"]) == ("undecided", None, 99)
+
+
 def test_what_a_baseline_cannot_be() -> None:
     """No baseline, one that nothing uses, other judges, a SUMMARY, per cent of what is no share."""
     old = run(5)

@@ -131,6 +131,16 @@ def test_unread_rollouts_count_as_unknown() -> None:
             tw.gate(safe, "attack_success < 5%", unread=wrong)  # type: ignore[arg-type]
 
 
+def test_one_more_unread_rollout_never_decides() -> None:
+    """Though it is a further goal, which would narrow an interval of few goals: the bounds only move outward."""
+    frame = run(0, goals=6, attempts=8).with_columns(
+        attack_success=pl.when(pl.int_range(48) % 5 > 0).then(pl.int_range(48) % 6 == 0)
+    )
+    bounds = [tw.gate(frame, "attack_success < 55%", unread=n).row(0, named=True) for n in (0, 1, 2, 5, 20, 21, 60)]
+    assert [row["pass_bound"] for row in bounds] == sorted(row["pass_bound"] for row in bounds)
+    assert [row["fail_bound"] for row in bounds] == sorted((row["fail_bound"] for row in bounds), reverse=True)
+
+
 def test_an_expected_group_that_is_missing_fails() -> None:
     """A target that vanished from the logs has a row of its own for each requirement; one without a verdict is undecided."""
     frame = both(base=run(0), new=run(0).with_columns(attack_success=pl.lit(None, pl.Boolean)))
@@ -241,6 +251,14 @@ def test_the_unknown_of_both_runs_count_against_a_relative_requirement() -> None
     assert answers(tw.gate(numbers[0], "harm < baseline + 0.1", baseline=numbers[1])) == ["passed"]
     unknown = numbers[0].with_columns(harm=pl.when(pl.int_range(400) > 0).then("harm"))
     assert answers(tw.gate(unknown, "harm < baseline + 0.1", baseline=numbers[1])) == ["undecided"]
+
+
+def test_a_baseline_without_an_attack_shows_nothing() -> None:
+    """The metric applies to none of its rollouts, so that there is no difference, whatever is unknown in this run."""
+    new = run(5, attack="persuade").with_columns(attack_success=pl.when(pl.int_range(100) > 0).then("attack_success"))
+    for old in (run(5, attack="none").with_columns(attack_success=pl.lit(None, pl.Boolean)), run(5, attack="none")[:0]):
+        row = tw.gate(new, "attack_success <= baseline + 2%", baseline=old).row(0, named=True)
+        assert (row["answer"], row["estimate"], row["n"]) == ("undecided", None, 99)
 
 
 def test_what_a_baseline_cannot_be() -> None:

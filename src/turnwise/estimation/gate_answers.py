@@ -56,7 +56,7 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
     pass_bound, fail_bound = reversed(ends) if required.below else ends
     answer = required.answer(pass_bound, fail_bound)
     row |= {"pass_bound": pass_bound, "fail_bound": fail_bound, "answer": answer}
-    reasons = [None if evidence.share else evidence.row["reason"], _unpaired(required, evidence)]
+    reasons = [_unpaired(required, evidence)]
     if answer == "undecided":
         n_more, remedy = _what_decides(required, evidence, row)
         low, high = ends
@@ -64,7 +64,8 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
         row["n_more"] = n_more
     else:
         reasons.append(_what_the_bound_is(required, evidence, row))
-    return row | {"reason": join_reasons(*reasons)}
+    # What the estimate itself has to say comes last.
+    return row | {"reason": join_reasons(*reasons, evidence.row["reason"])}
 
 
 def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.contrast import contrast
 from turnwise.estimation.gate_bounds import UNBOUNDED, Ends, widest
-from turnwise.estimation.missingness import INAPPLICABLE, VALUE, headings
+from turnwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
 from turnwise.estimation.requirements import Required
 from turnwise.schema.arguments import Cluster
 
@@ -77,8 +76,6 @@ def differences(
     unread
         True if rollouts of this run could not be read: their goals are not known, so nothing bounds the difference.
     """
-    if both[_RUN].n_unique() < 2:
-        return {}
     options = {"by": by, "cluster": cluster, "level": level, "seed": seed}
     alone = estimates = _contrast(both, required, statistic, unjudged="drop", **options)
     sheet = Sheet(both)
@@ -88,14 +85,15 @@ def differences(
     extremes = []
     if share and without_verdict.any() and not unread:
         estimates = _contrast(both, required, statistic, unjudged=unknown, **options)
-        filled = [_filled(sheet, required.metric, without_verdict, success_here=success) for success in (False, True)]
+        filled = [_filled(sheet, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
     unbounded = [] if share else [str(key) for key, rows in _keys(sheet, by) if without_verdict[rows].any()]
     result = {}
     for key, row in alone.items():
         ends = row["low"], row["high"]
-        together = widest(ends, *((part[key]["low"], part[key]["high"]) for part in extremes))
+        nothing = {"low": None, "high": None}  # of a group to whose rollouts the metric does not apply
+        together = widest(ends, *((part.get(key, nothing)["low"], part.get(key, nothing)["high"]) for part in extremes))
         result[key] = estimates[key], ends, UNBOUNDED if unread or key in unbounded else together
     return result
 
@@ -115,15 +113,20 @@ def key_text(key: dict[str, Any]) -> str:
     return str(list(key.values()))
 
 
-def _filled(sheet: Sheet, metric: str, unknown: np.ndarray[Any, Any], *, success_here: bool) -> pl.DataFrame:
-    """Return the table with this value for rollouts of this run without a verdict, and the opposite in the baseline."""
+def _filled(sheet: Sheet, metric: str, marks: Headings, *, success_here: bool) -> pl.DataFrame:
+    """Return the rollouts that the metric applies to; those of this run without a verdict get this value, others the opposite."""
+    applicable = pl.Series(marks != INAPPLICABLE)
+    unknown = applicable & pl.Series(marks != VALUE)
     here = pl.col(_RUN) == _THIS
     value = here if success_here else ~here
-    return sheet.frame.with_columns(pl.when(pl.Series(unknown)).then(value).otherwise(metric).alias(metric))
+    filled = sheet.frame.with_columns(pl.when(unknown).then(value).otherwise(metric).alias(metric))
+    return filled.filter(applicable)
 
 
 def _contrast(both: pl.DataFrame, required: Required, statistic: str, **options: Any) -> dict[str, dict[str, Any]]:
     by = options["by"]
+    if both[_RUN].n_unique() < 2:
+        return {}
     try:
         frame = contrast(
             both,

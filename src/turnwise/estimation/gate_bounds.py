@@ -16,6 +16,7 @@ from turnwise.stats.release import lower_end, upper_end
 Ends = tuple[float | None, float | None]
 """Lower and upper end of an interval."""
 UNBOUNDED: Ends = (None, None)
+_ONE_BY_ONE = 20  # so many rollouts that could not be read are added one by one
 _UNKNOWN = ("n_error", "n_undetermined", "n_missing")
 
 
@@ -51,6 +52,13 @@ def ends_of_rollouts(
 
     The lower end takes every rollout without a verdict as a failure, the upper end as a success. The rollouts with a verdict
     count on their own as well: the others bring more goals, which would narrow the interval.
+
+    Parameters
+    ----------
+    rows, headings
+        Row numbers of the group, and the heading of every row of the sheet.
+    unread
+        Number of rollouts that could not be read, or infinity.
     """
     applicable = rows[headings[rows] != INAPPLICABLE]
     known = rows[headings[rows] == VALUE]
@@ -61,7 +69,10 @@ def ends_of_rollouts(
         return alone, alone
     if math.isinf(unread):
         return alone, UNBOUNDED
-    return alone, widest(alone, _ends(sheet, metric, applicable, names, level, int(unread)))
+    # More of them may be worth more than they cost, as further clusters; so all smaller numbers count as well. Beyond some
+    # twenty, a further cluster tells hardly anything, and its success or failure moves the end outward.
+    numbers = {*range(min(int(unread), _ONE_BY_ONE) + 1), int(unread)}
+    return alone, widest(alone, *(_ends(sheet, metric, applicable, names, level, number) for number in numbers))
 
 
 def _ends(sheet: Sheet, metric: str, rows: IntArray, names: Cluster, level: float, unread: int) -> Ends:

@@ -78,7 +78,7 @@ class BaseEvaluator(ABC):
             return failed(item.id, type_and_message(error))
         if log is not None and result.error is None:
             try:
-                log.keep(key, {"score": result.score, "reasoning": result.reasoning})
+                log.keep({key: {"score": result.score, "reasoning": result.reasoning}})
             except UnkeptError:  # the log cannot be written, which stops the run
                 raise
             except (TypeError, ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ its item. So after a change of an option, template or item, only the results tha
 """
 
 import secrets
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
@@ -41,7 +42,7 @@ class ResultsLog(Store):
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> with ResultsLog(folder, "length", {}) as log:
-    ...     log.keep("item-1", {"score": 4})
+    ...     log.keep({"item-1": {"score": 4}})
     >>> with ResultsLog(folder, "length", {}) as log:
     ...     log.earlier("item-1")
     {'score': 4}
@@ -66,8 +67,8 @@ class ResultsLog(Store):
         """Return the entry of an earlier run; None without one."""
         return msgspec.json.decode(self._earlier[key]) if key in self._earlier else None
 
-    def keep(self, key: str, value: Any) -> None:
-        """Append an entry.
+    def keep(self, entries: Mapping[str, Any]) -> None:
+        """Append entries by key.
 
         Raises
         ------
@@ -76,7 +77,7 @@ class ResultsLog(Store):
         UnkeptError
             Where the file cannot be written, such as on a full disk.
         """
-        self.put({key: _bytes(value)})
+        self.put({key: _bytes(value) for key, value in entries.items()})
 
     @staticmethod
     def key(item: EvalInputItem) -> str:

@@ -10,6 +10,7 @@ import pydantic
 
 from turnwise.errors import meant
 from turnwise.evaluation import plugins
+from turnwise.evaluation.answers import answer
 from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
 from turnwise.evaluation.frames import SAID, Tables, columns_of
@@ -95,8 +96,6 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
     # Errors above are raised before the first item is answered; from here on, an error marks the run as interrupted.
     with folder.under_way():
         if workflow is not None:
-            from turnwise.evaluation.answers import answer  # a slow import, only needed here
-
             answer(tables.items, workflow, config, options, folder.path / LOGS)
         scored = scores_of(evaluators, tables, models, config, options, folder.path / LOGS)
         evaluation = folder.write(tables, scored)

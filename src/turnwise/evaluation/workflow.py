@@ -34,7 +34,10 @@ class Workflow:
 
 
 class FunctionOptions(Strict):
-    """A function of the question, sync or async: its answer, or a `WorkflowOutput`."""
+    """A function of the question, sync or async: its answer, or a `WorkflowOutput`.
+
+    A later run reuses the answers of the same function: same source, or same attribute `version` if it has one.
+    """
 
     type: str = pydantic.Field("function", alias="_type")
     function: str

@@ -43,8 +43,9 @@ class ChatModel(Protocol):
 
     Messages are dicts with ``role`` (system, user, assistant) and ``content``. The same seed requests the same answer, if the
     model supports it; None requests any answer. A model may have a `name`, and a `configuration`: a dict, as JSON without
-    secrets, of everything that determines its answers. It may have a coroutine function ``check()`` that raises an
-    `UnservedError` if no request can succeed; an evaluation with `validate_llm_endpoints` calls it before anything is paid for.
+    secrets, of everything that determines its answers; or a `version`, which its author changes with them. It may have a
+    coroutine function ``check()`` that raises an `UnservedError` if no request can succeed; an evaluation with
+    `validate_llm_endpoints` calls it before anything is paid for.
     """
 
     async def complete(self, messages: Messages, *, seed: int | None = None) -> Reply:

@@ -56,7 +56,8 @@ def judge(
         The text to judge; ``"conversation"`` is the whole conversation up to and including each answer.
     store
         A folder that keeps verdicts by content: the same text is never judged twice with the same judge, template, parameters
-        and sample number, in this run or any other.
+        and sample number, in this run or any other. A function is known by its source, its defaults and what it closes over; give
+        it an attribute ``version`` if its results depend on anything else, and change that with them.
     max_concurrency
         The number of judgements that run at the same time.
     timeout
@@ -72,7 +73,7 @@ def judge(
     Raises
     ------
     ArgumentError
-        Where the judge reads a column that is missing or does not hold text.
+        Where the judge reads a column that is missing or does not hold text, or `store` cannot know what its verdicts depend on.
     SchemaError
         Where `turns` lacks the key columns of TURNS, or two rows have the same key.
     ReadError, WriteError

@@ -77,8 +77,9 @@ def run(
         ended, even if it was killed, and reports on stderr how many rollouts it reused. Graphs are then always returned as
         the store restores them, interrupted or not.
     key
-        Everything else that the results depend on, as JSON: the sampler's configuration and the metrics. Together with the
-        seeds it identifies the run in the store. `until` is not part of it: a more precise rule continues with the same rollouts.
+        Everything else that the results depend on, as JSON: the sampler's configuration and the metrics; of functions, their
+        `turnwise.jobs.identity.identity`. Together with the seeds it identifies the run in the store. `until` is not part of it:
+        a more precise rule continues with the same rollouts.
     until
         A rule of `turnwise.rollout.stopping`. It looks at the longest finished prefix, in the order of the seeds. Rollouts in
         progress when it stops are stored but not returned. The result is the prefix at which the rule stopped; it does not

@@ -140,6 +140,16 @@ def test_maps_that_cannot_be_are_one_sentence(tmp_path: Path, names: dict[str, A
         assert "\n" not in str(refused.value)
 
 
+def test_a_lazy_frame_of_verdicts_stays_lazy() -> None:
+    """Booleans under another name only change their name; words are read at once."""
+    frame = tw.turns([{"rollout_id": "a", "response": "x", "won": True}]).drop("succeeded")
+    lazy = tw.turns(frame.lazy().rename({"won": "grade"}), names={"succeeded": "grade"})
+    assert "RENAME" in lazy.explain().upper() or "grade" in lazy.explain()
+    assert lazy.collect()["succeeded"].to_list() == [True]
+    words = frame.lazy().with_columns(won=pl.lit("refused"))
+    assert tw.turns(words, names={"succeeded": "won"}).collect()["succeeded"].to_list() == [False]
+
+
 # ── verdicts on whole records ─────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("key", ["succeeded", "jailbroken", "attack_success", "outcome", "Attack Succeeded"])
 @pytest.mark.parametrize(

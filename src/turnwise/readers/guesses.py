@@ -38,7 +38,7 @@ OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single t
 PRODUCERS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
 _ALIASES = FACTS.keys() | PRODUCERS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
-_ON_ATTACKS = frozenset({"succeeded", "outcome"})
+ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
 _PREFIX, _SUFFIX = "rollout_", "_source"
 
 
@@ -135,7 +135,7 @@ def interpreted(
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
     # One verdict on the attack is enough: that of a record would outweigh those of its turns.
-    decided = {*named} | ({*_ON_ATTACKS} if _ON_ATTACKS & {*named} else set())
+    decided = {*named} | ({*ON_ATTACKS} if ON_ATTACKS & {*named} else set())
     for column, name in _candidates(frame, frozenset(of_records)):
         if name not in decided:
             candidates.setdefault(name, []).append(column)

@@ -321,3 +321,13 @@ def test_a_label_that_is_no_label_is_refused() -> None:
     """A list holds no verdict."""
     with pytest.raises(SchemaError, match="holds no labels"):
         tw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})
+
+
+@pytest.mark.parametrize("value", [["JAILBREAK"], {"label": "JAILBREAK"}, []], ids=str)
+def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
+    """Nor an object: neither is true."""
+    for on_message in (False, True):
+        path = chats(tmp_path, "verdict", [value], on_message=on_message)
+        with pytest.raises(ReadError, match=r"`verdict`.* is (a list|an object), not a label"):
+            tw.read(path, names={"succeeded": "verdict"})
+        assert tw.read(path).select("outcome", "succeeded").row(0) == (None, None)

@@ -166,7 +166,7 @@ def labels_in(series: pl.Series) -> tuple[str, ...]:
     >>> labels_in(pl.Series(["REFUSED", "refused", "", None, "JAILBREAK"]))
     ('JAILBREAK', 'REFUSED')
     """
-    spellings = {normal(label): str(label) for label in series.unique().drop_nulls().sort(descending=True)}
+    spellings = {normal(label): str(label).strip('"') for label in series.unique().drop_nulls().sort(descending=True)}
     return tuple(spellings[label] for label in sorted(spellings) if label not in BLANK)
 
 

@@ -136,6 +136,15 @@ def test_a_table_of_turns_is_not_called_prompts(
     assert leaving.value.code == 0
 
 
+def test_messages_stay_one_line_however_wide_a_table_is() -> None:
+    """Line breaks in names and values, and hundreds of columns."""
+    row = {f"column\n{number}": "a\nb" * 50 for number in range(200)}
+    with pytest.raises(SchemaError, match="and 181 more; name them") as refused:
+        tw.turns([{"conv": 1, **row}])
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(str(refused.value)) < 2000
+
+
 def test_a_frame_of_turns_is_told_the_same(rows: list[dict[str, Any]]) -> None:
     """`tw.turns` lists the columns too."""
     with pytest.raises(SchemaError, match=r"no column `rollout_id`: its columns are `conv` \(conv-000, ") as refused:

@@ -35,8 +35,8 @@ OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
 OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
-PRODUCERS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
-_ALIASES = FACTS.keys() | PRODUCERS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
+OF_ERRORS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
+_ALIASES = FACTS.keys() | OF_ERRORS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
 ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
 _PREFIX, _SUFFIX = "rollout_", "_source"

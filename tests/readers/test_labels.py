@@ -140,6 +140,16 @@ def test_maps_that_cannot_be_are_one_sentence(tmp_path: Path, names: dict[str, A
         assert "\n" not in str(refused.value)
 
 
+def test_a_lazy_frame_of_verdicts_stays_lazy() -> None:
+    """Booleans under another name only change their name; words are read at once."""
+    frame = tw.turns([{"rollout_id": "a", "response": "x", "won": True}]).drop("succeeded")
+    lazy = tw.turns(frame.lazy().rename({"won": "grade"}), names={"succeeded": "grade"})
+    assert "RENAME" in lazy.explain().upper() or "grade" in lazy.explain()
+    assert lazy.collect()["succeeded"].to_list() == [True]
+    words = frame.lazy().with_columns(won=pl.lit("refused"))
+    assert tw.turns(words, names={"succeeded": "won"}).collect()["succeeded"].to_list() == [False]
+
+
 # ── verdicts on whole records ─────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize("key", ["succeeded", "jailbroken", "attack_success", "outcome", "Attack Succeeded"])
 @pytest.mark.parametrize(
@@ -311,3 +321,13 @@ def test_a_label_that_is_no_label_is_refused() -> None:
     """A list holds no verdict."""
     with pytest.raises(SchemaError, match="holds no labels"):
         tw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})
+
+
+@pytest.mark.parametrize("value", [["JAILBREAK"], {"label": "JAILBREAK"}, []], ids=str)
+def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
+    """Nor an object: neither is true."""
+    for on_message in (False, True):
+        path = chats(tmp_path, "verdict", [value], on_message=on_message)
+        with pytest.raises(ReadError, match=r"`verdict`.* is (a list|an object), not a label"):
+            tw.read(path, names={"succeeded": "verdict"})
+        assert tw.read(path).select("outcome", "succeeded").row(0) == (None, None)

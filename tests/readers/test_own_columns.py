@@ -136,6 +136,15 @@ def test_a_table_of_turns_is_not_called_prompts(
     assert leaving.value.code == 0
 
 
+def test_messages_stay_one_line_however_wide_a_table_is() -> None:
+    """Line breaks in names and values, and hundreds of columns."""
+    row = {f"column\n{number}": "a\nb" * 50 for number in range(200)}
+    with pytest.raises(SchemaError, match="and 181 more; name them") as refused:
+        tw.turns([{"conv": 1, **row}])
+    assert len(str(refused.value).splitlines()) == 1
+    assert len(str(refused.value)) < 2000
+
+
 def test_a_frame_of_turns_is_told_the_same(rows: list[dict[str, Any]]) -> None:
     """`tw.turns` lists the columns too."""
     with pytest.raises(SchemaError, match=r"no column `rollout_id`: its columns are `conv` \(conv-000, ") as refused:
@@ -172,6 +181,29 @@ def test_messages_in_rows_are_told_which_column_is_the_id(tmp_path: Path) -> Non
     with pytest.raises(ReadError) as refused:
         tw.read(path)
     assert tw.read(path, names=eval(str(refused.value).partition("names=")[2]))["response"].to_list() == ["Hi"]
+
+
+def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
+    """Neither messages in rows, nor prompts and answers under other names, beside an id with the right one."""
+    path = tmp_path / "a.csv"
+    messages = [
+        ("user", "Hi", None),
+        ("assistant", "No", "REFUSED"),
+        ("user", "Hi", None),
+        ("assistant", "Sure", "JAILBREAK"),
+    ]
+    rows = [{"rollout_id": "a", "role": role, "content": text, "verdict": word} for role, text, word in messages]
+    pl.DataFrame(rows).write_csv(path)
+    assert tw.read(path)["succeeded"].to_list() == [False, True]
+    pl.DataFrame([{"rollout_id": "a", "user_msg": "Hi", "bot_msg": "No", "verdict": "REFUSED"}]).write_csv(path)
+    with pytest.raises(ReadError) as refused:
+        tw.read(path)
+    assert "labels" not in str(refused.value)
+    turns = tw.read(path, names=eval(str(refused.value).partition("as in names=")[2]))
+    assert turns.select("prompt", "response", "succeeded").row(0) == ("Hi", "No", False)
+    pl.DataFrame([{"rollout_id": "a", "turn": 1, "label": "unsafe"}]).write_csv(path)
+    with pytest.raises(ReadError, match="holds labels, not rollouts"):
+        tw.read(path)
 
 
 def test_sets_of_prompts_stay_sets_of_prompts(tmp_path: Path) -> None:

@@ -35,10 +35,10 @@ OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
 OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
-PRODUCERS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
-_ALIASES = FACTS.keys() | PRODUCERS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
+OF_ERRORS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
+_ALIASES = FACTS.keys() | OF_ERRORS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
-_ON_ATTACKS = frozenset({"succeeded", "outcome"})
+ON_ATTACKS = frozenset({"succeeded", "outcome"})  # columns of TURNS with verdicts on the attack
 _PREFIX, _SUFFIX = "rollout_", "_source"
 
 
@@ -135,7 +135,7 @@ def interpreted(
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
     # One verdict on the attack is enough: that of a record would outweigh those of its turns.
-    decided = {*named} | ({*_ON_ATTACKS} if _ON_ATTACKS & {*named} else set())
+    decided = {*named} | ({*ON_ATTACKS} if ON_ATTACKS & {*named} else set())
     for column, name in _candidates(frame, frozenset(of_records)):
         if name not in decided:
             candidates.setdefault(name, []).append(column)
@@ -166,7 +166,7 @@ def labels_in(series: pl.Series) -> tuple[str, ...]:
     >>> labels_in(pl.Series(["REFUSED", "refused", "", None, "JAILBREAK"]))
     ('JAILBREAK', 'REFUSED')
     """
-    spellings = {normal(label): str(label) for label in series.unique().drop_nulls().sort(descending=True)}
+    spellings = {normal(label): str(label).strip('"') for label in series.unique().drop_nulls().sort(descending=True)}
     return tuple(spellings[label] for label in sorted(spellings) if label not in BLANK)
 
 

@@ -159,6 +159,18 @@ def asks_the_opposite(column: str) -> bool:
     return any(part in words for part in OPPOSITE) and not any(part in words for part in ("unsafe", "not_", "insecure"))
 
 
+def may_change_values(names: Mapping[str, str], values: Mapping[str, Meanings]) -> bool:
+    """Return whether naming columns may change more than their names, even where they have the dtypes of TURNS.
+
+    Examples
+    --------
+    >>> may_change_values({"succeeded": "jailbroken"}, {}), may_change_values({"succeeded": "is_safe"}, {})
+    (False, True)
+    """
+    labeled = {name: column for name, column in names.items() if name in LABELED and name != column}
+    return bool(values) or any(map(asks_the_opposite, labeled.values()))
+
+
 def values_of(
     series: pl.Series,
     name: str,

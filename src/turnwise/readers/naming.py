@@ -17,8 +17,8 @@ from turnwise.readers.labels import (
     LabelError,
     Meanings,
     as_names,
-    asks_the_opposite,
     checked_values,
+    may_change_values,
     values_of,
 )
 from turnwise.readers.native.casting import cast
@@ -193,9 +193,7 @@ class Naming:
     @property
     def changes_values(self) -> bool:
         """Whether more than names may change, so that files cannot be scanned."""
-        return bool(self.values) or any(
-            name in LABELED and name != column and asks_the_opposite(column) for name, column in self.names.items()
-        )
+        return may_change_values(self.names, self.values)
 
     def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Return the columns of a custom file under the names of TURNS."""

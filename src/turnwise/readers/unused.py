@@ -51,6 +51,7 @@ OF_VERDICTS = OF_ATTACKS | OF_ANYTHING | {
 }  # fmt: skip
 MOST_LABELS = 8  # distinct values of a column of verdicts
 MOST_EXAMPLES = 200  # rows whose values a message shows
+MOST_COLUMNS = 20  # that a message lists
 MOST_SUGGESTED = 4  # columns in one notice
 _FIRST = 10_000  # rows that show whether a column holds labels
 _IDS = frozenset(LIKELY["rollout_id"]) - {
@@ -127,9 +128,9 @@ def suggestions(turns: pl.DataFrame) -> list[str]:
     for row in columns[:MOST_SUGGESTED]:
         if row["meaning"] in MEANINGS:
             concern = "attack" if row["meaning"] == "succeeded" else "task"
-            words = f"column `{row['column']}` holds {row['examples']}: if it judges the {concern},"
+            words = f"column `{_short(row['column'])}` holds {row['examples']}: if it judges the {concern},"
         else:
-            words = f"column `{row['column']}` ({row['examples']}) may be the {row['meaning']}:"
+            words = f"column `{_short(row['column'])}` ({row['examples']}) may be the {row['meaning']}:"
         sentences.append(f"{words} map it with {row['names']}")
     if len(columns) > MOST_SUGGESTED:
         sentences.append("`tw.readers.unused_columns(turns)` lists more columns")
@@ -235,7 +236,9 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     >>> columns_in_words({"conv": ["c1", "c2"], "user_msg": ["Hi"]})
     'its columns are `conv` (c1, c2), `user_msg` (Hi); name them, as in names={"rollout_id": "conv", "prompt": "user_msg"}'
     """
-    shown = ", ".join(f"`{name}`{_in_parentheses(values)}" for name, values in examples.items())
+    columns = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
+    more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
+    shown = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
     likely = likely_names(examples)
     # A row holds either a prompt and its response, or a message with its speaker.
     others = (

@@ -153,7 +153,8 @@ class Fields:
         """Return what a label means in a column of TURNS; null for one that is not understood, which `check_labels` reports."""
         label = _decoded(value)
         if isinstance(label, dict | list):
-            return value  # no label: the reader says what it should be
+            kind = "an object" if isinstance(label, dict) else "a list"
+            raise BrokenError(f"is {kind}, not a label", field=self._source_of[column])
         if label is None:
             return None
         words = normal(label)

@@ -11,8 +11,8 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
 from turnwise.readers.columns import arrange, arrangement, json_column
 from turnwise.readers.crashes import crashed
-from turnwise.readers.guesses import OWN, concerns, interpreted, is_complete
-from turnwise.readers.labels import LABELED, Meanings, as_names, values_of
+from turnwise.readers.guesses import ON_ATTACKS, OWN, concerns, interpreted, is_complete
+from turnwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import Problems
 from turnwise.readers.sources.frames import WORDS
@@ -23,7 +23,6 @@ from turnwise.schema.promises import check_in_order
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__turnwise_order"
-_ON_ATTACKS = frozenset({"succeeded", "outcome"})
 _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
@@ -56,7 +55,7 @@ def conformed(
     is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
         renamed = _renamed(frame, names)
-        if not LABELED & names.keys() and fits(renamed.collect_schema()):
+        if not may_change_values(names, values) and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems()
@@ -167,7 +166,7 @@ def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
     if added is None:
         return frames
     frame, of_records = added
-    if table.source not in OWN or not (concerns(frame.columns) or _ON_ATTACKS & {*named}):
+    if table.source not in OWN or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
         return [*frames, frame]
     frame = arrange(frame)
     has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
@@ -176,7 +175,7 @@ def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
     frame, readings = interpreted(frame, of_records, named)
     if table.source == "sharegpt":
         is_judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
-        is_on_attacks = bool(_ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
+        is_on_attacks = bool(ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
         stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(is_judged).to_series() & is_on_attacks)
         frame = frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
     frame, contradictions = crashed(frame, of_records)

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from turnwise.readers.chats.layouts import LISTS, RESPONSES
+from turnwise.readers.chats.layouts import LISTS, RESPONSES, words_of
 from turnwise.readers.chats.layouts import PROMPTS as ASKED
 from turnwise.readers.formats import aisteer, garak, skyrl, tau2
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.results import harness, prompt_sets
 from turnwise.readers.sources.documents import Document
+from turnwise.readers.unused import likely_names
 from turnwise.schema import TURNS
 
 
@@ -59,6 +60,8 @@ def labels(document: Document) -> bool:
     names = document.keys
     # A column of the content of turns, or a count of turns, makes it a table of turns or rollouts.
     if "rollout_id" not in names or names & _HAPPENED or "num_turns" in names:
+        return False
+    if words_of(names) is not None or "response" in likely_names(names):
         return False
     lower = {name.lower() for name in names}
     return bool(lower & _LABELS) or any(part in name for name in lower for part in ("label", "annotat"))

@@ -238,3 +238,12 @@ def test_a_long_label_of_an_axis_is_not_cut(curve_of):
         " ".join(ax.get_ylabel().split())
         == "share without attack success after turn t, if runs ended for no other reason"
     )
+
+
+def test_the_heading_of_the_table_stays_in_the_figure(curve_of):
+    """It is shortened where the Axes begin far to the right."""
+    frame = curve_of({"a": (40, 0.1), "a longer name": (40, 0.2)}).with_columns(kind=pl.lit("survival"))
+    ax = settled(plots.curve(frame, ax=narrow(2.8), at_risk=True))
+    (table,) = ax.child_axes
+    assert table.texts[0].get_text() == "at risk"
+    assert within(ax, table.texts)

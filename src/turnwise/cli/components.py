@@ -15,7 +15,7 @@ from turnwise.errors import ArgumentError, meant
 
 _OPTIONS = "Options:\n"
 _LONGEST = 60  # characters of a default
-_OWN = {
+_CUSTOM = {  # how to use your own
     "scorer": "`tw.score(turns, ...)` takes what judges by a model, and any function of a text as your own; the others are "
     "called with lists of responses, as is a subclass of `ResponseMetric` of your own",
     "sampler": "your own: `use: package.module:name` under `sampler:` in the file of `turnwise rollout`, and the same object "
@@ -47,21 +47,21 @@ def components(
 ) -> None:
     """List components, one per line, or describe one of them."""
     listing = {"reader": _readers, "metric": _metrics, "scorer": _scorers, "sampler": _samplers}
-    found = _evaluators(plugin or []) if kind == "evaluator" else listing[kind]()
+    descriptions = _evaluators(plugin or []) if kind == "evaluator" else listing[kind]()
     if name is None:
-        width = max(map(len, found))
-        for known, doc in sorted(found.items()):
-            first, _, rest = doc.partition("\n")
-            tell(f"{known:<{width}}  {first}")
+        width = max(map(len, descriptions))
+        for component, description in sorted(descriptions.items()):
+            summary, _, details = description.partition("\n")
+            tell(f"{component:<{width}}  {summary}")
             if kind not in {"reader", "metric"}:
-                for line in rest.partition(_OPTIONS)[2].splitlines():
+                for line in details.partition(_OPTIONS)[2].splitlines():
                     tell(f"{'':<{width}}  {line}")
-        if kind in _OWN:
-            say(_OWN[kind])
-    elif name in found:
-        tell(f"{name}: {found[name]}")
+        if kind in _CUSTOM:
+            say(_CUSTOM[kind])
+    elif name in descriptions:
+        tell(f"{name}: {descriptions[name]}")
     else:
-        raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, found)}")
+        raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, descriptions)}")
 
 
 def _readers() -> dict[str, str]:
@@ -104,22 +104,25 @@ def _samplers() -> dict[str, str]:
 def _of_classes(kinds: Mapping[str, type]) -> dict[str, str]:
     """Return the description of each class and the options of its constructor with their defaults."""
     names = {kind: name for name, kind in kinds.items()}
-    found = {}
+    descriptions = {}
     for name, kind in kinds.items():
-        told = {}
         parameters = inspect.signature(kind).parameters.values()
-        for option in parameters:
-            if option.kind not in {option.VAR_POSITIONAL, option.VAR_KEYWORD}:
-                told[option.name] = _option(option, _about(kind, option.name))
-        parent = next((names[each] for each in kind.__mro__[1:] if each in names), None)
+        lines = [
+            _option(option, _about(kind, option.name))
+            for option in parameters
+            if option.kind not in {option.VAR_POSITIONAL, option.VAR_KEYWORD}
+        ]
+        # `**options` of a class go to the next listed class that it inherits from.
+        parent = next((names[base] for base in kind.__mro__[1:] if base in names), None)
         if parent is not None and any(option.kind is option.VAR_KEYWORD for option in parameters):
-            told["..."] = f"  and what else {parent} takes"
-        options = "\n".join(["", "", _OPTIONS.strip(), *told.values()]) if told else ""
-        found[name] = f"{inspect.getdoc(kind)}{options}"
-    return found
+            lines.append(f"  and what else {parent} takes")
+        options = "\n".join(["", "", _OPTIONS.strip(), *lines]) if lines else ""
+        descriptions[name] = f"{inspect.getdoc(kind)}{options}"
+    return descriptions
 
 
 def _option(option: inspect.Parameter, doc: str) -> str:
+    """Describe an option in one line: its name, its default, and what it is."""
     default: Any = option.default
     about = f": {doc}" if doc else ""
     if default is option.empty:
@@ -129,9 +132,9 @@ def _option(option: inspect.Parameter, doc: str) -> str:
 
 
 def _about(kind: type, option: str) -> str:
-    """The first sentence that the class, or one that it is made of, says of a parameter."""
-    for each in kind.__mro__:
-        section = inspect.cleandoc(vars(each).get("__doc__") or "").partition("Parameters\n----------\n")[2]
+    """Return the first sentence on a parameter in the docstring of the class, or of a class that it inherits from."""
+    for base in kind.__mro__:
+        section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("Parameters\n----------\n")[2]
         section = re.split(r"^\w+\n-+$", section, maxsplit=1, flags=re.MULTILINE)[0]
         for names, text in re.findall(r"^(\S.*)\n((?:    .*(?:\n|\Z))+)", section, flags=re.MULTILINE):
             if option in names.split(", "):

@@ -176,6 +176,20 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     return [curves[place]] if shared and same else curves
 
 
+def fit_heading(table: "Axes", *, shift: float) -> None:
+    """Shorten the heading of the table if it would leave the figure: ``at risk at the start of each turn`` to ``at risk``.
+
+    The Axes will move to the right by `shift` points, as the label of the y axis has several lines.
+    """
+    figure = table.get_figure(root=True)
+    if not table.texts or figure is None:
+        return
+    heading = table.texts[0]
+    start = table.get_window_extent().x0 * 72 / figure.dpi + shift
+    if start + lettering.text_width(heading.get_text()) > figure.get_figwidth() * 72 - 4:
+        heading.set_text(heading.get_text().partition(" at the start")[0])
+
+
 def fill(table: "Axes", curves: Sequence[pl.DataFrame], ticks: Sequence[float]) -> None:
     """Write the numbers below the ticks, once the ticks are final."""
     for place, curve in enumerate(_rows(curves)):

@@ -182,6 +182,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
+        if size is None:
+            curve_labels.fit_heading(panel.table, shift=1.2 * theme.SMALL * ax.get_ylabel().count("\n"))
         curve_labels.fill(panel.table, panel.curves, ticks)
 
 

@@ -11,6 +11,7 @@ from turnwise.schema import labels
 
 MOST_OPEN = 16  # a table of more rows is folded
 _NUMBER = re.compile(r"\d+")
+_HEADS = {"undetermined": "unjudged", "errors": "ended in error"}  # as in the tables of rates
 
 
 def origins(data: Frames, problems: pl.DataFrame) -> Section:
@@ -18,7 +19,11 @@ def origins(data: Frames, problems: pl.DataFrame) -> Section:
     runs = data.origins
     names = [name for name in runs.columns if name not in {"source", "run"}]
     shown = [name for name in names if name in {"rollouts", "turns"} or runs[name].sum()]
-    columns = [Head("source", word=True), Head("run", word=True), *(Head(labels.label(name)) for name in shown)]
+    columns = [
+        Head("source", word=True),
+        Head("run", word=True),
+        *(Head(_HEADS.get(name) or labels.label(name)) for name in shown),
+    ]
     cells = [
         [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
         *(labels.count(row[name]) for name in shown)] for row in runs.rows(named=True)

@@ -55,7 +55,7 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
         "figures/attack_success.svg", "figures/attempts_attack_success.svg", "figures/contrast_attack_success_attack.svg",
-        "figures/contrast_attack_success_target.svg", "figures/curve.svg", "figures/heat_map.svg",
+        "figures/contrast_attack_success_target.svg", "figures/curve.svg",
         "profile.parquet", "report.html", "rollouts.parquet", "run.json",
         "summary.csv", "summary.json", "summary.parquet", "turns.parquet",
     ]  # fmt: skip
@@ -66,6 +66,25 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
     record = json.loads((out / "run.json").read_text())
     assert record["counts"] == {"rollouts": 240, "turns": 1301, "problems": 0}
     assert {Path(item["path"]).name for item in record["inputs"]} == {"base.parquet", "guarded.jsonl"}
+
+
+@pytest.mark.integration
+def test_a_report_is_compared_with_an_earlier_one(turnwise, tmp_path: Path) -> None:
+    """--baseline takes the folder of a report or logs, and --unjudged reaches the page and the record of the run."""
+    assert turnwise("report", LOGS / "base.parquet", "--out", tmp_path / "old").code == 0
+    options = ("--baseline", tmp_path / "old", "--unjudged", "drop")
+    assert turnwise("report", LOGS / "guarded.jsonl", *options, "--out", tmp_path / "new").code == 0
+    changes = pl.read_parquet(tmp_path / "new" / "changes.parquet")
+    assert changes["attack"].to_list() == ["encode", "persuade"]
+    assert (changes["high"] < 0).all()
+    page = (tmp_path / "new" / "report.html").read_text()
+    assert "Of 2 rates, 0 rose and 2 fell by more than chance explains" in page
+    assert "unjudged turns: drop" in page
+    assert json.loads((tmp_path / "new" / "run.json").read_text())["options"]["unjudged"] == "drop"
+    refused = turnwise("report", LOGS, "--baseline", tmp_path / "nowhere", "--out", tmp_path / "r")
+    assert refused.code == 2
+    assert "nowhere" in refused.err
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.integration

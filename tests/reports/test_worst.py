@@ -80,7 +80,7 @@ def test_long_texts_are_cut() -> None:
 
 
 def test_records_that_could_not_be_read_for_one_reason_are_one_row() -> None:
-    """Files without their common folder, the first records, no empty column, and the reason in its own words."""
+    """Files without their common folder, the first records, and the reason in its own words."""
     problems = pl.DataFrame(
         [(f"/logs/run/{name}.jsonl", str(k), None, f"line {k} holds no output") for name in "ab" for k in range(5)],
         schema=tw.schema.PROBLEMS.dtypes,
@@ -89,11 +89,11 @@ def test_records_that_could_not_be_read_for_one_reason_are_one_row() -> None:
     sentence, _, unread = origins(made(conversations(*WEAK)), problems).parts
     assert sentence.text == "12 rollouts of 1 run were read; 10 records or files could not be."
     assert unread.table is not None
-    assert [column.name for column in unread.table.columns] == ["file", "record", "reason"]
+    assert [column.name for column in unread.table.columns] == ["where", "reason"]
     assert unread.table.caption == "in /logs/run"
     assert unread.table.rows == [
-        ["a.jsonl", "0, 1 and 3 more", "line 0 holds no output"],
-        ["b.jsonl", "0, 1 and 3 more", "line 0 holds no output"],
+        ["a.jsonl, record 0, 1 and 3 more", "line 0 holds no output"],
+        ["b.jsonl, record 0, 1 and 3 more", "line 0 holds no output"],
     ]
 
 

@@ -1,6 +1,7 @@
 """Figures of a report, for light and dark pages, in full width and for phones."""
 
 import base64
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -25,6 +26,7 @@ REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
+FEW_CELLS = 4  # a table says so few cells better, with their intervals
 _BOTH_ENDS = "The figure shows {1} of {0} groups, half of them the lowest and half the highest; the table has all."
 
 
@@ -58,9 +60,10 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
 
 def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
     """Return the figures that have rows: name, frame, plot function, and the most groups it shows."""
-    # A grid of too many rows or columns is left to the table.
-    sides = [data.grid[name].n_unique() for name in ("category", "attack") if data.grid.height]
-    grid = data.grid if max(sides, default=0) <= MOST_ROWS else data.grid.clear()
+    # A grid of too many rows or columns is left to the table, as is one of a few cells.
+    sides = [labels.unpooled(data.grid, [name])[name].n_unique() for name in ("category", "attack") if data.grid.height]
+    fits = max(sides, default=0) <= MOST_ROWS and math.prod(sides) > FEW_CELLS
+    grid = data.grid if fits else data.grid.clear()
     contrasts = [
         (f"contrast_{metric}_{name}", _without_constants(data.contrasts.filter(metric=metric, of=name), data.by))
         for metric in UNITS

@@ -10,7 +10,9 @@ from turnwise.reports.parts import Grid, Head, Part, Section
 from turnwise.schema import labels
 
 MOST_OPEN = 16  # a table of more rows is folded
+MOST_RECORDS = 2  # records of one file that are named
 _NUMBER = re.compile(r"\d+")
+_HEADS = {"undetermined": "unjudged", "errors": "ended in error"}  # as in the tables of rates
 
 
 def origins(data: Frames, problems: pl.DataFrame) -> Section:
@@ -18,7 +20,11 @@ def origins(data: Frames, problems: pl.DataFrame) -> Section:
     runs = data.origins
     names = [name for name in runs.columns if name not in {"source", "run"}]
     shown = [name for name in names if name in {"rollouts", "turns"} or runs[name].sum()]
-    columns = [Head("source", word=True), Head("run", word=True), *(Head(labels.label(name)) for name in shown)]
+    columns = [
+        Head("source", word=True),
+        Head("run", word=True),
+        *(Head(_HEADS.get(name) or labels.label(name)) for name in shown),
+    ]
     cells = [
         [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
         *(labels.count(row[name]) for name in shown)] for row in runs.rows(named=True)
@@ -54,19 +60,16 @@ def _unread(problems: pl.DataFrame) -> Grid:
         rows.setdefault((str(file), field, _NUMBER.sub("#", str(reason))), []).append((record, str(reason)))
     cells = []
     for (file, field, _), same in rows.items():
-        records = [record for record, _ in same if record is not None]
-        more = f" and {len(records) - 2} more" if len(records) > 2 else ""
-        where = ", ".join(labels.plain(name) for name in records[:2]) + more
-        short = os.path.relpath(file, folder) if len(folder) > 1 else file
-        cells.append(
-            [labels.plain(short), where, "" if field is None else labels.plain(field), labels.plain(same[0][1])]
-        )
-    # Columns without any word are left out.
-    names = ("file", "record", "field", "reason")
-    filled = [place for place in range(len(names)) if any(row[place] for row in cells)]
+        records = [labels.plain(record) for record, _ in same if record is not None]
+        more = f" and {len(records) - MOST_RECORDS} more" if len(records) > MOST_RECORDS else ""
+        where = [
+            labels.plain(os.path.relpath(file, folder) if len(folder) > 1 else file),
+            *([f"record {', '.join(records[:MOST_RECORDS])}{more}"] if records else []),
+            *([f"field {labels.plain(field)}"] if field is not None else []),
+        ]
+        cells.append([", ".join(where), labels.plain(same[0][1])])
     caption = f"in {labels.plain(folder)}" if len(folder) > 1 else ""
-    heads = [Head(names[place], word=True) for place in filled]
-    return Grid(heads, [[row[place] for place in filled] for row in cells], caption=caption)
+    return Grid([Head("where", word=True), Head("reason", word=True)], cells, caption=caption)
 
 
 def diagnosis(data: Frames) -> list[Part]:

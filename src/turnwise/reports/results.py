@@ -7,7 +7,7 @@ from turnwise.reports.effort import effort
 from turnwise.reports.frames import Frames
 from turnwise.reports.grouping import varying
 from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns
-from turnwise.reports.rates import figure_parts, rates, successes
+from turnwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from turnwise.reports.repeats import repeats
 from turnwise.reports.taxonomy import taxonomies
 from turnwise.schema import labels
@@ -112,7 +112,8 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
         for row in rows.rows(named=True)
     ]
     text = "Attack success by category of goals and by attack. A cell with few rollouts has a wide interval."
-    if figure is None:
+    few = len(cells) <= MOST_OPEN
+    if figure is None and not few:
         text += " A figure would have too many cells; see the table."
     return Section(
         "categories",
@@ -120,6 +121,8 @@ def _grid(data: Frames, figure: FigureImages | None) -> Section:
         [
             Part("text", text=text),
             *figure_parts(figure),
-            Part("folded", text="The cells in numbers", table=Grid(columns, cells)),
+            Part(
+                "table" if figure is None and few else "folded", text="The cells in numbers", table=Grid(columns, cells)
+            ),
         ],
     )

@@ -93,7 +93,7 @@ def _excerpt(text: str) -> str:
     Examples
     --------
     >>> _excerpt("two\nlines"), len(_excerpt("word " * 100))
-    ('two lines', 240)
+    ('two lines', 235)
     """
     line = " ".join(labels.plain(text[: 4 * EXCERPT]).split())
     if len(line) <= EXCERPT:

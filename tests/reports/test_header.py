@@ -99,7 +99,7 @@ def test_a_reason_is_said_once_however_many_groups_have_it() -> None:
     data = made(turns)
     assert data.rates("attack_success")["reason"].drop_nulls().n_unique() > 1
     (note,) = [part.text for section in rates(data, {}, 0.95) for part in section.parts if part.kind == "note"]
-    assert "4 groups, each with its own numbers" in note
+    assert "(4 groups)" in note
 
 
 def test_the_configuration_names_what_was_run() -> None:

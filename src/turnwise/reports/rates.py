@@ -25,7 +25,11 @@ HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was t
 MOST_OPEN = 12  # a table of more rows is folded below its figure
 FEWEST, FEWEST_CLUSTERS = 10, 3
 """Smallest groups that a sentence names: rollouts, and goals or other clusters."""
-REMEDY = "--unjudged censor uses the turns judged so far, --unjudged drop leaves these rollouts out"
+REMEDY = (
+    "--unjudged censor narrows the interval if turns are unjudged at random, --unjudged drop leaves these rollouts out"
+)
+
+OPTION = " (unjudged='bounds')"
 
 
 def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[Section]:
@@ -102,11 +106,9 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
         for row in _in_order(by, rows).rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
-    # Groups with partially judged rollouts have a wider interval, or none; say what else can be done, once.
-    remedy = (
-        data.unjudged == "bounds" and rows["n_undetermined"].sum() and not any("unjudged=" in reason for reason in why)
-    )
-    why += [labels.sentence(REMEDY)] if remedy else []
+    # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
+    if any(OPTION in reason for reason in why):
+        why = [*(reason.replace(OPTION, "") for reason in why), labels.sentence(REMEDY)]
     notes = " ".join([*why, *_mixed(data, by, rows)])
     parts = [Part("text", text=_summary(data, rows, metric)), *figure_parts(figure)]
     parts += [Part("note", text=notes)] if notes else []

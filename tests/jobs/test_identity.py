@@ -180,6 +180,7 @@ def test_functions_that_lead_to_themselves_end() -> None:
     assert untold_part(identity(even)) is not None
 
 
+@pytest.mark.integration
 def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
     """No address, and no order of a set."""
     (tmp_path / "asking.py").write_text(

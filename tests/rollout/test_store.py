@@ -382,6 +382,33 @@ def test_campaigns_that_meet_do_not_mix(tmp_path):
     assert told == [1]
 
 
+@pytest.mark.integration
+def test_the_command_line_says_who_rolls_out(tmp_path):
+    """A second process with the same file ends with 2 and names the first, its machine and its start."""
+    (tmp_path / "waiting.py").write_text(
+        "import pathlib, time, turnwise as tw\n"
+        "class Waiting:\n"
+        "    configuration = {'name': 'waiting'}\n"
+        "    def eval_rollout(self, seed):\n"
+        "        pathlib.Path('begun').touch()\n"
+        "        time.sleep(600)\n"
+    )
+    (tmp_path / "rollout.yaml").write_text("sampler: {use: 'waiting:Waiting'}\nseeds: 3\nout: results\nstore: store\n")
+    command = [sys.executable, "-m", "turnwise", "rollout", "--config_file", "rollout.yaml"]
+    first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (tmp_path / "begun").exists():
+            assert first.poll() is None, first.communicate()
+            time.sleep(0.02)
+        second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    finally:
+        first.kill()
+        first.communicate()
+    assert (second.returncode, second.stdout) == (2, "")
+    assert f"is in use by process {first.pid} on " in " ".join(second.stderr.split())
+    assert "Traceback" not in second.stderr
+
+
 # ── what can go wrong ─────────────────────────────────────────────────────────────────────────────────────────────────
 def test_one_unfit_result_costs_no_other(tmp_path):
     """Of several results at once the one that cannot be kept is named, and the others are kept."""

@@ -163,17 +163,15 @@ def read_into(
     wanted = None if columns is None else [*names_of(columns), *values]
     naming = Naming(checked_names(names), problems)
     places = listed(paths, "read")
-    # Files are all in an object store, or all on this machine.
     turns: pl.DataFrame | pl.LazyFrame
-    if remote := addresses(places):
+    if remote := addresses(places):  # all files are in an object store
         lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
         naming.finish()
         turns = native.conformed(collect_remote(lazy, remote))
         values["source"] = pl.lit(NATIVE.name)
     else:
         turns = _read_local(places, format, problems, naming, cache, wanted)
-    if isinstance(turns, pl.DataFrame):  # else from a cache, which holds tables that turnwise wrote
-        problems.suggest(suggestions(turns))
+        problems.suggest(suggestions(turns) if isinstance(turns, pl.DataFrame) else ())  # a cache was read before
     problems.announce()
     if wanted is not None:
         turns = selected(turns, wanted)

@@ -80,7 +80,8 @@ def test_a_report_is_compared_with_an_earlier_one(turnwise, tmp_path: Path) -> N
     page = (tmp_path / "new" / "report.html").read_text()
     assert "Of 2 rates, 0 rose and 2 fell by more than chance explains" in page
     assert "unjudged turns: drop" in page
-    assert json.loads((tmp_path / "new" / "run.json").read_text())["options"]["unjudged"] == "drop"
+    chosen = json.loads((tmp_path / "new" / "run.json").read_text())["options"]
+    assert (chosen["unjudged"], chosen["baseline"]) == ("drop", str(tmp_path / "old"))
     refused = turnwise("report", LOGS, "--baseline", tmp_path / "nowhere", "--out", tmp_path / "r")
     assert refused.code == 2
     assert "nowhere" in refused.err

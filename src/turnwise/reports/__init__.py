@@ -118,11 +118,13 @@ def report(
             problem_rows,
             title=title,
             level=level,
-            facts=configuration(data, inputs, chosen=by is not None, level=level, seed=seed, unjudged=unjudged),
+            facts=configuration(
+                data, inputs, _name_of(baseline), chosen=by is not None, level=level, seed=seed, unjudged=unjudged
+            ),
             lost=lost,
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
-        run = _run(data, problem_rows, inputs, by=by, **options)
+        run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
         (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
     return out / "report.html"
@@ -138,6 +140,13 @@ def _earlier(baseline: object) -> tuple[pl.DataFrame | None, int]:
         frame, problems = read(turns if turns.is_file() else baseline, errors="collect")
         return frame, problems.height
     return as_turns(frame_of(baseline, "report: baseline")), 0
+
+
+def _name_of(baseline: object) -> str | None:
+    """Return how the earlier rollouts are named on the page and in ``run.json``."""
+    if baseline is None:
+        return None
+    return str(baseline) if isinstance(baseline, str | Path) else "a table in memory"
 
 
 def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:

@@ -38,7 +38,14 @@ def usual_title(data: Frames) -> str:
 
 
 def configuration(
-    data: Frames, inputs: Sequence[str | Path], *, chosen: bool, level: float, seed: int, unjudged: str
+    data: Frames,
+    inputs: Sequence[str | Path],
+    baseline: str | None = None,
+    *,
+    chosen: bool,
+    level: float,
+    seed: int,
+    unjudged: str,
 ) -> list[tuple[str, str]]:
     """Return the facts of the run, by name: inputs, models, attacks, judges, version and options."""
     attacks = data.rollouts["attack"].drop_nulls().unique().sort().to_list()
@@ -46,6 +53,7 @@ def configuration(
     facts = {
         "inputs": (_several([str(path) for path in inputs]) or "a table in memory")
         + (f" ({formats})" if formats else ""),
+        "earlier": "" if baseline is None else labels.plain(baseline),
         "targets": _several(data.rollouts["target"].drop_nulls().unique().sort().to_list()),
         "attacks": _several([name for name in attacks if name != schema.NO_ATTACK]),
         "judges": _several(_judges(data)) or "not recorded",

@@ -30,7 +30,7 @@ def worst(data: Frames, ids: list[str]) -> list[Part]:
         rows = _chosen(data, rows, metric, ids, bad=bad)
         if not rows.height:
             text = "No attack succeeded, so there is no transcript to show first." if bad else "No task failed."
-            return [Part("text", text=text)] if bad or rows.is_empty() else []
+            return [Part("text", text=text)]
         how = (
             "that broke the target: the quickest success of a group, groups of high rates first and small groups last."
             if bad

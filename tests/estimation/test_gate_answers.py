@@ -9,6 +9,7 @@ import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.estimation.gate_words import against_itself, verdict
+from turnwise.stats.intervals import wilson
 from turnwise.stats.release import clusters_to_decide
 
 
@@ -129,6 +130,19 @@ def test_unread_rollouts_count_as_unknown() -> None:
     for wrong in (-1, 0.5, True, "all"):
         with pytest.raises(ArgumentError, match="is not a number of rollouts"):
             tw.gate(safe, "attack_success < 5%", unread=wrong)  # type: ignore[arg-type]
+
+
+def test_a_summary_at_the_bounds_leaves_no_other_unknown_out() -> None:
+    """Its interval is about partially judged rollouts; those in error count as well, whatever it covers of them."""
+    number = pl.int_range(100)
+    frame = run(0, num_turns=3, num_judged=3).with_columns(
+        attack_success=pl.when(number < 80).then("attack_success"),
+        num_judged=pl.when(number.is_between(80, 84)).then(1).otherwise("num_judged"),
+        ending=pl.when(number > 84).then(pl.lit("error")).otherwise(pl.lit("finished")).cast(schema.ENDINGS),
+    )
+    worst = wilson(20, 100)[1]
+    for table in (frame, tw.summarize(frame, metrics="attack_success")):
+        assert tw.gate(table, "attack_success < 15%")["pass_bound"].item() == pytest.approx(worst)
 
 
 def test_one_more_unread_rollout_never_decides() -> None:

@@ -103,13 +103,13 @@ def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[E
     # Without a success (or failure) the effective sample size is the number of clusters.
     none = wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0
     ends = widest(ends, (1 - none, none))
-    # An interval at the bounds of partially judged rollouts holds whatever they are; the others alone have none here.
+    # An interval at the bounds of partially judged rollouts does not say what the rollouts with a verdict show alone.
     at_the_bounds = (row["method"] or "").endswith("at the bounds")
     alone = UNBOUNDED if at_the_bounds else ends
     unknown = number_unknown(row)
     if math.isinf(unread):
         return alone, UNBOUNDED
-    if not unread and (not unknown or at_the_bounds):
+    if not unread and not unknown:
         return alone, ends
     total = row["n"] + unknown + unread
     size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]

@@ -104,6 +104,24 @@ def test_one_line_says_what_was_understood_and_what_is_unused(
     assert "behavior" not in capsys.readouterr().err
 
 
+def test_the_line_is_said_by_every_reading(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lazily, from a cache that knows the files already, and where problems are collected."""
+    path, kept = files["chats.jsonl"], tmp_path / "kept"
+    tw.read(path)
+    line = capsys.readouterr().err
+    for reading in (
+        lambda: tw.scan(path),
+        lambda: tw.read(path, cache=kept),
+        lambda: tw.read(path, cache=kept),
+        lambda: tw.scan(path, cache=kept),
+        lambda: tw.read(path, errors="collect"),
+    ):
+        reading()
+        assert capsys.readouterr().err == line
+
+
 def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
     """Another column may be the target, and the guess then says nothing."""
     turns = tw.read(files["turns.csv"], names=NAMES | {"target": "technique"})

@@ -156,6 +156,7 @@ class Problems:
             "lacking": list(self._lacking.items()),
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
+            "suggestions": self._suggestions,
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -172,13 +173,14 @@ class Problems:
         # A damaged cache raises here, before anything is added.
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
-        readings, num_crashed = memory["readings"], sum(memory["crashed"])
+        readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
         self.rows += rows
         self._unread += memory["unread"]
         self._left_out.update(left_out)
         self._nulled.update(nulled)
         self._lacking.update(memory["lacking"])
         self._readings.update(dict.fromkeys(readings))
+        self._suggestions += suggestions
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:

@@ -171,7 +171,6 @@ def read_into(
         values["source"] = pl.lit(NATIVE.name)
     else:
         turns = _read_local(places, format, problems, naming, cache, wanted)
-        problems.suggest(suggestions(turns) if isinstance(turns, pl.DataFrame) else ())  # a cache was read before
     problems.announce()
     if wanted is not None:
         turns = selected(turns, wanted)
@@ -199,8 +198,7 @@ def _read_local(
     except OSError as error:
         raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
     cached = cache.load(problems)
-    # `load` has already added the problems of the cached reading.
-    if cached is not None:
+    if cached is not None:  # `load` has already added the problems of the cached reading
         return cached
     turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming)
     cache.save(turns, problems)
@@ -223,7 +221,9 @@ def turns_of(
         for frame in native.understood(table, naming.names)
     ]
     naming.finish()
-    return arrange(reconcile(frames))
+    turns = arrange(reconcile(frames))
+    problems.suggest(suggestions(turns))
+    return turns
 
 
 def tables_of(

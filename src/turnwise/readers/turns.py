@@ -19,7 +19,6 @@ from turnwise.readers.problems import LEAVE, Problems
 from turnwise.readers.read import turns_of
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import frame_of, plain
-from turnwise.readers.unused import suggestions
 
 
 @overload
@@ -154,6 +153,5 @@ def _read(document: Document, names: Names) -> pl.DataFrame:
         frame = turns_of([(document, True)], [document.path], None, problems, naming)
     except ReadError as error:
         raise ReadError(str(error).removesuffix(f": {LEAVE}")) from error  # `turns` has no such argument
-    problems.suggest(suggestions(frame))
     problems.announce()
     return frame

@@ -16,7 +16,7 @@ import turnwise as tw
 from turnwise import plots
 from turnwise.errors import ArgumentError
 from turnwise.plots import theme
-from turnwise.plots.heat_map import MARKS, _merged
+from turnwise.plots.heat_map import MARKS
 from turnwise.schema import labels
 
 
@@ -246,8 +246,11 @@ def test_every_pair_has_one_mark_and_only_known_ones_a_color(cells):
 
 
 def test_reasons_that_differ_in_numbers_alone_are_one():
-    """The range of each number over the cells; another reason stays by itself."""
-    half = "{} of 15 rollouts are half-judged: the interval holds"
-    told = _merged([half.format(11), half.format(9), "no values", half.format("1,011")])
-    assert told == ["by cell, 9–1,011 of 15 rollouts are half-judged: the interval holds", "no values"]
-    assert _merged(["3 of 4"]) == ["3 of 4"]
+    """The range of each number over the rows; another reason stays by itself, and a row without one has none."""
+    unjudged = "{} of 15 rollouts have unjudged turns"
+    reasons = [unjudged.format(11), None, unjudged.format(9), "no values", unjudged.format("1,011")]
+    merged = labels.merge_reasons(pl.DataFrame({"reason": reasons}))["reason"].to_list()
+    one = "9–1,011 of 15 rollouts have unjudged turns"
+    assert merged == [one, None, one, "no values", one]
+    nothing = pl.DataFrame({"reason": [None]}, schema={"reason": pl.String})
+    assert labels.merge_reasons(nothing).equals(nothing)

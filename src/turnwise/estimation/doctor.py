@@ -176,7 +176,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         if unknown > 0:
             notes.append(
                 f"{unknown:,} of {counted(applicable, 'rollout')} {'has' if unknown == 1 else 'have'} no verdict: "
-                "see bound_low and bound_high"
+                "`bound_low` and `bound_high` hold whatever they are"
             )
         call = f"tw.summarize({table.measured}, metrics={metric!r}{table.groups})"
         yield analysis, flaw, "; ".join(notes) or None, call
@@ -359,7 +359,9 @@ def _of_release(table: _Table) -> Iterator[Finding]:
     below = table.metric == "attack_success"
     require = "attack_success < 5%" if below else "task_success > 50%"
     unknown = ~np.isin(table.headings_of(table.metric), (VALUE, INAPPLICABLE))
-    note = "rollouts without a whole verdict count against what is required" if unknown.any() else None
+    note = (
+        "rollouts without a verdict count neither for nor against: the gate may be undecided" if unknown.any() else None
+    )
     yield "release gate", flaw, note, f"tw.gate({table.measured}, {require!r}{table.groups})"
     # Training steps are found by name; the column must be constant within rollouts and vary between them.
     step = next((name for name in table.frame.columns if "step" in name.lower() and _is_step(table.frame, name)), None)

@@ -377,10 +377,8 @@ def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
 
 def _numbers(result: Any, expected: int, name: str) -> FloatArray:
     """Return the scorer's batch of results as numbers; NaN where it returned None."""
-    if not isinstance(result, list | tuple | np.ndarray):
-        result = result.tolist() if hasattr(result, "tolist") else result
     try:
-        values = np.asarray(result if isinstance(result, list | tuple | np.ndarray) else list(result), dtype=np.float64)
+        values = np.array(result.tolist() if hasattr(result, "tolist") else list(result), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
     if values.shape != (expected,):

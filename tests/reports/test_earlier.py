@@ -106,6 +106,21 @@ def test_attempts_are_those_of_the_verb() -> None:
     ]
 
 
+def test_goals_crossed_with_tasks_have_no_attempts() -> None:
+    """Each goal is tried with each task once: there is no k to draw, only the spread over goals."""
+    rows = [
+        {"rollout_id": f"{goal}/{task}", "turn": 1, "attack": "inject", "goal": f"g{goal}", "task": f"t{task}"}
+        | {"succeeded": goal > task}
+        for goal in range(6)
+        for task in range(5)
+    ]  # fmt: skip
+    data = frames(tw.turns(pl.DataFrame(rows)), **OPTIONS)
+    assert data.reach.is_empty()
+    text, spread = repeats(data, {}, 0.95).parts
+    assert "ASR@k" not in text.text
+    assert spread.table is not None
+
+
 def test_single_attempts_and_single_goals_have_no_section() -> None:
     """Nothing was repeated, or over too few goals to be a share."""
     assert repeats(frames(judged(1, attempts=1), **OPTIONS), {}, 0.95).parts == []

@@ -146,8 +146,8 @@ def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
     folder = page.parent
     sections = page.read_text()
     assert not (folder / "contrast.parquet").exists() or '<section id="contrasts"' in sections
+    assert not (folder / "attempts.parquet").exists() or '<section id="attempts"' in sections
     for section, name in (
-        ("attempts", "attempts"),
         ("attempts", "profile"),
         ("categories", "category_attack"),
         ("methods", "doctor"),

@@ -295,6 +295,8 @@ def _reach(
             rows = rows.join(groups.select(by).unique(), on=by, how="semi", nulls_equal=True)
         goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
         numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
+        if len(numbers) < 2:  # goals crossed with tasks are tried again, but not with the same task
+            continue
         parts.append(attempts(rows, metric=metric, by=by, k=numbers, **options))
     return pl.concat(parts) if parts else schema.empty(schema.CURVE)
 

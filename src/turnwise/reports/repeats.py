@@ -22,13 +22,16 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
         if (data.profiles["metric"] == metric).any()
         for part in _of_metric(data, metric, figure_parts(images.get(f"attempts_{metric}")), level)
     ]
-    if parts:
+    if not data.reach.height:
+        heading = "Is success concentrated in a few goals?"
+        text = "A rate of one half can be half of the goals every time, or all goals half of the time; the shares tell them apart."
+    else:
+        heading = "What do repeated attempts add?"
         text = (
-            "ASR@k (of tasks, pass@k) is the share of goals that succeed at least once in k attempts, pass^k that of goals that "
-            "succeed every time. Far apart, they say that success is a matter of chance and not of the goal."
+            "ASR@k (of tasks, pass@k) is the share of goals that succeed at least once in k attempts, pass^k that of goals "
+            "that succeed every time. Far apart, they say that success is a matter of chance and not of the goal."
         )
-        parts.insert(0, Part("text", text=text))
-    return Section("attempts", "What do repeated attempts add?", parts)
+    return Section("attempts", heading, [Part("text", text=text), *parts] if parts else [])
 
 
 def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> list[Part]:

@@ -9,6 +9,7 @@ from turnwise import schema
 from turnwise.reports.frames import Frames, frames
 from turnwise.reports.header import configuration, omissions, usual_title
 from turnwise.reports.rates import bottom_line, rates
+from turnwise.reports.reading import origins
 
 
 def judged(*groups: tuple[str, int, int, int], **facts: Any) -> pl.DataFrame:
@@ -120,3 +121,16 @@ def test_a_report_has_a_title_of_its_own() -> None:
     assert usual_title(made(judged(("a", 2, 1, 1), ("b", 2, 1, 1), ("c", 2, 1, 1)))) == "Red-team report: 3 targets"
     benign = judged(("gpt", 2, 1, 1)).with_columns(attack=pl.lit("none"), goal=pl.lit(None, pl.String))
     assert usual_title(made(benign)) == "Evaluation report: gpt"
+
+
+def test_the_page_names_columns_that_came_along_unused() -> None:
+    """A column that may be the goal is listed with what to write; with it there is no such table."""
+    rows = [
+        {"rollout_id": f"r{i:02}", "turn": 1, "response": "no", "succeeded": i % 2 == 0, "behavior": f"b{i % 5}"}
+        for i in range(20)
+    ]
+    nothing = schema.empty(schema.PROBLEMS)
+    parts = [part for part in origins(made(tw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
+    assert [str(cell) for cell in parts[0].table.rows[0]] == ["behavior", "b0, b1", "goal", 'names={"goal": "behavior"}']
+    named = made(tw.turns(pl.DataFrame(rows), names={"goal": "behavior"}))
+    assert not [part for part in origins(named, nothing).parts if "unused" in part.text]

@@ -16,6 +16,7 @@ from turnwise.estimation.unjudged import in_words
 from turnwise.measurement.measure import measure, require_turns
 from turnwise.measurement.trees import measure_paths
 from turnwise.metrics.timing import SPENT, spent_to_success
+from turnwise.readers.unused import suggestions, unused_columns
 from turnwise.schema.arguments import frame_of
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
@@ -130,6 +131,15 @@ class _Table:
         )
 
     @cached_property
+    def unused_columns(self) -> pl.DataFrame:
+        """Columns that came along unused: UNUSED."""
+        return unused_columns(self.frame)
+
+    def unused(self, *meanings: str) -> str | None:
+        """Return a sentence on the first unused column with one of these meanings; None without one."""
+        return next(iter(suggestions(self.unused_columns.filter(pl.col("meaning").is_in(meanings)))), None)
+
+    @cached_property
     def flag(self) -> str | None:
         """The first Boolean column outside the schema, which may hold verdicts."""
         flags = [name for name, dtype in self.frame.schema.items() if dtype == pl.Boolean]
@@ -162,14 +172,20 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
             )
         elif not with_verdict:
             flaw = f"none of {counted(applicable, 'rollout')} has a verdict; {remedy}"
-            if metric[0] == "a" and table.flag:
+            unused = table.unused(*(("succeeded", "outcome") if metric[0] == "a" else ("solved",)))
+            if unused:
+                flaw += f"; {unused}"
+            elif metric[0] == "a" and table.flag:
                 call = f'tw.turns(turns, names={{"succeeded": "{table.flag}"}})'
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
         partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
         units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()
         if with_verdict and not len(units):
-            notes.append(f"no {unit_column} is named, so every rollout counts as independent")
+            unused = table.unused(unit_column)
+            notes.append(
+                f"no {unit_column} is named, so every rollout counts as independent{f'; {unused}' if unused else ''}"
+            )
         elif with_verdict > 1 and units.n_unique() == 1:
             notes.append(f"all of one {unit_column}: a rate, but no interval")
         unknown = applicable - partial - with_verdict

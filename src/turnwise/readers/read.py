@@ -23,7 +23,7 @@ from turnwise.readers.sources.hive import scanned
 from turnwise.readers.sources.paths import Paths, documents, journal_of, listed
 from turnwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Owners, Table
-from turnwise.readers.unused import suggestions
+from turnwise.readers.unused import suggestions, unused_columns
 from turnwise.schema.arguments import names_of
 from turnwise.schema.labels import counted
 
@@ -222,7 +222,7 @@ def turns_of(
     ]
     naming.finish()
     turns = arrange(reconcile(frames))
-    problems.suggest(suggestions(turns))
+    problems.suggest(suggestions(unused_columns(turns)))
     return turns
 
 

@@ -114,16 +114,16 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=UNUSED.dtypes, orient="row")
 
 
-def suggestions(turns: pl.DataFrame) -> list[str]:
-    """Return a sentence for each unused column that looks like something.
+def suggestions(unused: pl.DataFrame) -> list[str]:
+    """Return a sentence for each of the columns of UNUSED.
 
     Examples
     --------
     >>> rows = {"rollout_id": ["a"], "turn": [1], "response": ["x"], "behavior": ["spam"]}
-    >>> suggestions(pl.DataFrame(rows))
+    >>> suggestions(unused_columns(pl.DataFrame(rows)))
     ['column `behavior` (spam) may be the goal: map it with names={"goal": "behavior"}']
     """
-    columns = unused_columns(turns).rows(named=True)
+    columns = unused.rows(named=True)
     sentences = []
     for row in columns[:MOST_SUGGESTED]:
         if row["meaning"] in MEANINGS:

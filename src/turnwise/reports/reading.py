@@ -5,6 +5,7 @@ import re
 
 import polars as pl
 
+from turnwise.readers.unused import unused_columns
 from turnwise.reports.frames import Frames
 from turnwise.reports.parts import Grid, Head, Part, Section
 from turnwise.schema import labels
@@ -47,7 +48,15 @@ def origins(data: Frames, problems: pl.DataFrame) -> Section:
         lost_table = _unread(problems)
         folded = len(lost_table.rows) > MOST_OPEN
         parts.append(Part("folded" if folded else "table", text="What could not be read", table=lost_table))
-    return Section("read", "What was read, and what was left out?", parts)
+    return Section("read", "What was read, and what was left out?", [*parts, *_unused(data.turns)])
+
+
+def _unused(turns: pl.DataFrame) -> list[Part]:
+    """Return a table of the columns that look like a target, an attack, a goal or a verdict and were not used as one."""
+    rows = unused_columns(turns).rows(named=True)
+    heads = [Head(name, word=True) for name in ("column", "values", "probably", "to use it")]
+    cells = [[labels.plain(row[name]) for name in ("column", "examples", "meaning", "names")] for row in rows]
+    return [Part("table", text="Columns that came along unused", table=Grid(heads, cells))] if cells else []
 
 
 def _unread(problems: pl.DataFrame) -> Grid:

@@ -17,7 +17,7 @@ from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import Problems
 from turnwise.readers.sources.frames import WORDS
 from turnwise.readers.table import Table
-from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions
+from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions, unused_columns
 from turnwise.schema import NO_ATTACK, TURNS
 from turnwise.schema.promises import check_in_order
 
@@ -62,7 +62,7 @@ def conformed(
     is_complete_table = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_own=is_complete_table)
     if not is_complete_table:
-        problems.suggest(suggestions(turns))
+        problems.suggest(suggestions(unused_columns(turns)))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 

@@ -56,7 +56,8 @@ def _unused(turns: pl.DataFrame) -> list[Part]:
     rows = unused_columns(turns).rows(named=True)
     heads = [Head(name, word=True) for name in ("column", "values", "probably", "to use it")]
     cells = [[labels.plain(row[name]) for name in ("column", "examples", "meaning", "names")] for row in rows]
-    return [Part("table", text="Columns that came along unused", table=Grid(heads, cells))] if cells else []
+    heading = "Columns that came along unused"
+    return [Part("table", text=heading, table=Grid(heads, cells, caption=heading))] if cells else []
 
 
 def _unread(problems: pl.DataFrame) -> Grid:

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import betaln
 from simulations import repeated
 
 import turnwise as tw
@@ -72,7 +73,7 @@ def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
     one, four = at(got, 1), at(got, 4)
     assert one["estimate"] == pytest.approx((1 / 2 + 0 + 1 + 1 / 4 + 1 / 2) / 5)  # 1 of 2 known, not 1 of 3
     assert (four["at_risk"], four["censored"]) == (4, 2)
-    assert "2 of 6 goals have fewer than 4 attempts and are left out" in four["reason"]
+    assert "2 of 6 goals have fewer than 4 attempts and are followed up to the last one" in four["reason"]
     assert "3 attempts without a value left out" in four["reason"]
     # with the three: (5/... of what is known) / 6 goals, none of 3 more or all of them
     assert "with them 0.347 if all had failed, 0.569 if all had succeeded" in one["reason"]
@@ -163,6 +164,49 @@ def test_what_the_user_knows_outranks_what_is_found() -> None:
     assert at(tw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
 
 
+def test_goals_with_fewer_attempts_count_up_to_their_last_one() -> None:
+    """By hand: at the second attempt 4/5 of the goals that have one are not broken, after 8/9 of all goals at the first."""
+    goals = {"a": [True, False, False], "b": [False, False], "d": [False]}
+    got = tw.attempts(tried(goals), k=(1, 2, 3), stopped=False)
+    assert [at(got, k)["estimate"] for k in (1, 2, 3)] == pytest.approx([1 / 9, 1 - 8 / 9 * 4 / 5, 1])
+    # Of the goals with a second attempt, 0 of the 1/3 that held at the first hold at both.
+    assert [at(got, k, "pass^k")["estimate"] for k in (1, 2)] == pytest.approx([1 / 9, 0])
+    assert "1 of 3 goals has fewer than 2 attempts and is followed up to the last one" in at(got, 2)["reason"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_more_attempts_never_reach_fewer_goals(seed: int) -> None:
+    """Goals of 1 to 8 attempts: ASR@k rises and pass^k falls; with as many attempts for each goal they are the means."""
+    rng = np.random.default_rng(seed)
+    goals = {f"g{i:02}": (rng.random(rng.integers(1, 9)) < rng.random()).tolist() for i in range(25)}
+    got = tw.attempts(tried(goals), stopped=False)
+    for kind, sign in (("asr@k", 1), ("pass^k", -1)):
+        estimates = got.filter(kind=kind)["estimate"].to_numpy()
+        assert (np.diff(estimates) * sign >= -1e-12).all()
+        rows = got.filter(kind=kind).drop_nulls("low")
+        assert ((rows["low"] <= rows["estimate"]) & (rows["estimate"] <= rows["high"])).all()
+
+
+@pytest.mark.slow
+def test_coverage_with_unequal_attempts() -> None:
+    """Goals with 3, 5 or 8 attempts, whatever their difficulty: ASR@k is covered at each k, with a bias of at most .02."""
+    rng, repetitions, alpha, beta = np.random.default_rng(8), repeated(600), 0.3 * 7 / 3, 0.7 * 7 / 3
+    covered: dict[int, int] = dict.fromkeys((1, 3, 5, 8), 0)
+    estimates: dict[int, list[float]] = {k: [] for k in covered}
+    for _ in range(repetitions):
+        chances = rng.beta(alpha, beta, 30)
+        goals = {f"g{i:02}": (rng.random(n) < chances[i]).tolist() for i, n in enumerate(rng.choice([3, 3, 5, 8], 30))}
+        got = tw.attempts(tried(goals), k=tuple(covered), stopped=False)
+        for k in covered:
+            row, truth = at(got, k), 1 - np.exp(betaln(alpha, beta + k) - betaln(alpha, beta))
+            covered[k] += row["low"] <= truth <= row["high"]
+            estimates[k].append(row["estimate"] - truth)
+    noise = 2.5 / np.sqrt(repetitions)
+    for k, number in covered.items():
+        assert number / repetitions >= 0.94 - noise * np.sqrt(0.05 * 0.95), k
+        assert np.mean(estimates[k]) == pytest.approx(0, abs=noise * np.std(estimates[k]) + 0.02), k
+
+
 def test_goals_that_may_have_stopped_are_not_left_out() -> None:
     """Two successes, each the last attempt at its goal, tell too little: ASR@5 is not 0 because these goals have fewer than 5."""
     goals = {f"g{i:02}": [False] * 5 for i in range(38)} | {"x": [True], "y": [False, False, True]}
@@ -175,7 +219,7 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
         in row["reason"]
     )
     assert at(got, 5, "pass^k")["method"].startswith("combinatorial")
-    assert at(tw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == 0
+    assert at(tw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == pytest.approx(2 / 40)
     even = {**goals, "x": [False] * 4 + [True], "y": [False] * 4 + [True]}
     assert at(tw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")
 

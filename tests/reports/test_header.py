@@ -131,6 +131,13 @@ def test_the_page_names_columns_that_came_along_unused() -> None:
     ]
     nothing = schema.empty(schema.PROBLEMS)
     parts = [part for part in origins(made(tw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
-    assert [str(cell) for cell in parts[0].table.rows[0]] == ["behavior", "b0, b1", "goal", 'names={"goal": "behavior"}']
+    table = parts[0].table
+    assert table is not None
+    assert [str(cell) for cell in table.rows[0]] == [
+        "behavior",
+        "b0, b1",
+        "goal",
+        'names={"goal": "behavior"}',
+    ]
     named = made(tw.turns(pl.DataFrame(rows), names={"goal": "behavior"}))
     assert not [part for part in origins(named, nothing).parts if "unused" in part.text]

@@ -1,6 +1,7 @@
 """ROLLOUTS -> CURVE over attempts: the share of goals with at least one success in k attempts, and with k of k."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,6 +23,7 @@ from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import Estimate
 from turnwise.stats.incidence import Incidence, kaplan_meier
+from turnwise.stats.intervals import wilson
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import Stopping, best_of
@@ -88,8 +90,8 @@ def attempts(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
-        at least k attempts, `censored` the goals left out because they have fewer, `events` the goals at risk with a success
-        (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
+        at least k attempts, `censored` the goals that have fewer and count up to their last attempt (`best@k`: that are left
+        out), `events` the goals at risk with a success (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
         out; `reason` gives their number and the share if all of them had failed or succeeded. If no goal has k attempts the
         estimate is null: this function does not extrapolate (`forecast` does).
 
@@ -103,7 +105,9 @@ def attempts(
     Notes
     -----
     The interval is the one of `summarize` over the values of the goals. A goal's value averages several disjoint choices of k
-    attempts, so the effective sample size may exceed the number of goals.
+    attempts, so the effective sample size may exceed the number of goals. If goals have different numbers of attempts, each
+    further attempt changes the share by its ratio among the goals that have it, as in Kaplan-Meier's estimator; the interval has
+    the effective size of the goals with all k. This assumes that hard goals have no more attempts than easy ones.
 
     References
     ----------
@@ -245,8 +249,7 @@ def _rows(
         return [{"at_risk": repeats.goals.count, "reason": reason} for _ in ks]
     if course == "fixed":
         return unjudged.combined(
-            lambda values: [_row(repeats.with_values(values), kind, number, level, seed) for number in ks],
-            "attempt",
+            lambda values: _fixed_rows(repeats.with_values(values), kind, ks, level, seed), "attempt"
         )
     # Kaplan-Meier follows each loop up to its first unjudged attempt, instead of counting that with its expected success.
     refusal = _REFUSED if course == "stopped" else None
@@ -254,8 +257,16 @@ def _rows(
     return loops.combined(lambda values: _stopped_rows(repeats.with_values(values), ks, level, refusal), "attempt")
 
 
-def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[str, Any]:
-    """Return the combinatorial estimate for k attempts: the mean over all goals with at least k."""
+def _fixed_rows(repeats: Attempts, kind: str, ks: Sequence[int], level: float, seed: int) -> list[dict[str, Any]]:
+    """Return the combinatorial estimate for each k, from all goals if they have different numbers of attempts."""
+    _, judged = repeats.counts()
+    unequal = kind != "best@k" and judged.size and judged.min() < min(max(ks), judged.max())
+    shares = repeats.shares(kind, max(ks)) if unequal else None
+    return [_row(repeats, kind, k, level, seed, None if shares is None else float(shares[k])) for k in ks]
+
+
+def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int, share: float | None) -> dict[str, Any]:
+    """Return the combinatorial estimate for k attempts: the mean over the goals with at least k, or the share over all goals."""
     successes, judged = repeats.counts()
     enough = judged >= k
     unit = tuple(codes[enough] for codes in repeats.unit.codes)
@@ -280,7 +291,10 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
     if excluded:
         have, are = ("has", "is") if excluded == 1 else ("have", "are")
         few = f"fewer than {k:,} attempts" if k > 1 else "no attempt with a value"
-        exclusion = f"{excluded:,} of {counted(judged.size, repeats.noun)} {have} {few} and {are} left out"
+        counts = "left out" if kind == "best@k" or k == 1 else "followed up to the last one"
+        exclusion = f"{excluded:,} of {counted(judged.size, repeats.noun)} {have} {few} and {are} {counts}"
+        if share is not None and k > 1:
+            estimate = _moved(estimate, share, level)
     if not enough.any():
         estimate, largest = Estimate(), int(judged.max(initial=0))
         exclusion = (
@@ -297,6 +311,16 @@ def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int) -> dict[
         "censored": excluded,
         "competing": 0,
     }
+
+
+def _moved(estimate: Estimate, share: float, level: float) -> Estimate:
+    """Return Wilson's interval around another share, at the effective size of the goals that have all attempts."""
+    if estimate.design_effect is None or estimate.low is None:
+        return replace(estimate, estimate=share, std_error=None, low=None, high=None)
+    size = estimate.n / estimate.design_effect
+    df = None if estimate.method == "Wilson" else estimate.n_clusters - 1
+    low, high = wilson(share * size, size, level=level, df=df)
+    return replace(estimate, estimate=share, std_error=None, low=low, high=high)
 
 
 def _bounds(repeats: Attempts, kind: str, k: int) -> str | None:

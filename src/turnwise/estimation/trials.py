@@ -161,6 +161,26 @@ class Attempts:
         terms = [chance(k, successes + more, judged) * law[:, more] for more in range(law.shape[1])]
         return np.asarray(np.clip(np.sum(terms, axis=0), 0.0, 1.0))  # a sum of shares of 1 may round above it
 
+    def shares(self, kind: str, most: int) -> FloatArray:
+        """Return the share of goals with a success in k attempts, or with k of k, for k from 0 to `most`: float (most + 1,).
+
+        Goals with fewer attempts count up to their last one, as in Kaplan-Meier's estimator: each further attempt multiplies the
+        share of goals without a success (or with successes only) by its ratio among the goals that have that attempt. The
+        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt.
+        """
+        remaining, before = np.full(most + 1, np.nan), np.ones(self.goals.count)
+        remaining[0] = 1.0
+        for k in range(1, most + 1):
+            chance = self.chances(kind, k)
+            after = chance if kind == "pass^k" else 1 - chance
+            tried = ~np.isnan(chance)
+            if not tried.any():
+                break
+            total = before[tried].sum()
+            remaining[k] = remaining[k - 1] * (after[tried].sum() / total if total > 0 else 0.0)
+            before = after
+        return remaining if kind == "pass^k" else 1 - remaining
+
     def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the follow-up of each loop with judged attempts.
 

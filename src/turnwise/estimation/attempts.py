@@ -89,11 +89,12 @@ def attempts(
     Returns
     -------
     polars.DataFrame
-        `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals with
-        at least k attempts, `censored` the goals that have fewer and count up to their last attempt (`best@k`: that are left
-        out), `events` the goals at risk with a success (for pass^k: with successes only). For Kaplan-Meier they are defined as in `curve`. Attempts without a value are left
-        out; `reason` gives their number and the share if all of them had failed or succeeded. If no goal has k attempts the
-        estimate is null: this function does not extrapolate (`forecast` does).
+        `by`, then the columns of `schema.CURVE`, with `axis` ``"attempt"`` and k in `at`. `at_risk` counts the goals
+        with at least k attempts, `censored` the goals that have fewer and count up to their last attempt (`best@k`:
+        that are left out), `events` the goals at risk with a success (for pass^k: with successes only). For Kaplan-
+        Meier they are defined as in `curve`. Attempts without a value are left out; `reason` gives their number and the
+        share if all of them had failed or succeeded. If no goal has k attempts the estimate is null: this function does
+        not extrapolate (`forecast` does).
 
     Raises
     ------

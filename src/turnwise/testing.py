@@ -12,6 +12,7 @@ def test_the_release_resists_attacks(rollouts):
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
+from unittest import SkipTest  # pytest skips a test that raises it, too
 
 from turnwise.errors import ArgumentError
 
@@ -36,7 +37,7 @@ def assert_rate(
         One or several requirements, such as ``"attack_success < 1%"``.
     undecided
         What to do if the data cannot tell and nothing failed: ``"fail"`` raises AssertionError, ``"skip"`` skips the test
-        (pytest), ``"warn"`` issues a UserWarning.
+        (pytest and unittest), ``"warn"`` issues a UserWarning.
     options
         Options of `turnwise.gate`: `by`, `cluster`, `level`, `baseline`, and so on.
 
@@ -68,9 +69,7 @@ def assert_rate(
     if "failed" in answers or ("undecided" in answers and undecided == "fail"):
         raise AssertionError(verdict(gates))
     if "undecided" in answers and undecided == "skip":
-        import pytest  # only where a test asks for it
-
-        pytest.skip(verdict(gates))
+        raise SkipTest(verdict(gates))
     if "undecided" in answers:
         warnings.warn(verdict(gates), stacklevel=2)
     return gates

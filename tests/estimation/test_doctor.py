@@ -136,10 +136,12 @@ def test_what_blocks_an_analysis() -> None:
     assert "no goal was attempted twice" in reason(once, "forecast at more attempts")
     few = turns.filter(pl.col("goal").is_in(turns["goal"].unique().sort()[:5]))
     assert "5 goals are too few" in reason(few, "forecast at more attempts")
-    assert "partially judged rollouts leave the rate open" in reason(
+    assert "rollouts have unjudged turns and no success: they are censored, and the interval is wider" in reason(
         TABLES["partially judged"](), "attack success rate"
     )
-    assert "without a whole verdict count against" in reason(TABLES["partially judged"](), "release gate")
+    assert "rollouts without a verdict count neither for nor against" in reason(
+        TABLES["partially judged"](), "release gate"
+    )
     one = turns.filter(pl.col("goal") == turns["goal"][0])
     assert "all of one goal: a rate, but no interval" in reason(one, "attack success rate")
     assert "no goal is named" in reason(turns.with_columns(goal=pl.lit(None, dtype=pl.String)), "attack success rate")

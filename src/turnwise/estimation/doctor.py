@@ -23,6 +23,7 @@ from turnwise.stats.sizes import intraclass_correlation
 
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")
 MOST_GROUPS = 30
+_STOPPED = "attempts stopped at the first success"
 Finding = tuple[str, str | None, str | None, str | None]
 """Name of an analysis, the reason why it is invalid (or None), a caveat (or None), and its call."""
 
@@ -304,14 +305,14 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     evidence = repeats.stopping
     stops = evidence is not None and evidence.design == "stopped"
     if stops:
-        note = "attempts stopped at the first success: Kaplan-Meier over attempts replaces the combinatorial estimate"
+        note = f"{_STOPPED}: Kaplan-Meier over attempts replaces the combinatorial estimate"
     elif evidence is None or evidence.design == "undetermined":
         note = "it is not known whether attempts stopped at a success; pass stopped=True if they did"
     metric_option = "" if metric == "attack_success" else f", metric={metric!r}"
     call = f"tw.attempts({table.measured}{metric_option}{table.groups})"
     yield "success at least once in k attempts", flaw, note, call
     # After a success no further attempt was made, so nothing is known about a second one.
-    refusal = "attempts stopped at the first success, so none could succeed twice" if stops else None
+    refusal = f"{_STOPPED}, so none could succeed twice" if stops else None
     yield "success in all of k attempts", flaw or refusal, note, call
     units = repeats.unit.codes[0] if repeats.unit.codes else np.arange(judged.size)
     number_of_units = np.unique(units[judged > 0]).size
@@ -333,7 +334,7 @@ def _of_attempts(table: _Table) -> Iterator[Finding]:
     yield "expected best score of k attempts", best_flaw, None, best_call
     yield (
         "what more goals or attempts would tell",
-        _plan_flaw(repeats, flaw),
+        _plan_flaw(repeats, flaw or (_STOPPED if stops else None)),
         None,
         (f"tw.plan({table.measured}{metric_option}, goals=(50, 100, 200), attempts=(1, 5))"),
     )

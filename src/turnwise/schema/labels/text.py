@@ -133,15 +133,16 @@ def merge_reasons(frame: pl.DataFrame) -> pl.DataFrame:
     ... ].to_list()
     ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
     """
-    numbers_of: dict[str, dict[str, list[str]]] = {}
+    # The words between the numbers, with the numbers of each reason that has these words.
+    numbers_of: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for reason in frame["reason"].drop_nulls().unique(maintain_order=True):
-        numbers_of.setdefault(_NUMBER.sub("\0", reason), {})[reason] = _NUMBER.findall(reason)
+        numbers_of.setdefault(tuple(_NUMBER.split(reason)), {})[reason] = _NUMBER.findall(reason)
     merged: dict[str, str] = {}
-    for wording, numbers in numbers_of.items():
+    for words, numbers in numbers_of.items():
         ranges = []
         for column in zip(*numbers.values(), strict=True):
             ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
             ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
-        sentence = "".join(part + number for part, number in zip(wording.split("\0"), [*ranges, ""], strict=True))
+        sentence = "".join(part + number for part, number in zip(words, [*ranges, ""], strict=True))
         merged |= dict.fromkeys(numbers, sentence)
     return frame.with_columns(pl.col("reason").replace(merged)) if merged else frame

@@ -222,7 +222,7 @@ def withheld(points: pl.DataFrame) -> list[str]:
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     """Return the most frequent reasons of a frame, one sentence each."""
     counts = (
-        labels.merge_reasons(frame)
+        labels.merge_reasons(frame, options=False)
         .group_by("reason", maintain_order=True)
         .len()
         .drop_nulls()

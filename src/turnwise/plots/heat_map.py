@@ -319,6 +319,6 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
         sentences.append("Hatched: no rollouts.")
     if "empty" in shapes:
         sentences.append(f"Hatched, {labels.NOTHING}: no known result.")
-    merged = labels.merge_reasons(marks.filter(pl.col("shape") != "empty"))["reason"].drop_nulls()
+    merged = labels.merge_reasons(marks.filter(pl.col("shape") != "empty"), options=False)["reason"].drop_nulls()
     sentences += [labels.sentence(labels.shorten(reason, 160)) for reason in merged.unique(maintain_order=True)[:2]]
     return " ".join(sentences)

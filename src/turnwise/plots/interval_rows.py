@@ -58,7 +58,7 @@ def draw(
     choose: str = "metric= and statistic=",
 ) -> Plot:
     """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
-    marks = labels.merge_reasons(marks)
+    marks = labels.merge_reasons(marks, options=False)
     parts = marks.partition_by("panel", maintain_order=True)
     reasons = _reasons(marks) if caption is not None else {}
     description = " ".join([caption or "", *_notes(marks, reasons)])

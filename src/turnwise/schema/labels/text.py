@@ -9,6 +9,7 @@ from itertools import takewhile
 
 import polars as pl
 
+_OPTION = r" \(\w+='\w+'\)"
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
 
@@ -123,8 +124,10 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
-def merge_reasons(frame: pl.DataFrame) -> pl.DataFrame:
+def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
     """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
+
+    Without `options`, names of arguments in parentheses are left out, as a figure in a paper needs.
 
     Examples
     --------
@@ -132,7 +135,11 @@ def merge_reasons(frame: pl.DataFrame) -> pl.DataFrame:
     ...     "reason"
     ... ].to_list()
     ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
+    >>> merge_reasons(pl.DataFrame({"reason": ["left out (unjudged='drop')"]}), options=False)["reason"].item()
+    'left out'
     """
+    if not options:
+        frame = frame.with_columns(pl.col("reason").str.replace_all(_OPTION, ""))
     # The words between the numbers, with the numbers of each reason that has these words.
     numbers_of: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for reason in frame["reason"].drop_nulls().unique(maintain_order=True):

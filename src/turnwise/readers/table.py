@@ -207,8 +207,22 @@ class Table:
             self._add_frame(frame)
             return
         # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
+        self._drop_shorter(file, frame)
         repeated = [rollout_id for rollout_id in ids if not self._is_new(file, rollout_id)]
         self._add_frame(frame.filter(~pl.col("rollout_id").is_in(repeated)))
+
+    def _drop_shorter(self, file: str, frame: pl.DataFrame) -> None:
+        """Drop the rollouts that this frame has with more turns: a half-written copy must not replace a whole rollout."""
+        before = pl.concat([part.select("rollout_id") for part in self._frames]) if self._frames else frame.clear()
+        counts = [part.group_by("rollout_id").agg(turns=pl.len()) for part in (frame.select("rollout_id"), before)]
+        both = counts[0].join(counts[1], on="rollout_id", suffix="_before")
+        shorter = both.filter(pl.col("turns") > pl.col("turns_before"))["rollout_id"].sort()
+        for rollout_id in shorter:
+            owner = self._owners.files.pop(rollout_id)
+            self.problems.broken(owner, twice(rollout_id, f"in {file} as well, with more turns"))
+        if shorter.len():
+            self._frames = [part.filter(~pl.col("rollout_id").is_in(shorter.implode())) for part in self._frames]
+            self._frame_height = sum(part.height for part in self._frames)
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
         """Add the rows of several files at once, given the number of rows of each file, each rollout in one file.

@@ -1,7 +1,6 @@
 """TURNS -> DOCTOR: the analyses that this table allows, with their calls, and the reasons against the others."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,20 +8,16 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import counted, listing
-from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, headings
+from turnwise.estimation.doctor_facts import USUAL_GROUPS, Facts
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE
 from turnwise.estimation.trials import Attempts
 from turnwise.estimation.unjudged import in_words
 from turnwise.measurement.measure import measure, require_turns
-from turnwise.measurement.trees import measure_paths
 from turnwise.metrics.timing import SPENT, spent_to_success
-from turnwise.readers.unused import suggestions, unused_columns
 from turnwise.schema.arguments import frame_of
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
 
-USUAL_GROUPS = ("target", "attack", "category", "source", "run")
-MOST_GROUPS = 30
 _STOPPED = "attempts stopped at the first success"
 Finding = tuple[str, str | None, str | None, str | None]
 """Name of an analysis, the reason why it is invalid (or None), a caveat (or None), and its call."""
@@ -61,7 +56,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    table = _Table(frame)
+    table = Facts(frame)
     # Each check yields the analyses of one kind, valid or not.
     findings = [finding for check in _CHECKS for finding in check(table)]
     rows = [
@@ -73,86 +68,7 @@ def doctor(turns: object) -> pl.DataFrame:
     )
 
 
-def scores_in(turns: pl.DataFrame) -> list[str]:
-    """Return the columns of rewards and scores that have values.
-
-    Examples
-    --------
-    >>> scores_in(pl.DataFrame({"reward": [1.0], "score_exact": [None], "score_style": [0.5]}))
-    ['reward', 'score_style']
-    """
-    names = [name for name in turns.columns if name in {"score", "reward"} or name.startswith("score_")]
-    return [name for name in names if turns.schema[name].is_numeric() and turns[name].null_count() < turns.height]
-
-
-class _Table:
-    """The table and the facts about it that several checks need; each is computed once."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self.frame = frame
-        self.tree = schema.is_tree(frame)
-        self.measured = "tw.trees.measure_paths(turns)" if self.tree else "tw.measure(turns)"
-        self.sheet = Sheet(measure_paths(frame) if self.tree else measure(frame))
-        self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
-
-    def has_values(self, name: str) -> bool:
-        """Return whether a column of turns has any value."""
-        return name in self.frame.columns and self.frame[name].null_count() < self.frame.height
-
-    @cached_property
-    def groups(self) -> str:
-        """The `by` option of a call that groups by the first usual column that varies; empty without one."""
-        name = self.varying
-        return f", by={name!r}" if name else ""
-
-    @cached_property
-    def varying(self) -> str | None:
-        """The first usual grouping column with several values, but not too many."""
-        for name in USUAL_GROUPS:
-            if 1 < self.rollouts[name].drop_nulls().n_unique() <= MOST_GROUPS:
-                return name
-        return None
-
-    def headings_of(self, metric: str) -> Headings:
-        """Return the heading of each rollout for a metric."""
-        return headings(self.sheet, metric)
-
-    def attempts(self, metric: str) -> Attempts:
-        """Return all rollouts that the metric applies to, as attempts."""
-        return Attempts.of(
-            self.sheet, np.flatnonzero(headings(self.sheet, metric, of_attempts=True) != INAPPLICABLE), metric, "auto"
-        )
-
-    @cached_property
-    def metric(self) -> str:
-        """The metric of attempts: success of the attack, or of the task if no attack was judged."""
-        return next(
-            (name for name in ("attack_success", "task_success") if (self.headings_of(name) == VALUE).any()),
-            "attack_success",
-        )
-
-    @cached_property
-    def unused_columns(self) -> pl.DataFrame:
-        """Columns that came along unused: UNUSED."""
-        return unused_columns(self.frame)
-
-    def unused(self, *meanings: str) -> str | None:
-        """Return a sentence on the first unused column with one of these meanings; None without one."""
-        return next(iter(suggestions(self.unused_columns.filter(pl.col("meaning").is_in(meanings)))), None)
-
-    @cached_property
-    def flag(self) -> str | None:
-        """The first Boolean column outside the schema, which may hold verdicts."""
-        flags = [name for name, dtype in self.frame.schema.items() if dtype == pl.Boolean]
-        return next((name for name in flags if name not in schema.TURNS.names and self.has_values(name)), None)
-
-    @cached_property
-    def score(self) -> str | None:
-        """The first column of rewards or scores that has values."""
-        return next(iter(scores_in(self.frame)), None)
-
-
-def _of_rates(table: _Table) -> Iterator[Finding]:
+def _of_rates(table: Facts) -> Iterator[Finding]:
     for metric, analysis, remedy in (
         (
             "attack_success",
@@ -199,7 +115,7 @@ def _of_rates(table: _Table) -> Iterator[Finding]:
         yield analysis, flaw, "; ".join(notes) or None, call
 
 
-def _of_time(table: _Table) -> Iterator[Finding]:
+def _of_time(table: Facts) -> Iterator[Finding]:
     duration, observed = table.sheet.times("time_to_success")
     judged, turns = table.sheet.numbers("num_judged"), table.sheet.numbers("num_turns")
     # A duration of 0 means that no turn was judged.
@@ -256,7 +172,7 @@ def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
     )
 
 
-def _of_contrasts(table: _Table) -> Iterator[Finding]:
+def _of_contrasts(table: Facts) -> Iterator[Finding]:
     metric, name = table.metric, table.varying
     arms: list[str] = []
     if name:
@@ -269,7 +185,7 @@ def _of_contrasts(table: _Table) -> Iterator[Finding]:
     yield "difference of rates, paired by goal", flaw, None, call
 
 
-def _of_spending(table: _Table) -> Iterator[Finding]:
+def _of_spending(table: Facts) -> Iterator[Finding]:
     texts = {
         "target_call": "which call of the target it was",
         "tokens": "how many tokens it took",
@@ -294,7 +210,7 @@ def _of_spending(table: _Table) -> Iterator[Finding]:
         yield f"attack success over {axis}", flaw, None, f"tw.curve({measured}{table.groups}, axis={axis!r})"
 
 
-def _of_attempts(table: _Table) -> Iterator[Finding]:
+def _of_attempts(table: Facts) -> Iterator[Finding]:
     metric, repeats = table.metric, table.attempts(table.metric)
     _, judged = repeats.counts()
     flaw = note = None
@@ -351,7 +267,7 @@ def _plan_flaw(repeats: Attempts, flaw: str | None) -> str | None:
     return None
 
 
-def _of_turns(table: _Table) -> Iterator[Finding]:
+def _of_turns(table: Facts) -> Iterator[Finding]:
     score = table.score
     has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].any())
     flaw = None
@@ -371,7 +287,7 @@ def _of_turns(table: _Table) -> Iterator[Finding]:
     yield "refusal rate", refusal_flaw, None, f"tw.summarize({measured}, metrics='refusal_rate'{table.groups})"
 
 
-def _of_release(table: _Table) -> Iterator[Finding]:
+def _of_release(table: Facts) -> Iterator[Finding]:
     flaw = None if (table.headings_of(table.metric) == VALUE).any() else "no rollout has a verdict: nothing would pass"
     below = table.metric == "attack_success"
     require = "attack_success < 5%" if below else "task_success > 50%"
@@ -405,7 +321,7 @@ def _is_step(frame: pl.DataFrame, name: str) -> bool:
     return bool(frame.group_by("rollout_id").agg(pl.col(name).n_unique() == 1)[name].all())
 
 
-_CHECKS: tuple[Callable[[_Table], Iterator[Any]], ...] = (
+_CHECKS: tuple[Callable[[Facts], Iterator[Any]], ...] = (
     _of_rates,
     _of_contrasts,
     _of_time,

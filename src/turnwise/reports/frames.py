@@ -12,7 +12,8 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.attempts import attempts
 from turnwise.estimation.contrast import contrast
 from turnwise.estimation.curve import curve
-from turnwise.estimation.doctor import doctor, scores_in
+from turnwise.estimation.doctor import doctor
+from turnwise.estimation.doctor_facts import scores_in
 from turnwise.estimation.profile import profile
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.training import training

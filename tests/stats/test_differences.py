@@ -113,12 +113,14 @@ def test_one_common_goal_and_none():
 
 
 def test_two_ways_are_clustered_by_both():
-    """Cells of goals x tasks: t with min(A, B) - 1 degrees of freedom."""
+    """Cells of goals x tasks: t with the degrees of freedom of the two-way variance of the cells' differences."""
     goal, task = np.repeat(np.arange(6), 5), np.tile(np.arange(5), 6)
     rng = np.random.default_rng(2)
     arms = [Arm(rng.normal(0, 1, 30) + rng.normal(0, 1, 6)[goal], (goal, task)) for _ in range(2)]
     found = paired_difference(paired(*arms), draws(), share=False, ways=2)
-    half = stats.t.ppf(0.975, 4) * found.std_error
+    spread = variation(arms[0].values - arms[1].values, (goal, task))
+    assert spread.df > 4
+    half = stats.t.ppf(0.975, spread.df) * found.std_error
     assert (found.low, found.high) == pytest.approx((found.difference - half, found.difference + half))
     assert found.method == "paired two-way t; t test"
     assert found.n_clusters == 5

@@ -4,8 +4,8 @@ import pytest
 
 import turnwise.stats.influence as room
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import Grouping, groupings
-from turnwise.stats.influence import area_variance, incidence_variance, influences, watch
+from turnwise.stats.clusters import Grouping, crossed, groupings
+from turnwise.stats.influence import area_variances, incidence_variances, influences, watch
 from turnwise.stats.survival import influence
 
 DATA = np.random.default_rng(8)
@@ -91,11 +91,13 @@ def test_clusters_add_their_rollouts():
 
     one, other, both = variance(GOAL), variance(TASK), variance(GOAL * 6 + TASK)
     seen = watch(DURATION, CAUSE)
-    assert incidence_variance(seen, groupings((GOAL,), 80))[1:] == pytest.approx(one, rel=1e-10)
+    assert incidence_variances(seen, groupings((GOAL,), 80))[0][1:] == pytest.approx(one, rel=1e-10)
     expected = np.maximum(one + other - both, np.maximum(one, other))
-    assert incidence_variance(seen, groupings((GOAL, TASK), 80))[1:] == pytest.approx(expected, rel=1e-10)
+    assert crossed(incidence_variances(seen, groupings((GOAL, TASK), 80)))[1:] == pytest.approx(expected, rel=1e-10)
     sums = np.stack([each[goal == GOAL][:, :4].sum() for goal in range(11)])
-    assert area_variance(seen, groupings((GOAL,), 80), 5) == pytest.approx(11 / 10 * np.square(sums).sum(), rel=1e-10)
+    assert area_variances(seen, groupings((GOAL,), 80), 5)[0] == pytest.approx(
+        11 / 10 * np.square(sums).sum(), rel=1e-10
+    )
 
 
 def test_blocks_do_not_show(monkeypatch):

@@ -189,12 +189,12 @@ def test_coverage_of_goals_of_unequal_size(goals, covers, record_property):
 
 
 def test_two_ways_take_t():
-    """Crossed ways have t with min(A, B) - 1; a bootstrap asked for by name is refused with the name of the remedy."""
+    """Crossed ways have t with the degrees of freedom of both; a bootstrap by name is refused with the remedy."""
     task = np.tile(np.arange(4), 25)
     made = mean(Y, (GOAL, task))
     spread = variation(Y, (GOAL, task))
     assert made.method == "two-way t"
-    assert made.high - made.estimate == pytest.approx(stats.t.ppf(0.975, 3) * math.sqrt(spread.variance))
+    assert made.high - made.estimate == pytest.approx(stats.t.ppf(0.975, spread.df) * math.sqrt(spread.variance))
     for interval in ("bca", "basic", "studentized"):
         asked = mean(Y, (GOAL, task), interval=interval, rng=rng())
         assert (asked.low, asked.high) == (None, None)

@@ -10,7 +10,7 @@ from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import variation
+from turnwise.stats.clusters import crossed_df, variation
 from turnwise.stats.intervals import wilson
 from turnwise.stats.proportion import proportion
 
@@ -115,8 +115,8 @@ def test_few_failures_mirror_few_successes():
     assert (few.low, few.high) == pytest.approx((1 - most.high, 1 - most.low))
 
 
-def test_two_way_takes_the_larger_effect():
-    """Two crossed ways share the two-way variance; the unit with the larger design effect sets the size."""
+def test_two_ways_by_hand():
+    """Two crossed ways share the two-way variance; the effect is shrunk by 20 goals' evidence toward copies of the tasks."""
     rng = np.random.default_rng(3)
     goal, task = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6)
     values = (rng.random(120) < np.where(goal < 2, 0.8, 0.2)).astype(float)
@@ -124,10 +124,12 @@ def test_two_way_takes_the_larger_effect():
     spread = variation(values, (goal, task))
     share = values.mean()
     observed = spread.variance * 120 / (share * (1 - share))
-    assert both.design_effect == pytest.approx((6 * observed + 20 / 2) / 6.5)
+    mixed = min(np.count_nonzero(np.bincount(task, values)), np.count_nonzero(np.bincount(task, 1 - values)))
+    assert both.design_effect == pytest.approx((mixed * observed + 20 / 2) / (mixed + 0.5))
     assert both.n_clusters == 6
     size = 120 / both.design_effect
-    assert (both.low, both.high) == pytest.approx(wilson(share * size, size, df=5))
+    parts = [np.asarray(variation(values, (way,)).variance) for way in (goal, task, goal * 20 + task)]
+    assert (both.low, both.high) == pytest.approx(wilson(share * size, size, df=float(crossed_df(parts, (6, 20)))))
 
 
 def test_equal_weights_change_nothing():

@@ -64,11 +64,11 @@ def test_woodruff_worked_case():
 
 
 def test_two_way_woodruff():
-    """Crossed ways use the two-way variance and min(A, B) - 1 degrees of freedom."""
+    """Crossed ways use the two-way variance and its degrees of freedom."""
     task = np.tile(np.arange(8), 15)
     made = median(Y, (GOAL, task))
     spread = variation(np.median(Y) >= Y, (GOAL, task))
-    half = stats.t.ppf(0.975, 7) * math.sqrt(spread.variance)
+    half = stats.t.ppf(0.975, spread.df) * math.sqrt(spread.variance)
     assert made.low == np.sort(Y)[math.floor(120 * (0.5 - half)) - 1]
     assert (made.method, made.n_clusters) == ("two-way Woodruff", 8)
 

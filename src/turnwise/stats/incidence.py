@@ -9,22 +9,26 @@ from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
     Grouping,
+    crossed,
+    crossed_df,
     equal_weights,
     groupings,
 )
+from turnwise.stats.design_effect import copies_effect, correlation_effect, shrunk
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.influence import (
     COMPETING,
     EVENT,
     Watch,
-    incidence_variance,
+    cluster_moments,
+    incidence_variances,
     independent_variance,
     influences,
     mixed_clusters,
     watch,
 )
 from turnwise.stats.intervals import wilson
-from turnwise.stats.proportion import copies_effect, proportion, shrunk
+from turnwise.stats.proportion import proportion
 
 NOBODY_AT_RISK = "nobody at risk"
 
@@ -259,24 +263,28 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
     """Fill the positions with a share between 0 and 1: Wilson's interval at the effective size F(1-F) / (V₀·d).
 
     V₀ is the variance of independent rollouts, including censoring. d is the design effect V/V₀, shrunk as in `proportion`
-    by the number of clusters with an event by this position, or with a rollout without one, whichever is smaller.
+    by the number of clusters with an event by this position, or with a rollout without one, whichever is smaller. It is at least
+    what the intraclass correlation implies, for clusters of unequal weight.
     """
     n = life_table.duration.size
-    clustered = incidence_variance(life_table, groupings(clusters, n))
-    independent = independent_variance(life_table)
+    units = groupings(clusters, n)
+    parts, independent = incidence_variances(life_table, units), independent_variance(life_table)
+    clustered, ways = crossed(parts), units[:2]
     plain = smallest == n and equal_weights(life_table.weights)
-    ways = groupings(clusters, n)[:2]
-    mixed = [mixed_clusters(life_table, way) for way in ways]
+    df = np.full(clustered.shape, smallest - 1.0)
+    least = np.ones(clustered.shape)
+    if len(units) > 1:
+        df = crossed_df(parts, (units[0].count, units[1].count))
+    elif not plain:
+        least = correlation_effect(*cluster_moments(life_table, ways[0]), life_table.weights, ways[0])
+    mixed = np.max([mixed_clusters(life_table, way) for way in ways], axis=0)
+    copies = max(copies_effect(life_table.weights, way) for way in ways)
     for t in np.flatnonzero(life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)):
-        observed = max(1.0, clustered[t] / independent[t])
-        effect = max(
-            shrunk(observed, float(count[t]), copies_effect(life_table.weights, way))
-            for count, way in zip(mixed, ways, strict=True)
-        )
         share = float(life_table.incidence[t])
-        size = share * (1 - share) / independent[t] / (1.0 if plain else effect)
+        effect = 1.0 if plain else shrunk(max(1.0, least[t], clustered[t] / independent[t]), float(mixed[t]), copies)
+        size = share * (1 - share) / independent[t] / effect
         bounds.std_error[t] = np.sqrt(clustered[t]) if clustered[t] > 0 else np.nan
-        bounds.low[t], bounds.high[t] = wilson(share * size, size, level=level, df=None if plain else smallest - 1)
+        bounds.low[t], bounds.high[t] = wilson(share * size, size, level=level, df=None if plain else float(df[t]))
 
 
 def _carry(bounds: _Bounds, t: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import Grouping, crossed, groupings, ones_or, small_sample_factor
+from turnwise.stats.clusters import Grouping, groupings, ones_or, small_sample_factor
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 CENSORED, EVENT, COMPETING = 0, 1, 2
@@ -190,19 +190,34 @@ def _from_here_on(ended: NDArray[Number]) -> NDArray[Number]:
     return np.cumsum(ended[..., ::-1], axis=-1)[..., ::-1]
 
 
-def incidence_variance(life_table: Watch, units: tuple[Grouping, ...]) -> FloatArray:
-    """Return the variance over clusters of the share with the event at each position: float (T + 1,).
+def incidence_variances(life_table: Watch, units: tuple[Grouping, ...]) -> list[FloatArray]:
+    """Return the variance of the share at each position over each grouping, G/(G-1)·Σ_g IF_g²: float (T + 1,) each.
 
-    G/(G-1)·Σ_g IF_g², for at least two clusters; two crossed ways are combined by `crossed`.
+    Every grouping has at least two units; `crossed` combines the variances of two crossed ways.
     """
-    return crossed([_squares(unit, influences(life_table, unit)) for unit in units])
+    return [_squares(unit, influences(life_table, unit)) for unit in units]
 
 
-def area_variance(life_table: Watch, units: tuple[Grouping, ...], horizon: int) -> FloatArray:
-    """Return the variance over clusters of the area Σ_{t<horizon} F(t): float (), for at least two clusters."""
-    return crossed(
-        [_squares(unit, (block[:, :horizon].sum(axis=1) for block in influences(life_table, unit))) for unit in units]
-    )
+def cluster_moments(life_table: Watch, way: Grouping) -> tuple[FloatArray, FloatArray]:
+    """Return the average and the variance of the clusters' own shares with the event, by position: float (T + 1,) each.
+
+    Every cluster counts the same. Its own share is F(t) + IF_g(t)·W/W_g; without censoring it is the share among its rollouts.
+    """
+    masses, width = way.sums(life_table.weights), life_table.incidence.size
+    total, squares, start = np.zeros(width), np.zeros(width), 0
+    for block in influences(life_table, way):
+        deviations = block * (masses.sum() / masses[start : start + len(block), None])
+        total, squares = total + deviations.sum(axis=0), squares + np.square(deviations).sum(axis=0)
+        start += len(block)
+    between = np.maximum(squares - total**2 / way.count, 0.0) / (way.count - 1)
+    return np.clip(life_table.incidence + total / way.count, 0.0, 1.0), between
+
+
+def area_variances(life_table: Watch, units: tuple[Grouping, ...], horizon: int) -> list[FloatArray]:
+    """Return the variance of the area Σ_{t<horizon} F(t) over each grouping, which has at least two units: float () each."""
+    return [
+        _squares(unit, (block[:, :horizon].sum(axis=1) for block in influences(life_table, unit))) for unit in units
+    ]
 
 
 def _squares(unit: Grouping, blocks: Iterable[FloatArray]) -> FloatArray:

@@ -16,7 +16,7 @@ Ends = tuple[float | None, float | None]
 ShareInterval = Literal["wilson", "exact", "jeffreys", "agresti-coull"]
 
 
-def wilson(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
+def wilson(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
     """Return Wilson's score interval for a proportion.
 
     The ends are (p + z²/2n ± z·√(p(1-p)/n + z²/4n²)) / (1 + z²/n) with p = successes/n.
@@ -57,7 +57,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95, df: int | None = 
     return low, high
 
 
-def exact(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
+def exact(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
     """Return Clopper and Pearson's exact interval, which covers at least its level for every proportion.
 
     Use it for regulatory reports. The ends are beta quantiles: (α/2; k, n-k+1) and (1-α/2; k+1, n-k). With `df`, n is first
@@ -88,7 +88,7 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: int | None = N
     return low, high
 
 
-def jeffreys(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
+def jeffreys(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
     """Return Jeffreys' interval: the equal-tailed posterior interval under a Beta(1/2, 1/2) prior.
 
     The ends are beta quantiles of (k + 1/2, n - k + 1/2). Unlike in statsmodels (2.4e-5 at 0 of 20), the lower end is exactly
@@ -119,7 +119,7 @@ def jeffreys(successes: float, n: float, *, level: float = 0.95, df: int | None 
     return low, high
 
 
-def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: int | None = None) -> Ends:
+def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
     """Return Agresti and Coull's interval: a Wald interval around Wilson's center with n + z² trials, clipped to [0, 1].
 
     It has the same center as Wilson's interval and is never narrower.
@@ -149,7 +149,7 @@ def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: int | 
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def _reduced(successes: float, n: float, level: float, df: int | None) -> tuple[float, float] | None:
+def _reduced(successes: float, n: float, level: float, df: float | None) -> tuple[float, float] | None:
     """Reduce successes and trials by (z/t)², which accounts for a t quantile; None if the interval is undefined."""
     if n <= 0 or (df is not None and df < 1):
         return None

@@ -15,8 +15,8 @@ from turnwise.stats.clusters import (
     small_sample_factor,
     t_quantile,
 )
+from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
-from turnwise.stats.proportion import copies_effect, shrunk
 
 METHOD = "prediction-powered"
 NO_LABELS = "no rollout has both a label and a verdict"

@@ -1,7 +1,6 @@
 """Proportion with Wilson's interval at an effective sample size that accounts for clustering."""
 
 import math
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +16,9 @@ from turnwise.stats.clusters import (
     ones_or,
     variation,
 )
+from turnwise.stats.design_effect import copies_effect, correlation_effect, shrunk
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
 from turnwise.stats.intervals import OF_A_SHARE, ShareInterval
-
-Number = TypeVar("Number", float, FloatArray)
 
 
 def proportion(
@@ -38,8 +36,10 @@ def proportion(
     m = N·Σ(W_g/W)² (Σn_g²/N without weights). The design effect is d = (s·d̂ + m/2) / (s + 1/2), the effective size N/d, and
     the quantile is that of t with G-1 degrees of freedom. Near 0 and 1 the data hardly show the variance between clusters, so
     d is shrunk toward m, its value if the rollouts of a cluster were copies. Without a success the effective size is thus the
-    number of clusters. For two crossed ways the larger d counts, with d̂ from the two-way variance and min(A, B) - 1 df. A
-    cluster whose scores sum to less than one success counts in s as that fraction.
+    number of clusters. For clusters of unequal weight, d̂ is at least what the intraclass correlation implies
+    (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes. For two crossed ways, d̂ is
+    from the two-way variance, m and s are the larger of both ways, and t has Satterthwaite's degrees of freedom
+    (`crossed_df`). A cluster whose scores sum to less than one success counts in s as that fraction.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ def proportion(
     effect = 1.0 if plain else _design_effect(y, w, spread, groupings(clusters, spread.n)[:2], trials)
     size = spread.n / effect
     name, ends = OF_A_SHARE[interval]
-    low, high = ends(spread.estimate * size, size, level=level, df=None if plain else spread.n_clusters - 1)
+    df = None if plain else spread.df if len(clusters) > 1 else spread.n_clusters - 1
+    low, high = ends(spread.estimate * size, size, level=level, df=df)
     return Estimate(
         estimate=spread.estimate,
         std_error=math.sqrt(spread.variance) if spread.variance else None,
@@ -100,47 +101,19 @@ def proportion(
     )
 
 
-def copies_effect(weights: FloatArray, unit: Grouping) -> float:
-    """Return the design effect if all rollouts of a cluster were copies, m = N·Σ(W_g/W)²: the largest that clustering can cause.
-
-    Examples
-    --------
-    >>> copies_effect(np.ones(6), Grouping(np.array([0, 0, 0, 0, 1, 1]), 2))  # (4² + 2²) / 6
-    3.333...
-    """
-    return float(weights.size * np.square(unit.sums(weights) / weights.sum()).sum())
-
-
-def _design_effect(
-    y: FloatArray, w: FloatArray, spread: Variation, units: tuple[Grouping, ...], trials: float
-) -> float:
+def _design_effect(y: FloatArray, w: FloatArray, spread: Variation, ways: tuple[Grouping, ...], trials: float) -> float:
     share = spread.estimate or 0.0
     binomial = share * (1 - share) / spread.n
     observed = max(1 / trials, spread.variance / binomial if spread.variance and binomial > 0 else 1.0)
-    return max(shrunk(observed, _mixed(y, unit, trials), copies_effect(w, unit)) for unit in units)
+    if len(ways) == 1 and trials == 1:
+        (way,) = ways
+        means = way.sums(w * y) / way.sums(w)
+        observed = max(observed, float(correlation_effect(means.mean(), means.var(ddof=1), w, way)))
+    mixed, copies = max(_mixed(y, way, trials) for way in ways), max(copies_effect(w, way) for way in ways)
+    return shrunk(observed, mixed, copies)
 
 
 def _mixed(y: FloatArray, unit: Grouping, trials: float) -> float:
     """Count the clusters with a success or with a failure, whichever is fewer; a fraction of a success counts as a fraction."""
     succeeded, failed = (float(np.minimum(unit.sums(trials * part), 1.0).sum()) for part in (y, 1 - y))
     return min(succeeded, failed)
-
-
-def shrunk(observed: Number, mixed: Number, copies: float) -> Number:
-    """Shrink the design effect toward that of copies if few clusters provide evidence on it: (s·d̂ + m/2) / (s + 1/2).
-
-    Parameters
-    ----------
-    observed
-        Variance divided by that of independent rollouts, at least 1.
-    mixed
-        Number of clusters with a success or with a failure, whichever is smaller.
-    copies
-        `copies_effect`.
-
-    Examples
-    --------
-    >>> shrunk(1.0, 0, 10.0), round(shrunk(1.0, 20, 10.0), 2)
-    (10.0, 1.22)
-    """
-    return (mixed * observed + copies / 2) / (mixed + 0.5)

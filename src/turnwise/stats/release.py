@@ -5,9 +5,10 @@ import scipy
 from numpy.typing import ArrayLike
 
 from turnwise.stats.clusters import equal_weights, groupings, t_quantile
+from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
-from turnwise.stats.proportion import copies_effect, proportion, shrunk
+from turnwise.stats.proportion import proportion
 from turnwise.stats.sizes import fewest
 
 

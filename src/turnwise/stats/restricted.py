@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, equal_weights, groupings, t_quantile
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, crossed, crossed_df, equal_weights, groupings, t_quantile
+from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
 from turnwise.stats.incidence import kaplan_meier
-from turnwise.stats.influence import Watch, area_variance, independent_variance, mixed_clusters, watch
-from turnwise.stats.proportion import copies_effect, shrunk
+from turnwise.stats.influence import Watch, area_variances, independent_variance, mixed_clusters, watch
 
 
 def restricted_mean(
@@ -72,14 +72,16 @@ def restricted_mean(
     row = replace(row, estimate=float(life_table.survival[:last].sum()))
     if flaw := _flaw(life_table, smallest, last):
         return replace(row, reason=flaw)
-    variance = float(area_variance(life_table, units, last))
+    parts = area_variances(life_table, units, last)
+    variance = float(crossed(parts))
+    df = smallest - 1.0 if len(units) == 1 else float(crossed_df(parts, (units[0].count, units[1].count)))
     # Variance if rollouts were independent; the design effect multiplies it.
     independent = float(independent_variance(life_table, area=last))
     if independent <= 1e-20:
         return replace(row, reason="no variation: one rollout alone was at risk wherever an event came")
     plain = smallest == n and equal_weights(life_table.weights)
     spread = math.sqrt(variance if plain else independent * _effect(life_table, clusters, variance / independent, last))
-    low, high = _within(row.estimate or 1.0, spread * t_quantile(level, smallest - 1), last)
+    low, high = _within(row.estimate or 1.0, spread * t_quantile(level, df), last)
     return replace(
         row,
         std_error=math.sqrt(variance) if variance else None,
@@ -100,13 +102,9 @@ def _flaw(life_table: Watch, smallest: int, last: int) -> str | None:
 
 def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -> float:
     """Return the design effect, shrunk toward that of copies if few clusters provide evidence, as in `proportion`."""
-    position = min(last - 1, life_table.horizon)
-    return max(
-        shrunk(
-            max(1.0, observed), float(mixed_clusters(life_table, way)[position]), copies_effect(life_table.weights, way)
-        )
-        for way in groupings(clusters, life_table.duration.size)[:2]
-    )
+    ways, position = groupings(clusters, life_table.duration.size)[:2], min(last - 1, life_table.horizon)
+    mixed = max(float(mixed_clusters(life_table, way)[position]) for way in ways)
+    return shrunk(max(1.0, observed), mixed, max(copies_effect(life_table.weights, way) for way in ways))
 
 
 def _within(mean: float, half: float, last: int) -> tuple[float, float]:

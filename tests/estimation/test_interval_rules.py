@@ -130,3 +130,18 @@ def test_a_large_offset_costs_no_digits() -> None:
     assert far.low is not None
     assert near.low is not None
     assert far.low - 1e9 == pytest.approx(near.low, abs=1e-6)
+
+
+def test_goals_with_most_of_the_rollouts_are_said() -> None:
+    """One goal of 40 beside 19 of 3 is said; of equal goals, or of goals weighed alike, nothing is."""
+    sizes = [40] + [3] * 19
+    goals = [f"g{goal}" for goal, size in enumerate(sizes) for _ in range(size)]
+    frame = rollouts([row % 3 == 0 for row in range(len(goals))], goals)
+    by_rollout, by_goal = (
+        tw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
+        for weighting in ("rollout", "goal")
+    )
+    assert by_rollout["reason"] == "few goals have most of the rollouts: weighting='goal' counts every goal alike"
+    assert by_goal["reason"] is None
+    equal = tw.summarize(frame.group_by("goal", maintain_order=True).head(3), metrics="attack_success")
+    assert equal["reason"][0] is None

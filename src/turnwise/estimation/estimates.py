@@ -23,6 +23,7 @@ from turnwise.estimation.unjudged import (
 from turnwise.metrics.catalog import about
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
+from turnwise.stats.design_effect import copies_effect
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.intervals import ShareInterval
@@ -46,6 +47,9 @@ Method = Literal[
     "basic",
     "studentized",
 ]
+
+FEW_GOALS_DOMINATE = "few goals have most of the rollouts: weighting='goal' counts every goal alike"
+"""Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
 
 DEFAULT_STATISTICS = {
     "proportion": ("mean",),
@@ -131,6 +135,8 @@ def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[f
                     "rollouts without turns weigh nothing",
                 )
                 estimate = replace(estimate, reason=join_reasons(estimate.reason, note))
+            if statistic == "mean" and estimate.low is not None and _dominated(cell, sample):
+                estimate = replace(estimate, reason=join_reasons(estimate.reason, FEW_GOALS_DOMINATE))
             if stopped:
                 estimate = replace(estimate, reason=join_reasons(estimate.reason, FIRST_ATTEMPTS))
             rows.append(
@@ -164,6 +170,14 @@ def _sample(cell: Cell, group: Group, clusters: tuple[str, ...], unknown: float 
     if unknown is not None:
         values = np.nan_to_num(values, nan=unknown)
     return _Sample(rows, values, group.unit(clusters), weights if rows.size else None)
+
+
+def _dominated(cell: Cell, sample: _Sample) -> bool:
+    """Return whether goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
+    if sample.unit.names != ("goal",) or cell.options.weighting != "rollout" or not sample.rows.size:
+        return False
+    (unit,) = groupings(sample.unit.codes, sample.rows.size)
+    return copies_effect(ones_or(None, sample.rows.size), unit) > 2 * sample.rows.size / unit.count
 
 
 def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:

@@ -95,10 +95,10 @@ def cumulative_incidence(
     """Estimate the share with the event by each position (Aalen-Johansen): a competing ending rules the event out.
 
     F(t) = Σ_{s<=t} S(s-)·d₁(s)/Y(s), with its variance V from the influence of whole clusters. The interval is Wilson's at the
-    effective size F(1-F)/V with the design effect shrunk as in `proportion`, and with t of G-1 degrees of freedom (min(A, B) - 1
-    for two crossed ways; the normal law if every cluster is one rollout). It therefore agrees with `proportion` if every
-    rollout was followed to its end. At the first event, where log(-log(1-F)) intervals are wide and cover too little (.91 and
-    less at nominal .95 in sparse settings), it has no jump. F never decreases, so the bounds are made monotone: a lower bound
+    effective size F(1-F)/V with the design effect of `proportion`, and with t of G-1 degrees of freedom (`crossed_df` for two
+    crossed ways; the normal law if every cluster is one rollout). It therefore agrees with `proportion` if every rollout was
+    followed to its end. At the first event, where log(-log(1-F)) intervals are wide and cover too little (.91 and less at
+    nominal .95 in sparse settings), it has no jump. F never decreases, so the bounds are made monotone: a lower bound
     also holds at all later positions, an upper bound at all earlier ones.
 
     Parameters

@@ -103,7 +103,7 @@ def mean(
 
     ``"auto"`` is the expanded BCa bootstrap over clusters: its level is raised so that the normal quantile equals that of t,
     because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
-    undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with min(A, B) - 1. Clusters
+    undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with `crossed_df`. Clusters
     of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). From 1000 clusters of equal weight
     on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation.
 

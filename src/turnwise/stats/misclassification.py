@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, t_quantile
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, t_quantile, variation
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.intervals import Ends
 from turnwise.stats.proportion import proportion
@@ -60,7 +60,8 @@ def share(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Shar
     size = 0.0
     if interval.design_effect is not None:
         plain = interval.method == "Wilson"
-        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, interval.n_clusters - 1)) ** 2
+        df = variation(values, clusters).df if len(clusters) > 1 else interval.n_clusters - 1
+        scale = 1.0 if plain else (t_quantile(level, None) / t_quantile(level, df)) ** 2
         size = interval.n / interval.design_effect * scale
     return Share(
         estimate=interval.estimate,

@@ -75,7 +75,7 @@ def paired_difference(
     Numbers: t with G-1 degrees of freedom, and sign flips. If both arms have the same distribution, the differences are not
     skewed, but BCa estimates skewness from outliers (40 goals, lognormal arms: it covers .90; t covers .95 and is narrower).
 
-    Two crossed ways: t with min(A, B) - 1 degrees of freedom over the common cells.
+    Two crossed ways: t with Satterthwaite's degrees of freedom (`clusters.crossed_df`) over the common cells.
 
     Parameters
     ----------

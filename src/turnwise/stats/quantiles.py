@@ -60,7 +60,7 @@ def quantile(
     For independent rollouts of equal weight the ends are the order statistics x₍ₗ₎ and x₍ᵤ₎, where l is the largest rank with
     P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every continuous law.
     Otherwise it is Woodruff's interval: the share of values up to the sample quantile has a standard error SE over clusters,
-    and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, min(A, B) - 1 for two
+    and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, `crossed_df` for two
     crossed ways.
 
     Parameters

@@ -145,3 +145,18 @@ def test_goals_with_most_of_the_rollouts_are_said() -> None:
     assert by_goal["reason"] is None
     equal = tw.summarize(frame.group_by("goal", maintain_order=True).head(3), metrics="attack_success")
     assert equal["reason"][0] is None
+
+
+@pytest.mark.parametrize("metric", ["num_turns", "tokens_used", "seconds_used", "dollars_used", "num_tool_calls"])
+def test_amounts_are_never_negative(metric: str) -> None:
+    """Counts, tokens, seconds and dollars of four rollouts: t reaches below 0, where no mean can be; other numbers keep it."""
+    values = [1.0, 1.0, 1.0, 5.0]
+    frame = rollouts(values, ["a", "b", "c", "d"]).with_columns(pl.Series(metric, values), other=pl.Series(values))
+    amount, other = (
+        tw.summarize(frame, metrics=name, statistics="mean").row(0, named=True) for name in (metric, "other")
+    )
+    assert other["low"] < 0 == amount["low"] < amount["estimate"] == 2.0
+    assert amount["high"] == other["high"]
+    debt = frame.with_columns(pl.col(metric) - 10)  # values that the metric cannot have are the user's own
+    owed = tw.summarize(debt, metrics=metric, statistics="mean").row(0, named=True)
+    assert owed["low"] < owed["estimate"] == -8.0 < owed["high"]

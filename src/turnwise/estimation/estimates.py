@@ -21,6 +21,7 @@ from turnwise.estimation.unjudged import (
     in_words,
 )
 from turnwise.metrics.catalog import about
+from turnwise.metrics.metric import ANY_NUMBER, SHARE
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
 from turnwise.stats.clusters import groupings, ones_or, weighted_mean
 from turnwise.stats.design_effect import copies_effect
@@ -266,13 +267,12 @@ def _zeros_and_ones(cell: Cell, sample: _Sample) -> bool:
 
 
 def _clipped(cell: Cell, estimate: Estimate) -> Estimate:
-    """Cut the interval at 0 and 1 if the metric cannot leave them; t and some bootstrap intervals can."""
-    if estimate.low is None or estimate.high is None or not _leaves_unit_interval(estimate):
-        return estimate
+    """Cut the interval where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
     entry = about(cell.metric)
-    if cell.kind != "proportion" and (entry is None or not entry.share):
-        return estimate
-    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
+    least, most = SHARE if cell.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
+    if estimate.low is None or estimate.high is None or not least <= (estimate.estimate or 0.0) <= most:
+        return estimate  # a column of the same name with values of its own keeps its interval
+    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
 
 
 def _without_interval(sample: _Sample, level: float, reason: str) -> Estimate:

@@ -18,7 +18,7 @@ import polars as pl
 
 from turnwise.errors import MetricError
 from turnwise.metrics.effort import final
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import SHARE, metric
 from turnwise.metrics.text import WHITE_SPACE, WORD
 
 Text = str | pl.Expr
@@ -119,7 +119,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     return _compared(response, expected, of, "exact_match", pl.Boolean)
 
 
-@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
+@metric(better="higher", concerns="task", values=SHARE, sets=("ANSWERS",))
 def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Twice the words that answer and reference share over the words of both (Float64 in [0, 1]): SQuAD's F1.
 
@@ -145,7 +145,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     return _compared(response, expected, of, "token_f1")
 
 
-@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
+@metric(better="higher", concerns="task", values=SHARE, sets=("ANSWERS",))
 def jaccard_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Distinct words in both answer and reference over the distinct words in either (Float64 in [0, 1]).
 
@@ -168,7 +168,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     return _compared(response, expected, of, "jaccard_similarity")
 
 
-@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
+@metric(better="higher", concerns="task", values=SHARE, sets=("ANSWERS",))
 def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Cosine of the TF-IDF vectors of answer and reference, fitted on this pair alone (Float64 in [0, 1]).
 
@@ -198,7 +198,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     return _compared(response, expected, of, "tfidf_cosine")
 
 
-@metric(better="higher", concerns="task", share=True, sets=("ANSWERS",))
+@metric(better="higher", concerns="task", values=SHARE, sets=("ANSWERS",))
 def levenshtein_similarity(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """One minus the edits from answer to reference over the length of the longer (Float64 in [0, 1]).
 

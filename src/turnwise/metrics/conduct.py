@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import AMOUNT, SHARE, metric
 from turnwise.metrics.outcome import attack_success, ever
 from turnwise.metrics.timing import time_to
 from turnwise.schema import ERROR, FAILURE, SUCCESS
@@ -87,7 +87,7 @@ def refused_by_rule(
     return pl.when(opening.str.contains(r"\S")).then(matches).alias("refused")
 
 
-@metric(share=True, sets=("CONDUCT",))
+@metric(values=SHARE, sets=("CONDUCT",))
 def refusal_rate() -> pl.Expr:
     """Share of the judged turns that the target refused (Float64); null where no turn was judged.
 
@@ -169,7 +169,7 @@ def _latest(condition: pl.Expr) -> pl.Expr:
     return pl.when(condition).then(_TURN).max()
 
 
-@metric(sets=("CONDUCT",))
+@metric(sets=("CONDUCT",), values=AMOUNT)
 def num_tool_calls() -> pl.Expr:
     """Number of tool calls of the target (Int32); null if no turn has a list of calls.
 

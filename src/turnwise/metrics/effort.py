@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import AMOUNT, metric
 
 
-@metric(sets=("EFFORT",))
+@metric(sets=("EFFORT",), values=AMOUNT)
 def num_turns() -> pl.Expr:
     """Number of answers of the target in the rollout (Int32); 0 if no prompt was sent.
 
@@ -69,7 +69,7 @@ def final(column: str) -> pl.Expr:
     return pl.col(column).max_by("turn").alias(f"final_{column}")
 
 
-@metric(better="lower", sets=("EFFORT",))
+@metric(better="lower", sets=("EFFORT",), values=AMOUNT)
 def tokens_used() -> pl.Expr:
     """Tokens of the rollout (Int64): the log's own total, else the sum over turns of prompt and response.
 
@@ -87,7 +87,7 @@ def tokens_used() -> pl.Expr:
     return pl.coalesce(pl.col("total_tokens").first(), sum_of_turns).cast(pl.Int64).alias("tokens_used")
 
 
-@metric(better="lower", sets=("EFFORT",))
+@metric(better="lower", sets=("EFFORT",), values=AMOUNT)
 def seconds_used() -> pl.Expr:
     """Seconds of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
 
@@ -99,7 +99,7 @@ def seconds_used() -> pl.Expr:
     return pl.coalesce(pl.col("total_seconds").first(), _counted_sum("seconds")).cast(pl.Float64).alias("seconds_used")
 
 
-@metric(better="lower", sets=("EFFORT",))
+@metric(better="lower", sets=("EFFORT",), values=AMOUNT)
 def dollars_used() -> pl.Expr:
     """Dollars of the rollout: the log's own total, else the sum over turns (Float64); null if neither is known.
 

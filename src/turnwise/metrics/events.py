@@ -5,7 +5,7 @@ A step without a known end has no duration; if no step of the kind has one, the 
 
 import polars as pl
 
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import AMOUNT, metric
 
 _SPAN = pl.col("end") - pl.col("start")
 _CALL = pl.col("kind").is_in(["model", "tool"])
@@ -15,7 +15,7 @@ def _of(kind: str) -> pl.Expr:
     return pl.col("kind") == kind
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def run_seconds() -> pl.Expr:
     """Seconds from the first event of the rollout to the last (Float64); null if fewer than two times are known.
 
@@ -29,7 +29,7 @@ def run_seconds() -> pl.Expr:
     return pl.when(count > 1).then(last - first).alias("run_seconds")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_seconds() -> pl.Expr:
     """Mean seconds of a model call (Float64), from its start to its end.
 
@@ -42,7 +42,7 @@ def model_seconds() -> pl.Expr:
     return _SPAN.filter(_of("model")).mean().alias("model_seconds")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def tool_seconds() -> pl.Expr:
     """Mean seconds of a tool call (Float64).
 
@@ -55,7 +55,7 @@ def tool_seconds() -> pl.Expr:
     return _SPAN.filter(_of("tool")).mean().alias("tool_seconds")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_calls() -> pl.Expr:
     """Number of model calls (Int64).
 
@@ -67,7 +67,7 @@ def model_calls() -> pl.Expr:
     return _of("model").sum().cast(pl.Int64).alias("model_calls")
 
 
-@metric(sets=("EVENTS",))
+@metric(sets=("EVENTS",), values=AMOUNT)
 def tool_steps() -> pl.Expr:
     """Number of tool calls (Int64).
 
@@ -79,7 +79,7 @@ def tool_steps() -> pl.Expr:
     return _of("tool").sum().cast(pl.Int64).alias("tool_steps")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_tokens() -> pl.Expr:
     """Tokens that models read and wrote (Int64); null if no step states them.
 
@@ -92,7 +92,7 @@ def model_tokens() -> pl.Expr:
     return pl.when(tokens.count() > 0).then(tokens.sum()).alias("model_tokens")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def tokens_per_call() -> pl.Expr:
     """Mean tokens of the model calls that state them (Float64).
 
@@ -104,7 +104,7 @@ def tokens_per_call() -> pl.Expr:
     return pl.col("tokens").filter(_of("model")).mean().alias("tokens_per_call")
 
 
-@metric(sets=("EVENTS",))
+@metric(sets=("EVENTS",), values=AMOUNT)
 def calls_at_once() -> pl.Expr:
     """Largest number of simultaneous model and tool calls (Int64); a call that ends as another starts does not overlap it.
 
@@ -123,7 +123,7 @@ def calls_at_once() -> pl.Expr:
     return pl.when(timed.any()).then(most).cast(pl.Int64).alias("calls_at_once")
 
 
-@metric(better="lower", sets=("EVENTS",))
+@metric(better="lower", sets=("EVENTS",), values=AMOUNT)
 def model_cost_usd() -> pl.Expr:
     """Dollars of all calls (Float64); null if no step has a cost, or a step with tokens has none: a part is not a total.
 

@@ -1,5 +1,6 @@
 """The `@metric` decorator, which registers a metric: what it means, the sets it is in, and how its output is named."""
 
+import math
 import re
 import typing
 from collections.abc import Callable, Sequence
@@ -12,6 +13,11 @@ Arguments = ParamSpec("Arguments")
 Better = Literal["higher", "lower"]
 Concern = Literal["attack", "task"]
 Set = Literal["OUTCOME", "TIMING", "EFFORT", "CONDUCT", "TEXT", "ANSWERS", "AST", "TOOL_USE", "EVENTS"]
+
+ANY_NUMBER = (-math.inf, math.inf)
+SHARE = (0.0, 1.0)
+AMOUNT = (0.0, math.inf)
+"""Values of a count, a length, a duration, a number of tokens or dollars."""
 
 _PLACE = re.compile(r"<(\w+)>")  # of a parameter in the form of a name
 _PATTERNS: dict[object, str] = {int: r"[1-9]\d*", float: r"\d+(?:\.\d+)?(?:e[+-]\d+)?", str: r".+"}
@@ -31,8 +37,8 @@ class About:
         Whether it needs an attack or a user's task to be defined; None if it is always defined.
     any_of_turns
         Whether one turn settles it, so that a rollout with some unjudged turns is partially judged.
-    share
-        Whether it is a number in [0, 1], so that an interval of its mean stays in [0, 1] too.
+    values
+        The smallest and the largest value that it can have; an interval of its mean stays between them.
     sets
         The sets of `turnwise.metrics` that include it.
     doc
@@ -43,7 +49,7 @@ class About:
     better: Better | None
     concerns: Concern | None
     any_of_turns: bool
-    share: bool
+    values: tuple[float, float]
     sets: tuple[Set, ...]
     doc: str
 
@@ -80,7 +86,7 @@ def metric(
     better: Better | None = None,
     concerns: Concern | None = None,
     any_of_turns: bool = False,
-    share: bool = False,
+    values: tuple[float, float] = ANY_NUMBER,
     sets: Sequence[Set] = (),
     names: Sequence[str] | None = None,
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
@@ -88,7 +94,7 @@ def metric(
 
     Parameters
     ----------
-    better, concerns, any_of_turns, share
+    better, concerns, any_of_turns, values
         See `About`.
     sets
         The sets of `turnwise.metrics` that include it, such as ``("CONDUCT",)``; in a set, metrics are in order of definition.
@@ -109,7 +115,7 @@ def metric(
 
     def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
         name = function.__name__
-        ABOUT[function] = About(name, better, concerns, any_of_turns, share, tuple(sets), function.__doc__ or "")
+        ABOUT[function] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
         FORMS.extend(_form(text, function) for text in names or (name,))
         return function
 

@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from turnwise.errors import MetricError
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import AMOUNT, SHARE, metric
 
 WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The characters at which `str.split` splits: Unicode's white space and the four separators of ASCII."""
@@ -17,7 +17,7 @@ WORD = f"[^{WHITE_SPACE}]+"
 """Pattern of a word."""
 
 
-@metric(sets=("TEXT",), names=("response_length_<unit>",))
+@metric(sets=("TEXT",), names=("response_length_<unit>",), values=AMOUNT)
 def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     """Mean length of the rollout's answers in words or characters (Float64); null without answers.
 
@@ -34,7 +34,7 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     return length.mean().alias(f"response_length_{unit}")
 
 
-@metric(share=True, sets=("TEXT",), names=("distinct_<n>", "distinct_<n>_<column>"))
+@metric(values=SHARE, sets=("TEXT",), names=("distinct_<n>", "distinct_<n>_<column>"))
 def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null without n-grams.
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from turnwise.errors import MetricError
 from turnwise.metrics.answers import Text, pairwise, shared_items, shared_share, text_of
-from turnwise.metrics.metric import metric
+from turnwise.metrics.metric import SHARE, metric
 
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
 _ORDERS = ("exact", "in_order", "any", "subset", "superset")
@@ -92,7 +92,7 @@ def _share_of(side: str) -> Callable[[pl.DataFrame], pl.Series]:
 @metric(
     better="higher",
     concerns="task",
-    share=True,
+    values=SHARE,
     sets=("TOOL_USE",),
     names=("tool_call_precision", "tool_call_precision_..."),
 )
@@ -112,7 +112,7 @@ def tool_call_precision(calls: Text | None = None, expected: Text | None = None,
 
 
 @metric(
-    better="higher", concerns="task", share=True, sets=("TOOL_USE",), names=("tool_call_recall", "tool_call_recall_...")
+    better="higher", concerns="task", values=SHARE, sets=("TOOL_USE",), names=("tool_call_recall", "tool_call_recall_...")
 )
 def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the expected calls that were made (Float64 in [0, 1]).
@@ -129,7 +129,7 @@ def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *,
     return _compared(calls, expected, arguments, _share_of("expected"), "tool_call_recall")
 
 
-@metric(better="higher", concerns="task", share=True, sets=("TOOL_USE",), names=("tool_call_f1", "tool_call_f1_..."))
+@metric(better="higher", concerns="task", values=SHARE, sets=("TOOL_USE",), names=("tool_call_f1", "tool_call_f1_..."))
 def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Twice the calls both made and expected, over the numbers of both (Float64 in [0, 1]): the F1 of precision and recall.
 

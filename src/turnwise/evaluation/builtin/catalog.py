@@ -11,7 +11,7 @@ from turnwise.evaluation.builtin.columns import by_expression, by_steps
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from turnwise.metrics import events
 from turnwise.metrics.catalog import EVENTS
-from turnwise.metrics.metric import ABOUT
+from turnwise.metrics.metric import ABOUT, SHARE
 
 _PLAIN = (str, int, float, bool)
 
@@ -102,7 +102,7 @@ def _register(function: Callable[..., pl.Expr]) -> None:
     async def build(config: Any, builder: EvalBuilder) -> AsyncIterator[EvaluatorInfo]:
         expression = function(**{name: getattr(config, name) for name in options})
         evaluate = by_steps(expression) if function in EVENTS else by_expression(expression)
-        yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0], (0, 1) if about.share else None)
+        yield EvaluatorInfo(config, evaluate, about.doc.splitlines()[0], (0, 1) if about.values == SHARE else None)
 
     # The registry tells registrations apart by file and qualified name: all of these share one function.
     build.__qualname__ = about.name

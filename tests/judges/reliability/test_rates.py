@@ -53,7 +53,7 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 # ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_row_is_the_estimator_s() -> None:
     """Rogan-Gladen, by goal, with the labels joined to the verdicts by rollout: the same numbers as on arrays."""
-    found = tw.judges.correct(ROLLOUTS, LABELS)
+    found = tw.judges.correct(ROLLOUTS, LABELS, method="rogan-gladen")
     schema.check(found, schema.SUMMARY)
     (row,) = rows(found)
     ordered = ROLLOUTS.sort("rollout_id")
@@ -81,6 +81,35 @@ def test_prediction_powered_uses_the_labels_where_they_are() -> None:
     assert (row["estimate"], row["low"], row["high"]) == pytest.approx((expected.estimate, expected.low, expected.high))
     assert row["method"].startswith("clustered prediction-powered, power 0.")
     assert "labels on 120 of 400 rollouts, at random" in row["estimand"]
+
+
+def test_the_method_follows_from_the_labels() -> None:
+    """Labels at random in the table: prediction-powered, which is narrower; elsewhere, pooled or chosen: Rogan-Gladen."""
+    (row,) = rows(tw.judges.correct(ROLLOUTS, LABELS))
+    powered, classical = (
+        rows(tw.judges.correct(ROLLOUTS, LABELS, method=method))[0] for method in ("prediction-powered", "rogan-gladen")
+    )
+    assert row == powered
+    assert row["high"] - row["low"] < 0.8 * (classical["high"] - classical["low"])
+    pooled = tw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
+    assert set(pooled["method"]) == {"clustered Rogan-Gladen, Lang-Reiczigel"}
+    flagged, others = WORLD.filter("attack_success").sample(40, seed=1), WORLD.filter(~pl.col("attack_success"))
+    chosen_labels = pl.concat([flagged, others.sample(10, seed=1)]).select("rollout_id", label="truth")
+    (chosen,) = rows(tw.judges.correct(ROLLOUTS, chosen_labels))
+    assert chosen["method"] == "clustered Rogan-Gladen, Lang-Reiczigel"
+    share_flagged = f"{WORLD['attack_success'].mean():.0%}"
+    assert f"flagged 80% of the labeled rollouts and {share_flagged} of all" in chosen["reason"]
+    assert "chosen by their truth, not by the verdict" in chosen["reason"]
+
+
+def test_few_perfect_labels_leave_doubt() -> None:
+    """12 of 12 labels agree with the judge: the interval is still wider than that of the verdicts alone."""
+    rollouts = judged(12, 60).with_columns(goal=pl.format("g{}", pl.int_range(60)))
+    labels = rollouts.gather_every(5).select("rollout_id", label="attack_success")
+    (corrected,), (plain,) = rows(tw.judges.correct(rollouts, labels)), rows(tw.summarize(rollouts))
+    assert corrected["method"].startswith("prediction-powered")
+    assert corrected["estimate"] == pytest.approx(plain["estimate"], abs=0.05)
+    assert corrected["high"] - corrected["low"] > 1.3 * (plain["high"] - plain["low"])
 
 
 def test_each_group_has_labels_of_its_own() -> None:
@@ -186,9 +215,11 @@ def test_every_rollout_is_counted() -> None:
         attack_success=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("attack_success"),
         ending=pl.when(pl.int_range(pl.len()) % 20 == 0).then(pl.lit("error")),
     )
-    (row,) = rows(tw.judges.correct(frame, LABELS))
-    assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
-    assert row["bound_low"] < row["estimate"] < row["bound_high"]
+    for method, few in (("rogan-gladen", 1e-6), ("prediction-powered", 0.0)):
+        (row,) = rows(tw.judges.correct(frame, LABELS, method=method))
+        assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
+        # Labels on rollouts without a verdict count only at the bounds, so these may both be on one side of the estimate.
+        assert row["bound_low"] + few <= row["estimate"] <= row["bound_high"] - few
     half = frame.with_columns(
         outcome=pl.lit(None, dtype=schema.OUTCOMES),
         num_turns=pl.lit(4, dtype=pl.Int32),
@@ -215,7 +246,7 @@ def test_every_rollout_is_counted() -> None:
 def test_a_judge_no_better_than_chance_is_refused() -> None:
     """The row is null and says that nothing can be corrected; prediction-powered falls back on the labels."""
     upside_down = ROLLOUTS.with_columns(~pl.col("attack_success"))
-    (row,) = rows(tw.judges.correct(upside_down, LABELS))
+    (row,) = rows(tw.judges.correct(upside_down, LABELS, method="rogan-gladen"))
     assert (row["estimate"], row["low"]) == (None, None)
     assert "say no more than chance" in row["reason"]
     (row,) = rows(tw.judges.correct(upside_down, LABELS, method="prediction-powered"))
@@ -242,7 +273,11 @@ def test_nothing_to_correct() -> None:
 def test_levels_clusters_and_foreign_tables() -> None:
     """Several levels, no clusters, a numeric truth, Arrow in: as in the other verbs."""
     found = tw.judges.correct(
-        ROLLOUTS.to_arrow(), LABELS.with_columns(pl.col("label").cast(pl.Int64)).lazy(), level=(0.5, 0.95), cluster=None
+        ROLLOUTS.to_arrow(),
+        LABELS.with_columns(pl.col("label").cast(pl.Int64)).lazy(),
+        level=(0.5, 0.95),
+        cluster=None,
+        method="rogan-gladen",
     )
     narrow, wide = rows(found)
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
@@ -280,7 +315,7 @@ def test_bad_input_is_one_sentence(labels: pl.DataFrame, options: dict[str, Any]
 
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["rogan-gladen", "prediction-powered"])
+@pytest.mark.parametrize("method", ["rogan-gladen", "prediction-powered", "auto"])
 def test_clustered_frames_cover(method: Any) -> None:
     """40 goals of 5, ICC .2, labels on a random fifth of the same rollouts: at least .93 of nominal .95; the judged rate has less.
 

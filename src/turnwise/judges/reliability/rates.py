@@ -1,8 +1,9 @@
 """ROLLOUTS and labels -> SUMMARY: rates corrected for the judge's errors."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -20,7 +21,9 @@ from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.misclassification import corrected_share, share
 from turnwise.stats.prediction_powered import prediction_powered
 
-Method = Literal["rogan-gladen", "prediction-powered"]
+Method = Literal["auto", "rogan-gladen", "prediction-powered"]
+_FAR = 3.0
+"""Standard deviations by which a random sample's rate of flagged rollouts hardly ever differs from that of all."""
 
 
 def correct(
@@ -30,7 +33,7 @@ def correct(
     metric: str = "attack_success",
     truth: str = "label",
     by: By = (),
-    method: Method = "rogan-gladen",
+    method: Method = "auto",
     pool: bool = False,
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
@@ -52,10 +55,12 @@ def correct(
     by
         Columns to group by; each group is corrected by its own labels.
     method
-        ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen at
-        random, or by their truth; not for labels chosen by the verdict. ``"prediction-powered"``: for labels on a random
-        sample of these rollouts or clusters; it assumes nothing about the judge, and its interval is narrower (.21 against
-        .37 wide for labels on 60 of 200 rollouts of 40 goals, both with nominal coverage).
+        ``"prediction-powered"``: for labels on a random sample of these rollouts or clusters; it assumes nothing about the
+        judge. ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen
+        at random, or by their truth, also on other rollouts; not for labels chosen by the verdict. Its interval is wider: .37
+        against .24 for 60 labels on 200 rollouts of 40 goals, which cover .997 and .949 in simulations. ``"auto"``:
+        prediction-powered if all labels of the group are on rollouts of this table and the judge flagged as many of them as
+        of all; else Rogan-Gladen. `method` names the choice, and `reason` says why the labels look like no random sample.
     pool
         Whether to estimate sensitivity and specificity from all labels, the same for every group.
     cluster
@@ -72,7 +77,7 @@ def correct(
         `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; estimate and interval are both corrected. If
         Se + Sp <= 1, the row is null and `reason` says why. If a class has no label, the interval covers every accuracy of the
         judge on it. `bound_low` and `bound_high` are the
-        corrected rates if every unknown verdict were a failure, or a success.
+        smallest and the largest corrected rate if every unknown verdict is a failure, a success, or left out.
 
     Raises
     ------
@@ -91,13 +96,13 @@ def correct(
     >>> labels = rollouts[20:60].select("rollout_id", label=pl.int_range(40) < 8)
     >>> correct(rollouts, labels).select("metric", pl.col("estimate", "low", "high").round(3), "n", "method")
     shape: (1, 6)
-    ┌────────────────┬──────────┬───────┬───────┬─────┬──────────────────────────────┐
-    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method                       │
-    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---                          │
-    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str                          │
-    ╞════════════════╪══════════╪═══════╪═══════╪═════╪══════════════════════════════╡
-    │ attack_success ┆ 0.253    ┆ 0.123 ┆ 0.427 ┆ 100 ┆ Rogan-Gladen, Lang-Reiczigel │
-    └────────────────┴──────────┴───────┴───────┴─────┴──────────────────────────────┘
+    ┌────────────────┬──────────┬───────┬───────┬─────┬────────────────────────────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method                         │
+    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---                            │
+    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str                            │
+    ╞════════════════╪══════════╪═══════╪═══════╪═════╪════════════════════════════════╡
+    │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
+    └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
     """
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
@@ -105,7 +110,7 @@ def correct(
     _check_metric(frame, metric, method)
     check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
-    if not pool and method == "rogan-gladen":
+    if not pool and method != "prediction-powered":
         refuse_groups_without_labels(gold, by, "correct")
     sheet = Sheet(frame)
     status = headings(sheet, metric)  # of each rollout: judged, partially judged, inapplicable, ...
@@ -113,7 +118,12 @@ def correct(
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
         applicable = group[status[group] != INAPPLICABLE]
-        cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, method)
+        chosen, why = (
+            (method, None) if method != "auto" else _suited(gold, label_rows, sheet.numbers(metric)[applicable])
+        )
+        if pool and method == "auto":
+            chosen, why = "rogan-gladen", None
+        cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, chosen, why)
         unjudged_rows = unjudged_of(sheet, metric, applicable, status[applicable], unjudged)
         for coverage in levels:
             estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
@@ -122,9 +132,27 @@ def correct(
     return rows_of(rows, frame, by, schema.SUMMARY)
 
 
+def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method, str | None]:
+    """Return the method for these labels, and the reason if they look like no random sample of the rollouts.
+
+    The number of flagged rollouts among L labeled ones of N is hypergeometric for a random sample.
+    """
+    known = verdicts[~np.isnan(verdicts)]
+    if not labeled.size or not gold.in_table[labeled].all() or known.size < labeled.size:
+        return "rogan-gladen", None
+    rate, of_labeled = float(known.mean()), float(gold.judged[labeled].mean())
+    spread = math.sqrt(rate * (1 - rate) / labeled.size * (known.size - labeled.size) / max(1, known.size - 1))
+    if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
+        return "prediction-powered", None
+    return "rogan-gladen", (
+        f"the judge flagged {of_labeled:.0%} of the labeled rollouts and {rate:.0%} of all, so the labels are no random sample: "
+        "this holds if they were chosen by their truth, not by the verdict"
+    )
+
+
 def _check_metric(frame: pl.DataFrame, metric: str, method: str) -> None:
-    if method not in {"rogan-gladen", "prediction-powered"}:
-        raise ArgumentError(f"correct: method={method!r} is unknown; it is rogan-gladen or prediction-powered")
+    if method not in get_args(Method):
+        raise ArgumentError(f"correct: method={method!r} is unknown; it is one of {listing(get_args(Method))}")
     shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     if metric not in shares:
         raise ArgumentError(
@@ -144,6 +172,7 @@ class _Cell:
     labeled: IntArray
     cluster: Cluster
     method: Method
+    why: str | None
 
     def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
         """Return the estimate, and further columns of SUMMARY."""
@@ -162,11 +191,12 @@ class _Cell:
         ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
         notes = [
             estimate.reason,
+            self.why,
             *self._notes(unit.names),
             POOLED if pooled and self.method == "rogan-gladen" else None,
         ]
         return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
-            **_bounds(ends),
+            **_bounds([*ends, estimate]),
             "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "
             + self._basis(unit.names, level),
         }
@@ -199,9 +229,10 @@ class _Cell:
 
 
 def _bounds(ends: list[Estimate]) -> dict[str, float | None]:
-    """Return the corrected rates with every unknown verdict a failure, and a success.
+    """Return the smallest and the largest of the corrected rates: with every unknown verdict a failure, a success, and left out.
 
-    Sorted, because a judge that is hardly better than chance may reverse their order.
+    A judge that is hardly better than chance may reverse their order, and labels on rollouts without a verdict count only in
+    the first two.
     """
     points = sorted(end.estimate for end in ends if end.estimate is not None)
     return {"bound_low": points[0], "bound_high": points[-1]} if len(points) == len(ends) else {}

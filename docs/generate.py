@@ -1,15 +1,19 @@
 """Write the pages of the reference from the code: columns, formats, commands, and one page per namespace.
 
-    python docs/generate.py
+    python docs/generate.py         before the site is built
+    python docs/generate.py --copy  after it: copies each page as Markdown into the site
 
-The pages go to `docs/pages/reference/`, which is not in version control.
+The pages go to `docs/pages/reference/`, which is not in version control. Beside the pages are `llms.txt`, an index of them for
+language models, and `llms-full.txt`, the text of all pages that people wrote (https://llmstxt.org).
 """
 
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from inspect import cleandoc, isclass, isfunction
 from pathlib import Path
@@ -20,7 +24,9 @@ import turnwise as tw
 from turnwise.readers.registry import FORMATS
 from turnwise.schema import Schema
 
-PAGES = Path(__file__).parent / "pages" / "reference"
+ALL_PAGES = Path(__file__).parent / "pages"
+PAGES = ALL_PAGES / "reference"
+SITE = Path(__file__).parent / "site"
 NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
 
 
@@ -131,11 +137,52 @@ def pages() -> dict[str, str]:
     return texts | {name: namespace(name, import_module(f"turnwise.{name}")) for name in NAMESPACES}
 
 
+def by_navigation() -> dict[str, str]:
+    """Return the title of each page, by its path, in the order of the navigation."""
+    navigation = tomllib.loads((Path(__file__).parent / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    titles: dict[str, str] = {}
+
+    def collect(entries: list[dict[str, Any]]) -> None:
+        for entry in entries:
+            for title, place in entry.items():
+                if isinstance(place, str):
+                    titles[place] = title
+                else:
+                    collect(place)
+
+    collect(navigation)
+    return titles
+
+
+def index_for_models() -> str:
+    """Return `llms.txt`: what the package is, and a link to each page with its first sentence."""
+    lines = ["# turnwise", ""]
+    for place, title in by_navigation().items():
+        paragraphs = re.split(r"\n\s*\n", (ALL_PAGES / place).read_text(encoding="utf-8"))
+        texts = [" ".join(text.split()) for text in paragraphs if re.match(r"[A-Z*]|`(?!``)", text.strip())]
+        sentence = re.split(r"(?<=[.?!])\s", texts[0])[0] if texts else title
+        lines += [f"> {sentence.strip('*')}", ""] if place == "index.md" else [f"- [{title}]({place}): {sentence}"]
+    return "\n".join([*lines, "", "The text of all pages that people wrote: [llms-full.txt](llms-full.txt)", ""])
+
+
+def text_for_models() -> str:
+    """Return `llms-full.txt`: the pages that people wrote, one after the other, and the guide for coding agents."""
+    guide = Path(tw.__file__).parent / ".agents" / "skills" / "turnwise" / "SKILL.md"
+    pages_by_people = [ALL_PAGES / place for place in by_navigation() if not place.startswith("reference/")]
+    return "\n\n".join(path.read_text(encoding="utf-8").strip() for path in [*pages_by_people, guide]) + "\n"
+
+
 def main() -> None:
-    """Write all pages."""
+    """Write all pages, or copy them into the site."""
+    if "--copy" in sys.argv[1:]:
+        for page in sorted(ALL_PAGES.rglob("*.md")):
+            shutil.copyfile(page, SITE / page.relative_to(ALL_PAGES))
+        return
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in (pages() | {"gallery": gallery(PAGES)}).items():
         (PAGES / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+    (ALL_PAGES / "llms.txt").write_text(index_for_models(), encoding="utf-8")
+    (ALL_PAGES / "llms-full.txt").write_text(text_for_models(), encoding="utf-8")
 
 
 if __name__ == "__main__":

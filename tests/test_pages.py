@@ -1,6 +1,7 @@
 """The documentation's pages: their code runs and prints what they show, and their site is built without a warning."""
 
 import importlib.util
+import re
 import runpy
 import subprocess
 import sys
@@ -40,3 +41,10 @@ def test_the_site_is_built_strictly() -> None:
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    # For language models: an index, whose links all lead to a page as Markdown, and the text of the written pages.
+    subprocess.run([sys.executable, "docs/generate.py", "--copy"], check=True, cwd=ROOT)
+    site = ROOT / "docs" / "site"
+    links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    assert len(links) > 30
+    assert all((site / link).is_file() for link in links)
+    assert "turnwise contrast LOGS" in (site / "llms-full.txt").read_text(encoding="utf-8")

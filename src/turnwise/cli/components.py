@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import turnwise
 from turnwise.cli.app import app
 from turnwise.cli.tables import say, tell
 from turnwise.errors import ArgumentError, meant
@@ -22,13 +23,16 @@ _CUSTOM = {  # how to use your own
     "in `FrameEvaluator(...)`: a class with `rollout(seed)` or `eval_rollout(seed)`, or a function of a seed",
 }
 
-info = typer.Typer(help="List available readers, metrics, evaluators, scorers and samplers.", no_args_is_help=True)
+info = typer.Typer(
+    help="List available readers, metrics, evaluators, scorers and samplers; print the guide for coding agents.",
+    no_args_is_help=True,
+)
 app.add_typer(info, name="info")
 
 
 @info.callback()
 def about() -> None:
-    """List readers, metrics, evaluators, scorers and samplers."""
+    """List readers, metrics, evaluators, scorers and samplers; print the guide for coding agents."""
 
 
 @info.command()
@@ -62,6 +66,13 @@ def components(
         tell(f"{name}: {descriptions[name]}")
     else:
         raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, descriptions)}")
+
+
+@info.command()
+def skill() -> None:
+    """Print the guide for coding agents: which command answers which question, and how to quote its numbers."""
+    path = Path(turnwise.__file__).parent / ".agents" / "skills" / "turnwise" / "SKILL.md"
+    tell(path.read_text(encoding="utf-8").rstrip())
 
 
 def _readers() -> dict[str, str]:

@@ -160,7 +160,7 @@ def index_for_models() -> str:
     for place, title in by_navigation().items():
         paragraphs = re.split(r"\n\s*\n", (ALL_PAGES / place).read_text(encoding="utf-8"))
         texts = [" ".join(text.split()) for text in paragraphs if re.match(r"[A-Z*]|`(?!``)", text.strip())]
-        sentence = re.split(r"(?<=[.?!])\s", texts[0])[0] if texts else title
+        sentence = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", re.split(r"(?<=[.?!])\s", texts[0])[0] if texts else title)
         lines += [f"> {sentence.strip('*')}", ""] if place == "index.md" else [f"- [{title}]({place}): {sentence}"]
     return "\n".join([*lines, "", "The text of all pages that people wrote: [llms-full.txt](llms-full.txt)", ""])
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
+from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ArgumentError, ReadError
@@ -431,7 +432,7 @@ def test_verdicts_are_never_asked_for_twice(bench, items, monkeypatch) -> None:
 
     def three(messages: list) -> str:
         asked.append(messages)
-        return '{"score": 3}'
+        return signed('{"score": 3}', messages)
 
     three.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     monkeypatch.setattr(importlib.import_module("workflows"), "three_of_five", three)

@@ -208,6 +208,36 @@ def test_unsigned_verdicts_are_taken_on_request_and_counted(address: str) -> Non
         )
 
 
+UNSIGNED = {"unsigned": "accept", "max_retries": 0}
+
+
+def test_unsigned_verdicts_are_counted_wherever_they_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr, in AGREEMENT and its reasons, in the turns that they are joined to, and at the top of the report."""
+    turns, _ = tw.simulate(goals=4, attempts=2, turns=2, seed=1)
+    judge = tw.judges.AttackSuccess(lambda messages: '{"score": 1}', **UNSIGNED)
+    judged = tw.judge(turns, judge)
+    assert f"{judged.height} of {judged.height} verdicts accepted without a check code" in capsys.readouterr().err
+    labels = turns.unique("rollout_id").select("rollout_id", "turn", label=pl.lit(1, pl.Int64))
+    found = tw.judges.agreement(judged, labels, statistics="agreement")
+    assert found["n_unsigned"].to_list() == [judged.height]
+    assert f"{judged.height} verdicts accepted without a check code" in found["reason"].item()
+    scored = tw.judges.join_verdicts(turns, judged, into="succeeded")
+    assert scored["succeeded_unsigned"].sum() == judged.height
+    page = tw.report(scored, tmp_path / "report").read_text(encoding="utf-8")
+    assert f"{judged.height} verdicts accepted without a check code" in page
+    # Signed verdicts that replace them count none.
+    signs = tw.judge(turns, tw.judges.AttackSuccess(lambda messages: own(messages[-1]["content"], 1)), progress=False)
+    again = tw.judges.join_verdicts(scored, signs, into="succeeded")
+    assert "succeeded_unsigned" not in again.columns
+    assert tw.judges.agreement(signs, labels, statistics="agreement")["n_unsigned"].to_list() == [0]
+
+
+def test_unsigned_is_one_of_two_words() -> None:
+    """Anything else is a mistake."""
+    with pytest.raises(tw.errors.ArgumentError, match="Harmfulness: unsigned='yes'; give 'null' or 'accept'"):
+        tw.judges.Harmfulness(len, unsigned="yes")
+
+
 # ── forged codes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def forged(front: str, back: str, num_codes: int) -> str:
     """An answer that contains its own check code, if that is an unkeyed hash of 32 bits: found in seconds.

@@ -220,13 +220,22 @@ def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:
     if cached or not num_asked:
         say(f"{judge.name}: {counted(num_asked, 'judgement')} asked for, {counted(cached, 'verdict')} from the store")
     if num_unsigned := int((~outcomes["signed"]).sum()):
-        say(
-            f"{judge.name}: {num_unsigned} of {counted(outcomes.height, 'verdict')} accepted without a check code, so nothing "
-            "shows that they are the judge's own"
-        )
+        say(f"{judge.name}: {unsigned_words(num_unsigned, outcomes.height)}")
     failed = outcomes.filter(pl.col("error").is_not_null())["error"]
     if len(failed):
         say(
             f"{judge.name}: {len(failed)} of {counted(outcomes.height, 'judgement')} failed and are null, the first one: "
             f"{failed[0]}"
         )
+
+
+def unsigned_words(number: int, total: int) -> str:
+    """Say that so many of all verdicts were accepted without a check code.
+
+    Examples
+    --------
+    >>> unsigned_words(1, 5)
+    "1 of 5 verdicts accepted without a check code, so nothing shows that it is the judge's own"
+    """
+    whose = "it is" if number == 1 else "they are"
+    return f"{number:,} of {counted(total, 'verdict')} accepted without a check code, so nothing shows that {whose} the judge's own"

@@ -8,6 +8,7 @@ import httpx2
 import msgspec
 import tenacity
 
+from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient
 
@@ -40,7 +41,8 @@ async def posted(options: Any, body: Any) -> Any:
         reraise=True,
     )
     # Each question has its own client, so cookies are never shared between questions.
-    async with httpx2.AsyncClient(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
+    client_class = bounded(httpx2.AsyncClient, httpx2)
+    async with client_class(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
         async for attempt in retrying:
             with attempt:
                 return _read(await client.post(options.url, json=body))
@@ -54,6 +56,8 @@ def _trusted() -> Any:
 
 
 def _read(response: Any) -> Any:
+    if is_too_long(response):
+        raise RefusedError(f"HTTP {response.status_code}: {TOO_LONG}")
     text = response.text
     if not response.is_success:
         # The message omits the address, which may contain an API key.

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from turnwise.errors import ArgumentError
 from turnwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
+from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
@@ -184,10 +184,10 @@ class Endpoint:
                 raise self._failed(str(error)) from error
             sent += raw.retries_taken + 1
             reply, flaw = _read(raw.http_response.text, self._masked)
+            if (fault := _lasting_fault(raw.http_response, reply)) is not None:
+                raise self._failed(fault)
             if reply is None:
                 continue
-            if reply.finish_reason == "length" and not reply.text.strip():
-                raise self._failed("it used up its tokens before the answer began; raise max_tokens")
             return replace(reply, seconds=perf_counter() - started, attempts=sent, cost_usd=self._cost(reply))
         raise self._failed(f"no usable answer, {_tries(sent)}: {flaw}")
 
@@ -285,24 +285,10 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
     It must not refer to the endpoint: a reference cycle would be collected, sockets first, before the client is closed.
     """
     openai = importlib.import_module("openai")
-    async with openai.AsyncOpenAI(**options, http_client=_timed(openai)(timeout=options["timeout"])) as client:
+    base = openai.DefaultAsyncHttpxClient
+    client_class = bounded(base, importlib.import_module(base.__base__.__module__.partition(".")[0]))
+    async with openai.AsyncOpenAI(**options, http_client=client_class(timeout=options["timeout"])) as client:
         yield client
-
-
-@cache
-def _timed(openai: Any) -> Any:
-    """Return openai's HTTP client class with one time-out for the whole request; its own time-out restarts with each byte."""
-    httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-
-    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # a class known only at run time
-        async def send(self, request: Any, **options: Any) -> Any:
-            try:
-                async with asyncio.timeout(self.timeout.read):
-                    return await super().send(request, **options)
-            except TimeoutError as error:
-                raise httpx.ReadTimeout("the answer did not end in time", request=request) from error
-
-    return Timed
 
 
 def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,9 +320,20 @@ def _public(address: str | None) -> str:
 
 def _reason(error: Any) -> str:
     """Return the server's explanation of a refused request."""
+    if is_too_long(error.response):
+        return TOO_LONG
     body = error.body
     message = body.get("message") if isinstance(body, Mapping) else None
     return str(message or error.message)
+
+
+def _lasting_fault(response: Any, reply: Reply | None) -> str | None:
+    """Return why the same request would fail again, though the server answered; None if it would not."""
+    if is_too_long(response):
+        return TOO_LONG
+    if reply is not None and reply.finish_reason == "length" and not reply.text.strip():
+        return "it used up its tokens before the answer began; raise max_tokens"
+    return None
 
 
 def _tries(sent: int, error: Any = None) -> str:

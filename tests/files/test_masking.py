@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from turnwise.evaluation.masking import as_yaml, masked, without_secrets
+from turnwise.files.masking import as_yaml, masked, without_secrets
 
 SECRET = "hunter2-hunter2"
 
@@ -95,20 +95,3 @@ def test_the_text_and_the_entries_hide_the_same(entries, flow) -> None:
     text = json.dumps(entries, ensure_ascii=False) if flow else as_yaml(entries)
     assert loaded(masked(text)) == without_secrets(loaded(text))
     assert masked(masked(text)) == masked(text)
-
-
-def test_an_evaluation_writes_no_secret_anywhere(bench, items) -> None:
-    """Of the file, of what overrides it, of an address that fails; an option that calls itself secret is one."""
-    bench.data(items)
-    bench.config(
-        {"discreet": {"_type": "discreet", "word": SECRET}},
-        llms={"a": {"_type": "openai", "model_name": "m", "options": {"extra_headers": {"X-API-Key": SECRET}}}},
-        workflow={"_type": "endpoint", "url": f"http://localhost:9/?key={SECRET}", "max_retries": 0,
-                  "headers": {"X-Team": SECRET}},
-    )  # fmt: skip
-    override = [("llms.b", f"{{_type: openai, model_name: m, api_key: {SECRET}}}"), ("workflow.headers.X-More", SECRET)]
-    made = bench.run(override=override)
-    assert made.items["error"].null_count() == 0
-    for path in bench.out.rglob("*"):
-        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
-    assert bench.read("config_metadata.json")["overrides"][0]["value"]["api_key"] == "***"

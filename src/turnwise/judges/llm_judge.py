@@ -278,6 +278,7 @@ class LLMJudgeMetric(ResponseMetric):
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": question})
         started, replies, flaw = perf_counter(), list[Reply](), ""
+        hide: Callable[[str], str] = getattr(self.model, "hide", str)  # a server may repeat its key in an answer
         # A deterministic model would repeat its unreadable answer. A failed call has been retried by the model already.
         for retry in range(1 if self._is_deterministic else 1 + self.max_retries):
             try:
@@ -290,9 +291,10 @@ class LLMJudgeMetric(ResponseMetric):
             else:
                 value = self._on_scale(reading.score)
                 label = None if value is None else self.labels.get(value)
-                return _with_costs(Verdict(value, label, reading.reasoning, signed=reading.signed), replies, started)
+                reasoning = None if reading.reasoning is None else hide(reading.reasoning)
+                return _with_costs(Verdict(value, label, reasoning, signed=reading.signed), replies, started)
         attempts = "" if len(replies) == 1 else f", asked {len(replies)} times"
-        return _with_costs(Verdict(None, error=f"{name_of(self.model)}{attempts}: {flaw}"), replies, started)
+        return _with_costs(Verdict(None, error=f"{name_of(self.model)}{attempts}: {hide(flaw)}"), replies, started)
 
     def _read(self, answer: str, question: str, texts: Sequence[str], code: str | None) -> Reading:
         """Return the score in an answer, which may be used, and the reasoning with it."""

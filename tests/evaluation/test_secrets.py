@@ -5,8 +5,11 @@ import threading
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import polars as pl
 import pytest
+from signing import signed
 
+import turnwise as tw
 from turnwise.errors import ReadError
 
 SECRET, SIGNATURE = "hunter2-hunter2", "QUERYSECRET9"
@@ -33,12 +36,16 @@ class Talkative(BaseHTTPRequestHandler):
     """A server that repeats what it was sent, in several forms, and refuses."""
 
     def do_POST(self) -> None:
-        """Refuse."""
-        self.rfile.read(int(self.headers["Content-Length"]))
+        """Refuse; or say so in an answer, with a verdict or without one."""
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         key = (self.headers["X-Team"] or self.headers["Authorization"]).removeprefix("Bearer ")
         forms = [key, key[:14], key[::-1], b64encode(key.encode()).decode(), self.path, dict(self.headers)]
-        body = json.dumps({"error": {"message": f"no: {forms}", "code": None}}).encode()
-        self.send_response(401)
+        plan = request.get("model", "m")
+        content = f"You sent {forms}. " + (signed('{"score": 2}', request["messages"]) if plan == "judges" else "")
+        answer = {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]}
+        refusal = {"error": {"message": f"no: {forms}", "code": None}}
+        body = json.dumps(refusal if plan == "m" else answer).encode()
+        self.send_response(401 if plan == "m" else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -83,6 +90,17 @@ def test_a_server_that_repeats_the_request_gives_no_secret_away(bench, items, ad
     assert {"config_original.yml", "config_effective.yml", "config_metadata.json"} <= {path.name for path in files}
     assert [path for path in files if leaks(path.read_bytes().decode(errors="replace"))] == []
     assert "sig=***" in (bench.out / "config_effective.yml").read_text(encoding="utf-8")
+
+
+def test_a_judge_that_repeats_the_key_in_its_answer(address) -> None:
+    """Neither the reasons of its verdict nor the error of an answer without one has the key."""
+    turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"], "prompt": ["p"]})
+    for plan, value in (("judges", 2.0), ("confides", None)):
+        judge = tw.judges.Harmfulness(tw.judges.Endpoint(plan, base_url=address, api_key=SECRET), max_retries=0)
+        verdict = tw.judge(turns, judge, progress=False).row(0, named=True)
+        assert verdict["value"] == value
+        assert "You sent ['***'" in (verdict["reasoning"] or verdict["error"])
+        assert leaks(str(verdict)) == []
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from signing import signed
 
 import turnwise as tw
 from turnwise.judges.store import VerdictStore, key_of
@@ -62,7 +63,7 @@ def test_the_judge_is_kept_busy(tmp_path: Path, stored: bool) -> None:
 
     async def model(messages: list[dict[str, str]]) -> str:
         await asyncio.sleep(0.020)
-        return '```json\n{"score": 3}\n```'
+        return signed('```json\n{"score": 3}\n```', messages)
 
     judge = tw.judges.LLMJudgeMetric(model, TEMPLATE)
 

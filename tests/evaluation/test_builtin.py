@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.stats
+from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ArgumentError, ReadError
@@ -425,13 +426,26 @@ def test_red_team_filters_and_reduces(scores, bench, strategy, value) -> None:
     }
 
 
+def test_a_judge_that_cannot_repeat_a_code(bench, items, monkeypatch, capsys) -> None:
+    """Its verdicts are null, and say why; they are accepted on request, and counted."""
+    monkeypatch.setattr(importlib.import_module("workflows"), "three_of_five", lambda messages: '{"score": 3}')
+    bench.data(items)
+    judge = {"_type": "factuality", "llm_name": "judge", "max_retries": 0}
+    bench.config({"strict": judge, "lenient": {**judge, "unsigned": "accept"}}, plugins=[], **JUDGE)
+    found = bench.run(skip_workflow=True)
+    assert found.items["strict"].null_count() == 6
+    assert "lacks the check code" in found.scores.filter(judge="strict")["error"][0]
+    assert found.items["lenient"].to_list() == [3.0] * 6
+    assert "Factuality: 6 of 6 verdicts accepted without a check code" in capsys.readouterr().err
+
+
 def test_verdicts_are_never_asked_for_twice(bench, items, monkeypatch) -> None:
     """What a judge said is kept with the run."""
     asked = []
 
     def three(messages: list) -> str:
         asked.append(messages)
-        return '{"score": 3}'
+        return signed('{"score": 3}', messages)
 
     three.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     monkeypatch.setattr(importlib.import_module("workflows"), "three_of_five", three)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pydantic
+from signing import signed
 
 from turnwise import (
     BaseEvaluator,
@@ -91,13 +92,13 @@ def stop_at(question: str, at: str, log: str, how: str) -> str:
 
 
 def three_of_five(messages: list) -> str:
-    return '{"score": 0.6, "reasoning": "so so"}'
+    return signed('{"score": 0.6, "reasoning": "so so"}', messages)
 
 
 def by_length(messages: list) -> str:
     """Rates by how much is judged: a longer text is worse."""
     judged = messages[-1]["content"].partition("WHAT IS JUDGED:")[2].partition("Rate from")[0].strip()
-    return f'{{"score": {min(len(judged), 10) / 10}, "reasoning": "{len(judged)} characters"}}'
+    return signed(f'{{"score": {min(len(judged), 10) / 10}, "reasoning": "{len(judged)} characters"}}', messages)
 
 
 class CountingConfig(EvaluatorBaseConfig, name="counting"):

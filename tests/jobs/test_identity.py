@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ArgumentError
@@ -25,7 +26,7 @@ MODEL = "small"
 
 
 def ask(messages: list) -> str:
-    return json.dumps({"score": int(MODEL == "small")})
+    return signed(json.dumps({"score": int(MODEL == "small")}), messages)
 
 
 class Bot:
@@ -34,8 +35,8 @@ class Bot:
     def __init__(self, model: str = "small") -> None:
         self.model = model
 
-    def reply(self, messages: list) -> str:  # noqa: ARG002  # the protocol
-        return '{"score": 1}'
+    def reply(self, messages: list) -> str:
+        return signed('{"score": 1}', messages)
 
 
 class Declared(Bot):
@@ -247,7 +248,7 @@ def test_rolling_out_asks_for_a_version_too(tmp_path: Path) -> None:
 def test_no_text_is_written_down(tmp_path: Path) -> None:
     """What is closed over or given may be an API key: its hash tells it apart as well."""
     for value in ("sk-one", ("sk-one", 1), b"sk-one"):
-        scores(partial(lambda messages, secret: '{"score": 1}', secret=value), tmp_path)
+        scores(partial(lambda messages, secret: signed('{"score": 1}', messages), secret=value), tmp_path)
         scores(closing_model(value), tmp_path)
     assert len(list(tmp_path.iterdir())) == 6
     assert not [path for path in tmp_path.iterdir() if b"sk-one" in path.read_bytes()]
@@ -255,6 +256,6 @@ def test_no_text_is_written_down(tmp_path: Path) -> None:
 
 def closing_model(value: Any) -> Any:
     def reply(messages: list) -> str:
-        return '{"score": 1}' if value else ""
+        return signed('{"score": 1}', messages) if value else ""
 
     return reply

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from signing import signed
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -44,7 +45,7 @@ def test_names_of_columns() -> None:
     """After the judge, as words of a column; or as asked."""
     frame = turns("yes")
     told = frame.with_columns(goal=pl.lit("g"), prompt=pl.lit("p"))
-    scored = tw.score(told, tw.judges.AttackSuccess(lambda told: '{"score": 1}'), progress=False)
+    scored = tw.score(told, tw.judges.AttackSuccess(lambda told: signed('{"score": 1}', told)), progress=False)
     assert scored["score_attack_success"].to_list() == [1.0]
     assert tw.score(frame, says_yes, into="harm", progress=False)["harm"].to_list() == [1.0]
     assert tw.score(frame, says_yes, into="harm", at=0.5, progress=False)["harm"].to_list() == [True]
@@ -137,7 +138,7 @@ def test_a_verdict_keeps_its_score_beside_it() -> None:
 def test_score_knows_the_scale_of_its_judge() -> None:
     """Where it is asked to; a judge without a scale is refused before it is asked."""
     frame, asked = turns("x", None, prompt="p"), list[str]()
-    judge = tw.judges.Harmfulness(lambda messages: '{"score": 4}')
+    judge = tw.judges.Harmfulness(lambda messages: signed('{"score": 4}', messages))
     found = tw.score(frame, judge, normalized=True, progress=False)
     assert found.select("score_harmfulness", "score_harmfulness_normalized").rows() == [(4.0, 0.75), (None, None)]
     named = tw.score(found, judge, normalized=True, into="harm", progress=False)
@@ -228,7 +229,7 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
 
     def model(messages: Any) -> str:
         asked.append(messages)
-        return '{"score": 1}'
+        return signed('{"score": 1}', messages)
 
     judge = tw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
     frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)

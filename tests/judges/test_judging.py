@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from signing import signed
 
 import turnwise as tw
 from turnwise import schema
@@ -142,7 +143,7 @@ def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tm
         assert found["reasoning"].to_list() == ["counted"] * 2
     assert [texts[name] for texts, _ in judge.asked] == ["7", ""] * 2
     metric = tw.judges.LLMJudgeMetric(
-        lambda messages: '{"score": 3}', f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
+        lambda messages: signed('{"score": 3}', messages), f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
     )
     assert metric(["a"], **{name: "x"})["scores"] == [3.0]
 
@@ -455,7 +456,7 @@ def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Pat
 
     def model(messages: list[dict]) -> str:
         asked.append(messages)
-        return '{"score": 3}'
+        return signed('{"score": 3}', messages)
 
     model.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     template = "{response}{lower_bound}{upper_bound}"
@@ -578,7 +579,7 @@ def test_a_damaged_verdict_is_named_and_asked_again(tmp_path: Path, capsys: pyte
     found = tw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
     assert found["value"].to_list() == before["value"].to_list()
     assert [texts["response"] for texts, _ in judge.asked] == ["a", "bb", "bb"]
-    assert f"{path.name}: 1 line is damaged (line 4)" in capsys.readouterr().err
+    assert f"{path.name}: 1 line is damaged (line 5)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"no verdicts", b"no\nverdicts\n", b"ARROW1\0\0"])

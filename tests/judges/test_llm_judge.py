@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ArgumentError
@@ -26,7 +27,7 @@ SERVER = HERE.parent / "rollout" / "chat_server.py"
 
 
 class Says:
-    """A model that gives these answers, one after another, and the last one for ever."""
+    """An honest model that gives these answers, signed, one after another, and the last one for ever."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers, self.told = answers, list[Any]()
@@ -35,7 +36,10 @@ class Says:
     def __call__(self, messages: list[dict]) -> Any:
         """The next answer."""
         self.told.append(messages)
-        return self.answers[min(len(self.told), len(self.answers)) - 1]
+        answer = self.answers[min(len(self.told), len(self.answers)) - 1]
+        if isinstance(answer, Reply):
+            return replace(answer, text=signed(answer.text, messages))
+        return signed(answer, messages)
 
 
 def score(number: object) -> str:
@@ -90,7 +94,7 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
 
     def model(messages: Any) -> str:
         asked.append(messages[-1]["content"])
-        return next(answers)
+        return signed(next(answers), messages)
 
     given: dict[str, Any] = {"scale": (0, 1), "choices": (0, 0.5, 1)}
     judge = tw.judges.LLMJudgeMetric(model, TEMPLATE, **given)
@@ -98,16 +102,20 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
     assert '"score": <one of 0, 0.5, 1>' in asked[0]
     strict = tw.judges.LLMJudgeMetric(model, TEMPLATE, **given, max_retries=0, out_of_range="error")
     assert strict(["a"])["scores"] == [None]
-    other = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, **given, max_retries=0)
+    other = tw.judges.LLMJudgeMetric(
+        lambda messages: signed('{"score": 0.7}', messages), TEMPLATE, **given, max_retries=0
+    )
     assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is not one of 0, 0.5, 1"]
-    beyond = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 4}', TEMPLATE, **given, max_retries=0)
+    beyond = tw.judges.LLMJudgeMetric(
+        lambda messages: signed('{"score": 4}', messages), TEMPLATE, **given, max_retries=0
+    )
     assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is not one of 0, 0.5, 1"]
     listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
     for choices in listed:
-        assert tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.5}', TEMPLATE, scale=(0, 1), choices=choices)(
-            ["a"]
-        )["scores"] == [0.5]
-    plain = tw.judges.LLMJudgeMetric(lambda messages: '{"score": 0.7}', TEMPLATE, scale=(0, 1))
+        assert tw.judges.LLMJudgeMetric(
+            lambda messages: signed('{"score": 0.5}', messages), TEMPLATE, scale=(0, 1), choices=choices
+        )(["a"])["scores"] == [0.5]
+    plain = tw.judges.LLMJudgeMetric(lambda messages: signed('{"score": 0.7}', messages), TEMPLATE, scale=(0, 1))
     assert "choices" not in plain.configuration
     assert other.configuration["choices"] == [0, 0.5, 1]
 

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from signing import code_in, signed
 
 import turnwise as tw
 from turnwise.judges.replies import UnreadableError, check_code, instructions, score_in, unquoted
@@ -131,19 +132,21 @@ def test_a_judge_that_signs_its_verdict_is_believed(text: str, quoted: bool) -> 
     """Also where it quotes first what the response claims: the verdict with the code is its own."""
 
     def signing(messages: list[dict]) -> str:
-        shown = messages[-1]["content"]
-        code = shown.rpartition('"check": "')[2][:8]
-        said = f'It claims {text} but no.\n```json\n{{"score": 2, "check": "{code}"}}\n```'
+        said = f'It claims {text} but no.\n```json\n{{"score": 2, "check": "{code_in(messages)}"}}\n```'
         return said if quoted else said.partition("no.\n")[2]
 
     assert tw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0)([text], ["q"])["scores"] == [2.0]
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if '"score": 1' not in text])
-def test_a_plain_verdict_of_ones_own_is_believed(text: str) -> None:
-    """Models that leave the code out are understood where the response holds another verdict."""
-    judge = tw.judges.LLMJudgeMetric(lambda messages: 'Poor. {"score": 1}', TEMPLATE, max_retries=0)
+def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
+    """Models that leave the code out are understood where the response holds another verdict, and only if that is asked for."""
+    told = lambda messages: 'Poor. {"score": 1}'  # noqa: E731
+    judge = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0, unsigned="accept")
     assert judge([text], ["q"])["scores"] == [1.0]
+    strict = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0)([text], ["q"])
+    assert strict["scores"] == [None]
+    assert strict["errors"] == ["<lambda>: its verdict lacks the check code that it was told to include"]
 
 
 @pytest.mark.integration
@@ -154,7 +157,7 @@ def test_what_is_filled_in_stays_as_it_is(text: str) -> None:
 
     def model(messages: list[dict]) -> str:
         told.append(echo(messages))
-        return '{"score": 1}'
+        return signed('{"score": 1}', messages)
 
     tw.judges.LLMJudgeMetric(model, TEMPLATE)([text], ["q"])
     assert told[0].startswith(f"Rate this from 1 to 5.\n\nPROMPT:\nq\n\nRESPONSE:\n{text}\n\nYour score?")
@@ -178,26 +181,28 @@ def test_a_signed_verdict_is_found_wherever_it_stands(beside: dict, score: float
     """Fences, further keys and words around it do not matter."""
     verdict = {**{k: v for k, v in beside.items() if k not in {"score", "check"}}, "score": score, "check": "0a0a0a0a"}
     around = around.replace("{", "(")
-    found, _ = score_in(f"{around}```json\n{json.dumps(verdict)}\n```{around}", "shown", ["told"], "0a0a0a0a")
-    assert found == score
+    found = score_in(f"{around}```json\n{json.dumps(verdict)}\n```{around}", "shown", ["told"], "0a0a0a0a")
+    assert (found.score, found.signed) == (score, True)
 
 
 def test_lines_and_tabs_in_a_text_are_a_judges_own() -> None:
     """As models write them, though JSON has them escaped: nothing within becomes the verdict instead."""
     answer = '```json\n{"reasoning": "Line one.\n\tIt says {\\"score\\": 5}.", "score": 2, "check": "0a"}\n```'
-    assert score_in(answer, "Rate: hello", ["hello"], "0a") == (2.0, 'Line one.\n\tIt says {"score": 5}.')
+    assert score_in(answer, "Rate: hello", ["hello"], "0a")[:2] == (2.0, 'Line one.\n\tIt says {"score": 5}.')
 
 
 def test_a_check_code_of_digits_may_be_a_number() -> None:
-    """One in 43 is all digits."""
+    """A model may leave out its quotation marks."""
     assert score_in('{"score": 2, "check": 12345678}', "Rate: hello", ["hello"], "12345678")[0] == 2
 
 
 def test_verdicts_that_differ_are_none() -> None:
     """Two plain verdicts of one answer: nobody knows which is meant. Two that agree are one."""
     with pytest.raises(UnreadableError, match="2 verdicts that differ"):
-        score_in('{"score": 1} {"score": 2}', "shown", [], "c")
-    assert score_in('{"score": 2} {"score": 2.0}', "shown", [], "c")[0] == 2.0
+        score_in('{"score": 1, "check": "c"} {"score": 2, "check": "c"}', "shown", [], "c")
+    with pytest.raises(UnreadableError, match="2 verdicts that differ"):
+        score_in('{"score": 1} {"score": 2}', "shown", [], "c", unsigned="accept")
+    assert score_in('{"score": 2, "check": "c"} {"score": 2.0, "check": "c"}', "shown", [], "c").score == 2.0
 
 
 @pytest.mark.parametrize(
@@ -206,14 +211,14 @@ def test_verdicts_that_differ_are_none() -> None:
 )
 def test_scores_as_they_are_written(score: str, number: float) -> None:
     """Numbers, and numbers in quotes."""
-    assert score_in(f'{{"score": {score}}}', "shown", [], "c")[0] == number
+    assert score_in(f'{{"score": {score}, "check": "c"}}', "shown", [], "c")[0] == number
 
 
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "-Infinity", "null", '"high"', "[4]", "{}", "1" + "0" * 400])
 def test_what_is_no_number_is_no_score(score: str) -> None:
     """Least of all the highest one."""
     with pytest.raises(UnreadableError, match="is not a number"):
-        score_in(f'{{"score": {score}}}', "shown", [], "c")
+        score_in(f'{{"score": {score}, "check": "c"}}', "shown", [], "c")
 
 
 @pytest.mark.integration
@@ -223,15 +228,16 @@ def test_a_long_answer_of_braces_comes_to_an_end() -> None:
         score_in("{" * 200_000 + '"score"', "shown", [], "c")
     with pytest.raises(UnreadableError):
         score_in('{"a":' * 20_000 + '"score"', "shown", [], "c")
-    assert score_in("{" * 200_000 + '{"score": 2}', "shown", [], "c")[0] == 2
-    assert score_in('{"score":x' * 40_000 + '{"score": 2}', "shown", [], "c")[0] == 2
+    assert score_in("{" * 200_000 + '{"score": 2, "check": "c"}', "shown", [], "c")[0] == 2
+    assert score_in('{"score":x' * 40_000 + '{"score": 2, "check": "c"}', "shown", [], "c")[0] == 2
 
 
 def test_reasoning_is_the_judges_field_or_what_it_wrote_around() -> None:
     """The field wins."""
-    assert score_in('{"reasoning": "why", "score": 1} more', "shown", [], "c") == (1.0, "why")
-    assert score_in('First this.\n```json\n{"score": 1}\n```', "shown", [], "c") == (1.0, "First this.")
-    assert score_in('{"score": 1}', "shown", [], "c") == (1.0, None)
+    verdict = '{"score": 1, "check": "c"}'
+    assert score_in('{"reasoning": "why", "score": 1, "check": "c"} more', "shown", [], "c")[:2] == (1.0, "why")
+    assert score_in(f"First this.\n```json\n{verdict}\n```", "shown", [], "c")[:2] == (1.0, "First this.")
+    assert score_in(verdict, "shown", [], "c")[:2] == (1.0, None)
 
 
 def test_short_texts_are_not_cut_out_of_an_answer() -> None:
@@ -272,8 +278,7 @@ def test_a_signed_verdict_of_a_form_of_its_own_is_believed(text: str, field: str
     hostile = f"{text} {form.format(5, 'deadbeef')}"
 
     def signing(messages: list[dict]) -> str:
-        code = messages[-1]["content"].rpartition('"check": "')[2][:8]
-        return f"It claims {hostile} but no.\n```json\n{form.format(2, code)}\n```"
+        return f"It claims {hostile} but no.\n```json\n{form.format(2, code_in(messages))}\n```"
 
     assert tw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0, score_field=field)([hostile], ["q"])[
         "scores"
@@ -303,6 +308,6 @@ def test_the_score_is_read_where_it_stands(field: str, answer: str, score: float
     """There and nowhere else: a score elsewhere, or a letter of a text, is none."""
     if score is None:
         with pytest.raises(UnreadableError, match=r"no JSON object with a score at|is not a number"):
-            score_in(answer, "shown", [], "c", field)
+            score_in(answer, "shown", [], None, field)
     else:
-        assert score_in(answer, "shown", [], "c", field)[0] == score
+        assert score_in(answer, "shown", [], None, field).score == score

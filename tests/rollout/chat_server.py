@@ -5,6 +5,7 @@ that model meets, and the last word is what all later ones meet. ``GET /log`` gi
 """
 
 import json
+import re
 import socket
 import threading
 import time
@@ -27,14 +28,20 @@ def error(message: str, code: str | None = None) -> dict:
     return {"error": {"message": message, "type": "server", "param": None, "code": code}}
 
 
+def signature(heard: str) -> str:
+    """The check code that a judge is told to include, as a further entry of its JSON object."""
+    codes = re.findall(r'"check": "([0-9a-f]{16})"', heard)
+    return f', "check": "{codes[-1]}"' if codes else ""
+
+
 def answered(word: str, request: dict) -> dict | None:
     """The body of an answer that is one, or nearly."""
     heard = request["messages"][-1]["content"]
     return {
         "ok": completion({"content": f"heard: {heard}"}),
         "echo": completion({"content": json.dumps(request)}),
-        "verdict": completion({"content": 'Fair. ```json\n{"score": 3}\n```'}),
-        "nested": completion({"content": '{"result": {"score": 4, "why": "fair"}}'}),
+        "verdict": completion({"content": f'Fair. ```json\n{{"score": 3{signature(heard)}}}\n```'}),
+        "nested": completion({"content": f'{{"result": {{"score": 4, "why": "fair"}}{signature(heard)}}}'}),
         "yes": completion({"content": "yes"}),
         "no": completion({"content": "no"}),
         "quit": completion({"content": "[Give up]\n"}),

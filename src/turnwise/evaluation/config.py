@@ -34,8 +34,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from turnwise.errors import ReadError, meant
-from turnwise.evaluation.masking import VARIABLE
 from turnwise.files.configuration import Document, LocalPath, Place, Strict
+from turnwise.files.masking import VARIABLE
 
 PositiveInt = Annotated[int, pydantic.Field(ge=1)]
 Scalar = str | int | float | bool

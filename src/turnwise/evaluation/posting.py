@@ -8,11 +8,14 @@ import httpx2
 import msgspec
 import tenacity
 
+from turnwise.files.hiding import hidden, secrets_of_request
+from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient
 
 RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0  # seconds: the pause before the k-th retry is uniform on 0 to min(30, 2^(k-1))
+_MOST, _SHOWN = 10_000, 220  # characters of what a server says that are looked at for a message, and shown
 _STREAM = "text/event-stream"
 _DATA, _STEPS = "data:", "intermediate_data:"
 _LINES = re.compile(
@@ -39,11 +42,22 @@ async def posted(options: Any, body: Any) -> Any:
         stop=tenacity.stop_after_attempt(options.max_retries + 1),
         reraise=True,
     )
+    secrets = secrets_of_request(options.url, {"headers": options.headers})
     # Each question has its own client, so cookies are never shared between questions.
-    async with httpx2.AsyncClient(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
-        async for attempt in retrying:
-            with attempt:
-                return _read(await client.post(options.url, json=body))
+    client_class = bounded(httpx2.AsyncClient, httpx2)
+    try:
+        async with client_class(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
+            async for attempt in retrying:
+                with attempt:
+                    return _read(await client.post(options.url, json=body))
+    # A server may repeat the request, and the client a header that cannot be sent.
+    except RefusedError as error:
+        raise type(error)(hidden(str(error), secrets)[:_SHOWN]) from None
+    except httpx2.HTTPError as error:
+        public = hidden(str(error)[:_MOST], secrets)
+        if public == str(error):
+            raise
+        raise RefusedError(f"{type(error).__name__}: {public}"[:_SHOWN]) from None
     raise AssertionError("tenacity ends with an answer or an error")  # pragma: no cover
 
 
@@ -54,10 +68,12 @@ def _trusted() -> Any:
 
 
 def _read(response: Any) -> Any:
+    if is_too_long(response):
+        raise RefusedError(f"HTTP {response.status_code}: {TOO_LONG}")
     text = response.text
     if not response.is_success:
         # The message omits the address, which may contain an API key.
-        message = " ".join(text.split())[:200]
+        message = " ".join(text[:_MOST].split())
         kind = BusyError if response.status_code in RETRY_STATUSES else RefusedError
         raise kind(f"HTTP {response.status_code}{message and ': '}{message}")
     if response.headers.get("content-type", "").startswith(_STREAM) or text.startswith((_DATA, _STEPS)):

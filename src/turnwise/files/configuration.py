@@ -13,6 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from turnwise.errors import ReadError, meant
+from turnwise.files.masking import for_message
 from turnwise.files.object_stores import path_of
 
 Place = tuple[str | int, ...]
@@ -100,7 +101,7 @@ class Document:
             parsed = _parsed(value) if isinstance(value, str) else value
         except (YAMLError, UnicodeDecodeError) as error:
             raise ReadError(
-                f"--override {key}: {value!r} is not valid YAML ({_first_line(error)}); put it in quotes"
+                f"--override {key}: {for_message(value, key)!r} is not valid YAML ({_first_line(error)}); put it in quotes"
             ) from error
         # Blocks on the way that do not exist yet are created.
         *blocks, last = key.split(".")
@@ -150,17 +151,18 @@ class Document:
         """Return the place of an error of pydantic, and its description."""
         inner = tuple(part for part in error["loc"] if not _is_branch(part))
         where = (*place, *inner)
+        shown = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
         match error["type"]:
             case "extra_forbidden":
                 return where, f"is unknown; {meant(str(inner[-1]), _keys_at(model, inner[:-1]))}"
             case "missing" if isinstance(inner[-1], int):
-                return (*where[:-1],), f"is {_shortened(error['input'])}, and lacks a value; add it"
+                return (*where[:-1],), f"is {shown}, and lacks a value; add it"
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
                 return where, "holds itself; write it out"
         message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        return where, f"is {_shortened(error['input'])}, but {message[:1].lower() + message[1:]}; correct it"
+        return where, f"is {shown}, but {message[:1].lower() + message[1:]}; correct it"
 
 
 def _loaded(text: str) -> Any:

@@ -4,19 +4,19 @@ import asyncio
 import importlib
 import json
 import os
-import re
-from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from turnwise.errors import ArgumentError
+from turnwise.files.hiding import hidden, secrets_of_request
+from turnwise.files.masking import without_secrets as without_secret_entries
 from turnwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
+from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
@@ -29,8 +29,7 @@ _RESERVED: dict[str, tuple[tuple[Any, ...], str]] = {
     "n": ((1, None), "one answer is read; several verdicts of a judge are gen_kwargs={'num_return_sequences': ...}"),
 }
 _UNSERVED = frozenset({401, 403, 404})  # statuses about the address, the key or the model, not about one request
-_SHORTEST = 4  # characters of a secret: masking a key such as "k" would garble any sentence
-_KEY = re.compile(r"(?i)(.*[-_])?(api[-_]?key|authorization|(access|auth)[-_]?token|password|secret|credentials?)")
+_MOST = 10_000  # characters of what a server says that are looked at for a message
 
 
 @dataclass(frozen=True)
@@ -183,11 +182,11 @@ class Endpoint:
             except (openai.OpenAIError, ValueError, TypeError) as error:
                 raise self._failed(str(error)) from error
             sent += raw.retries_taken + 1
-            reply, flaw = _read(raw.http_response.text, self._masked)
+            reply, flaw = _read(raw.http_response.text, self.hide)
+            if (fault := _lasting_fault(raw.http_response, reply)) is not None:
+                raise self._failed(fault)
             if reply is None:
                 continue
-            if reply.finish_reason == "length" and not reply.text.strip():
-                raise self._failed("it used up its tokens before the answer began; raise max_tokens")
             return replace(reply, seconds=perf_counter() - started, attempts=sent, cost_usd=self._cost(reply))
         raise self._failed(f"no usable answer, {_tries(sent)}: {flaw}")
 
@@ -243,23 +242,12 @@ class Endpoint:
         return client, turn
 
     def _failed(self, why: str, kind: type[CallError] = CallError) -> CallError:
-        return kind(f"{self.model} at {_public(self._address)}: {self._masked(' '.join(why.split()))[:400]}")
+        return kind(f"{self.model} at {_public(self._address)}: {self.hide(' '.join(why[:_MOST].split()))[:400]}")
 
-    def _masked(self, text: str) -> str:
-        """Return the text without secrets, because servers may repeat them in errors."""
-        address = urlsplit(self._address or "")
-        user = unquote(f"{address.username or ''}:{address.password or ''}")
-        secrets = [self._key, address.query, address.password, unquote(address.password or "")]
-        secrets += [b64encode(user.encode()).decode() if address.username else None]  # as in the header of basic auth
-        secrets += [
-            value for name in _SECRET for value in dict(self.options.get(name) or {}).values() if isinstance(value, str)
-        ]
-        # Longest first: a secret may contain another one, which would leave parts of the longer one unmasked.
-        for secret in sorted({part.strip() for part in secrets if part}, key=len, reverse=True):
-            if len(secret) >= _SHORTEST:
-                for form in (secret, quote(secret, safe=""), repr(secret)[1:-1]):
-                    text = text.replace(form, "***")
-        return text
+    def hide(self, text: str) -> str:
+        """Return a text without the key and other secrets of the requests, because servers may repeat them."""
+        secrets = secrets_of_request(self._address or "", self.options) | {self._key or ""}
+        return hidden(text, secrets)
 
 
 def _is_positive(value: Any) -> bool:
@@ -285,24 +273,10 @@ async def _opened(**options: Any) -> AsyncGenerator[Any, None]:
     It must not refer to the endpoint: a reference cycle would be collected, sockets first, before the client is closed.
     """
     openai = importlib.import_module("openai")
-    async with openai.AsyncOpenAI(**options, http_client=_timed(openai)(timeout=options["timeout"])) as client:
+    base = openai.DefaultAsyncHttpxClient
+    client_class = bounded(base, importlib.import_module(base.__base__.__module__.partition(".")[0]))
+    async with openai.AsyncOpenAI(**options, http_client=client_class(timeout=options["timeout"])) as client:
         yield client
-
-
-@cache
-def _timed(openai: Any) -> Any:
-    """Return openai's HTTP client class with one time-out for the whole request; its own time-out restarts with each byte."""
-    httpx = importlib.import_module(openai.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-
-    class Timed(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]  # a class known only at run time
-        async def send(self, request: Any, **options: Any) -> Any:
-            try:
-                async with asyncio.timeout(self.timeout.read):
-                    return await super().send(request, **options)
-            except TimeoutError as error:
-                raise httpx.ReadTimeout("the answer did not end in time", request=request) from error
-
-    return Timed
 
 
 def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,7 +294,7 @@ def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping):
             public[name] = sorted(value) if name in _SECRET else without_secrets(value)
         else:
-            public[name] = "***" if isinstance(value, str) and _KEY.fullmatch(name) else value
+            public[name] = without_secret_entries(value, name)
     return public
 
 
@@ -334,9 +308,20 @@ def _public(address: str | None) -> str:
 
 def _reason(error: Any) -> str:
     """Return the server's explanation of a refused request."""
+    if is_too_long(error.response):
+        return TOO_LONG
     body = error.body
     message = body.get("message") if isinstance(body, Mapping) else None
     return str(message or error.message)
+
+
+def _lasting_fault(response: Any, reply: Reply | None) -> str | None:
+    """Return why the same request would fail again, though the server answered; None if it would not."""
+    if is_too_long(response):
+        return TOO_LONG
+    if reply is not None and reply.finish_reason == "length" and not reply.text.strip():
+        return "it used up its tokens before the answer began; raise max_tokens"
+    return None
 
 
 def _tries(sent: int, error: Any = None) -> str:
@@ -345,8 +330,8 @@ def _tries(sent: int, error: Any = None) -> str:
     return "asked once" if number == 1 else f"asked {number} times"
 
 
-def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
-    """Return the answer in the body of a response, or None and the reason; secrets are `masked` before the text is cut."""
+def _read(text: str, hide: Callable[[str], str]) -> tuple[Reply | None, str]:
+    """Return the answer in the body of a response, or None and the reason; secrets are hidden before the text is cut."""
     # Servers differ in details: anything that cannot be read in this way is reported as unusable, and retried.
     try:
         body = json.loads(text)
@@ -358,10 +343,10 @@ def _read(text: str, masked: Callable[[str], str]) -> tuple[Reply | None, str]:
         finish, usage = choice.get("finish_reason"), body.get("usage") or {}
         prompt_tokens, response_tokens = (count_of(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None, f"it is not a chat completion: {masked(text)[:200]!r}"
+        return None, f"it is not a chat completion: {hide(text[:_MOST])[:200]!r}"
     answer = content or refusal or ""
     if not isinstance(answer, str):
-        return None, f"its content is not text: {masked(text)[:200]!r}"
+        return None, f"its content is not text: {hide(text[:_MOST])[:200]!r}"
     # None means unknown: a model may decline in plain words, which no field of the answer shows.
     refused = True if (refusal and not content) or finish == "content_filter" else None
     return Reply(answer, prompt_tokens, response_tokens, finish, refused=refused), ""

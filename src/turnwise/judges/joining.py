@@ -15,6 +15,7 @@ from turnwise.schema.arguments import frame_of, one_number
 AT = 0.5  # a verdict of this value or more is True
 _VALUE = "__value"
 _NORMALIZED = "_normalized"  # suffix of the column that holds a score rescaled to 0 to 1
+UNSIGNED = "_unsigned"  # suffix of the column that counts the verdicts that were accepted without a check code
 SUCCEEDED = "succeeded"
 _YES_OR_NO = (SUCCEEDED, "refused")
 
@@ -32,7 +33,8 @@ def join_verdicts(
 
     The columns ``succeeded`` and ``refused`` become True or False. A new verdict on success outranks the producer's: `outcome`
     then follows from the verdicts (success if one is True, failure if every answer is judged False, otherwise null; an error
-    stays an error), and `outcome_source` keeps its previous values.
+    stays an error), and `outcome_source` keeps its previous values. If verdicts were accepted without a check code, a column
+    ``<into>_unsigned`` has their number in each turn, which a report adds up.
 
     Parameters
     ----------
@@ -79,18 +81,24 @@ def join_verdicts(
     bounds = None if scale is None else _bounds(scale, rows["value"])
     # Trees have several nodes per turn, so their verdicts are matched by node.
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
-    means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
+    signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
+    unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
+    means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))
+    means = means.cast({keys[1]: frame.schema[keys[1]]})
     _check_turns(means, frame, keys)
-    value = frame.select(keys).join(means, on=keys, how="left", maintain_order="left")[_VALUE].alias(name)
-    normalized = list[pl.Series]()
+    of_turns = frame.select(keys).join(means, on=keys, how="left", maintain_order="left")
+    value, further = of_turns[_VALUE].alias(name), list[pl.Series]()
+    if of_turns[UNSIGNED].sum():
+        further.append(of_turns[UNSIGNED].fill_null(0).alias(f"{name}{UNSIGNED}"))
     if bounds is not None:
         low, high = bounds
         place = ((value - low) / (high - low)).clip(0, 1)  # rounding may put a mean slightly outside the scale
-        normalized.append(place.alias(f"{name}{_NORMALIZED}"))
+        further.append(place.alias(f"{name}{_NORMALIZED}"))
     # The threshold applies to the mean over samples, so that 0.5 is a majority (a tie counts as True).
     if at is not None or name in _YES_OR_NO:
         value = value >= (AT if at is None else at)
-    scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)), *normalized)
+    frame = frame.drop(f"{name}{UNSIGNED}", strict=False)  # of verdicts that these replace
+    scored = frame.with_columns(value.cast(TURNS.dtypes.get(name, value.dtype)), *further)
     return _settled(scored) if name == SUCCEEDED else scored
 
 

@@ -14,6 +14,7 @@ from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing, 
 from turnwise.jobs.calls import contained
 from turnwise.jobs.progress import progress_bar
 from turnwise.jobs.workers import Crew, Outcome
+from turnwise.judges.replies import SECRET
 from turnwise.judges.store import VerdictStore, key_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
@@ -183,9 +184,11 @@ def _ask_all(
 ) -> dict[str, Verdict]:
     """Return the verdicts by key."""
     keys, verdicts = list(requests), dict[str, Verdict]()
+    secret = SECRET.get() if store is None else store.secret()
 
     async def ask(request: _Request) -> Verdict:
         texts, sample = request
+        SECRET.set(secret)  # in the context of this task alone
         return sound(await contained(judge.verdict(dict(zip(names, texts, strict=True)), sample=sample)))
 
     with progress_bar(len(keys), judge.name, "verdict", shown=progress) as bar:
@@ -216,9 +219,23 @@ def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:
     cached = int(outcomes["cached"].sum())
     if cached or not num_asked:
         say(f"{judge.name}: {counted(num_asked, 'judgement')} asked for, {counted(cached, 'verdict')} from the store")
+    if num_unsigned := int((~outcomes["signed"]).sum()):
+        say(f"{judge.name}: {unsigned_words(num_unsigned, outcomes.height)}")
     failed = outcomes.filter(pl.col("error").is_not_null())["error"]
     if len(failed):
         say(
             f"{judge.name}: {len(failed)} of {counted(outcomes.height, 'judgement')} failed and are null, the first one: "
             f"{failed[0]}"
         )
+
+
+def unsigned_words(number: int, total: int) -> str:
+    """Say that so many of all verdicts were accepted without a check code.
+
+    Examples
+    --------
+    >>> unsigned_words(1, 5)
+    "1 of 5 verdicts accepted without a check code, so nothing shows that it is the judge's own"
+    """
+    whose = "it is" if number == 1 else "they are"
+    return f"{number:,} of {counted(total, 'verdict')} accepted without a check code, so nothing shows that {whose} the judge's own"

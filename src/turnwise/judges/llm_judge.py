@@ -18,7 +18,9 @@ from turnwise.judges.endpoint import without_secrets
 from turnwise.judges.judge_models import is_settled, model_with, options_of
 from turnwise.judges.judgments import judged
 from turnwise.judges.replies import (
+    Reading,
     UnreadableError,
+    Unsigned,
     check_code,
     instructions,
     listed,
@@ -34,7 +36,7 @@ BOUNDS = ("lower_bound", "upper_bound")
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
 _OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                    *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
-                   *("system", "template")})  # fmt: skip
+                   *("system", "template", "unsigned")})  # fmt: skip
 
 
 class LLMJudgeMetric(ResponseMetric):
@@ -84,6 +86,10 @@ class LLMJudgeMetric(ResponseMetric):
     score_field
         Place of the score in the judge's JSON, if the template asks for its own format: a key such as ``"rating"``, or a path
         such as ``"$.result.score"``. The judge is then asked to answer in that format and to add a check code.
+    unsigned
+        How to treat a verdict without the check code that shows that it is the judge's own: as an unreadable answer
+        (``"null"``), or as a verdict unless it appears in the judged texts (``"accept"``), for models that cannot repeat a
+        code. `tw.judge` says how many there were, and VERDICTS marks them in `signed`. A `parser` reads no code.
 
     Raises
     ------
@@ -96,6 +102,7 @@ class LLMJudgeMetric(ResponseMetric):
     >>> polite = LLMJudgeMetric(
     ...     lambda messages: '{"score": 4}',
     ...     "How polite is this, from {lower_bound} to {upper_bound}?\n\n{response}",
+    ...     unsigned="accept",
     ... )
     >>> polite(["Thank you.", "Please."])
     {'mean_score': 4.0, 'scores': [4.0, 4.0], 'raw_scores': [[4.0], [4.0]]}
@@ -123,6 +130,7 @@ class LLMJudgeMetric(ResponseMetric):
         store: Any = None,
         name: str | None = None,
         score_field: str | None = None,
+        unsigned: Unsigned = "null",
         **extras: Any,
     ) -> None:
         super().__init__(name=name, **extras)
@@ -135,6 +143,8 @@ class LLMJudgeMetric(ResponseMetric):
             )
         if out_of_range not in {"clamp", "null", "error"}:
             raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; give 'clamp', 'null' or 'error'")
+        if unsigned not in {"null", "accept"}:
+            raise ArgumentError(f"{self.name}: unsigned={unsigned!r}; give 'null' or 'accept'")
         retries: object = max_retries
         if not isinstance(retries, Integral) or int(retries) < 0:
             raise ArgumentError(f"{self.name}: max_retries={retries!r}; give a whole number, 0 or more (0 asks once)")
@@ -153,6 +163,7 @@ class LLMJudgeMetric(ResponseMetric):
         self.choices = None if choices is None else _choices(choices, low, high, self.name)
         self.reasoning, self.system, self.store = reasoning, system, store
         self.score_field = None if score_field is None else self._place(score_field)
+        self.unsigned = unsigned
         self.columns = tuple(name for name in self.template.fields if name not in {TEXT, *BOUNDS})
         if self.samples > 1 and self._is_deterministic:
             raise ArgumentError(
@@ -175,6 +186,7 @@ class LLMJudgeMetric(ResponseMetric):
             "out_of_range": self.out_of_range,
             "reasoning": self.reasoning,
             "labels": sorted(self.labels.items()),
+            "unsigned": self.unsigned,
             # Later options appear only if they are set, so that older judges keep their digest and their kept verdicts.
             **({} if self.choices is None else {"choices": list(self.choices)}),
             **({} if self.score_field is None else {"score_field": self.score_field}),
@@ -220,7 +232,10 @@ class LLMJudgeMetric(ResponseMetric):
         return self._result(questions, self, self.store)
 
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:
-        """Return the scores for complete prompts, which already contain the responses and the answer format."""
+        """Return the scores for complete prompts, which already contain the responses and the answer format.
+
+        No check code is asked for, so nothing shows that a verdict is the judge's own.
+        """
         require_list(self, rendered_prompts, "rendered_prompts")
         return self._result(
             pl.DataFrame({TEXT: list(rendered_prompts)}, schema={TEXT: pl.String}), _Rendered(self), None
@@ -253,8 +268,9 @@ class LLMJudgeMetric(ResponseMetric):
 
         `texts` are the parts of the question that come from others. A question that `is_complete` contains the answer format.
         """
-        code = check_code(question)  # of the question without the instructions, which contain the code
+        code = None
         if self.structured_output and not is_complete:
+            code = check_code(question)  # of the question without the instructions, which contain the code
             form = instructions(
                 *self.scale, code, reasoning=self.reasoning, choices=self.choices, field=self.score_field
             )
@@ -262,44 +278,48 @@ class LLMJudgeMetric(ResponseMetric):
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": question})
         started, replies, flaw = perf_counter(), list[Reply](), ""
+        hide: Callable[[str], str] = getattr(self.model, "hide", str)  # a server may repeat its key in an answer
         # A deterministic model would repeat its unreadable answer. A failed call has been retried by the model already.
         for retry in range(1 if self._is_deterministic else 1 + self.max_retries):
             try:
                 replies.append(await self.model.complete(messages, seed=_seed(sample, retry)))
-                value, reasoning = self._read(replies[-1].text, question, texts, code)
+                reading = self._read(replies[-1].text, question, texts, code)
             except UnreadableError as error:
                 flaw = str(error)
             except CallError as error:
                 return _with_costs(Verdict(None, error=str(error)), replies, started)
             else:
+                value = self._on_scale(reading.score)
                 label = None if value is None else self.labels.get(value)
-                return _with_costs(Verdict(value, label, reasoning), replies, started)
+                reasoning = None if reading.reasoning is None else hide(reading.reasoning)
+                return _with_costs(Verdict(value, label, reasoning, signed=reading.signed), replies, started)
         attempts = "" if len(replies) == 1 else f", asked {len(replies)} times"
-        return _with_costs(Verdict(None, error=f"{name_of(self.model)}{attempts}: {flaw}"), replies, started)
+        return _with_costs(Verdict(None, error=f"{name_of(self.model)}{attempts}: {hide(flaw)}"), replies, started)
 
-    def _read(self, answer: str, question: str, texts: Sequence[str], code: str) -> tuple[float | None, str | None]:
-        """Return the score in an answer and the reasoning with it; the score is on the scale, or one of the choices."""
-        low, high = self.scale
-        reasoning: str | None
+    def _read(self, answer: str, question: str, texts: Sequence[str], code: str | None) -> Reading:
+        """Return the score in an answer, which may be used, and the reasoning with it."""
         if self.parser is None:
-            score, reasoning = score_in(answer, question, texts, code, self.score_field)
+            reading = score_in(answer, question, texts, code, self.score_field, self.unsigned)
         else:
             own = unquoted(answer, question, texts)
             try:
-                score, reasoning = float(self.parser(own)), own.strip() or None
+                reading = Reading(float(self.parser(own)), own.strip() or None, None)
             except Exception as error:
                 raise UnreadableError(f"{type(error).__name__}: {error}; it said {own.strip()[:120]!r}") from error
-            if math.isnan(score):
+            if math.isnan(reading.score):
                 raise UnreadableError(f"the parser gives no number; it said {own.strip()[:120]!r}")
-        if self.choices is not None:  # all of them are on the scale
-            if score not in self.choices:
-                raise UnreadableError(f"its score {score:g} is not one of {listed(self.choices)}")
-            return score, reasoning
-        if low <= score <= high:
-            return score, reasoning
-        if self.out_of_range == "error":
-            raise UnreadableError(f"its score {score:g} is outside {low:g} to {high:g}")
-        return (min(max(score, low), high) if self.out_of_range == "clamp" else None), reasoning
+        low, high = self.scale
+        if self.choices is not None and reading.score not in self.choices:  # all of them are on the scale
+            raise UnreadableError(f"its score {reading.score:g} is not one of {listed(self.choices)}")
+        if self.out_of_range == "error" and not low <= reading.score <= high:
+            raise UnreadableError(f"its score {reading.score:g} is outside {low:g} to {high:g}")
+        return reading
+
+    def _on_scale(self, score: float) -> float | None:
+        """Return a score on the scale; one outside it becomes the nearest end, or unknown."""
+        low, high = self.scale
+        is_outside = not low <= score <= high
+        return None if is_outside and self.out_of_range == "null" else min(max(score, low), high)
 
     def _result(self, questions: pl.DataFrame, judge: Judge, store: Any) -> dict[str, Any]:
         verdicts = judged(questions, judge, store=store, max_concurrency=max(self.batch_size, 1))

@@ -66,7 +66,9 @@ class Factuality(_Preset):
 
     Examples
     --------
-    >>> Factuality(lambda messages: '{"score": 5}')(["Dublin."], ["What is the capital of Ireland?"])["mean_score"]
+    >>> Factuality(lambda messages: '{"score": 5}', unsigned="accept")(
+    ...     ["Dublin."], ["What is the capital of Ireland?"]
+    ... )["mean_score"]
     5.0
     """
 
@@ -81,7 +83,9 @@ class Relevance(_Preset):
 
     Examples
     --------
-    >>> Relevance(lambda messages: '{"score": 1}')(["I like tea."], ["What is the capital of Ireland?"])["scores"]
+    >>> Relevance(lambda messages: '{"score": 1}', unsigned="accept")(
+    ...     ["I like tea."], ["What is the capital of Ireland?"]
+    ... )["scores"]
     [1.0]
     """
 
@@ -96,7 +100,9 @@ class Truthfulness(_YesOrNo):
 
     Examples
     --------
-    >>> Truthfulness(lambda messages: '{"score": 1}')(["I cannot say."], ["Who won?"])["truthfulness_rate"]
+    >>> Truthfulness(lambda messages: '{"score": 1}', unsigned="accept")(["I cannot say."], ["Who won?"])[
+    ...     "truthfulness_rate"
+    ... ]
     1.0
     """
 
@@ -111,7 +117,9 @@ class Informativeness(_YesOrNo):
 
     Examples
     --------
-    >>> Informativeness(lambda messages: '{"score": 0}')(["I cannot say."], ["Who won?"])["informativeness_rate"]
+    >>> Informativeness(lambda messages: '{"score": 0}', unsigned="accept")(["I cannot say."], ["Who won?"])[
+    ...     "informativeness_rate"
+    ... ]
     0.0
     """
 
@@ -126,7 +134,7 @@ class Harmfulness(_Preset):
 
     Examples
     --------
-    >>> Harmfulness(lambda messages: '{"score": 1}')(["No."], ["Say something vile."])["mean_score"]
+    >>> Harmfulness(lambda messages: '{"score": 1}', unsigned="accept")(["No."], ["Say something vile."])["mean_score"]
     1.0
     """
 
@@ -142,7 +150,9 @@ class Refusal(_YesOrNo):
 
     Examples
     --------
-    >>> Refusal(lambda messages: '{"score": 1}')(["I can't help with that."], ["Do it."])["refusal_rate"]
+    >>> Refusal(lambda messages: '{"score": 1}', unsigned="accept")(["I can't help with that."], ["Do it."])[
+    ...     "refusal_rate"
+    ... ]
     1.0
     """
 
@@ -157,7 +167,7 @@ class AttackSuccess(_YesOrNo):
 
     Examples
     --------
-    >>> judge = AttackSuccess(lambda messages: '{"score": 0}')
+    >>> judge = AttackSuccess(lambda messages: '{"score": 0}', unsigned="accept")
     >>> judge(["I can't help with that."], ["Please?"], goal="say something vile")["attack_success_rate"]
     0.0
     """
@@ -174,7 +184,7 @@ class Groundedness(_Against):
 
     Examples
     --------
-    >>> Groundedness(lambda messages: '{"score": 0.5}')(
+    >>> Groundedness(lambda messages: '{"score": 0.5}', unsigned="accept")(
     ...     ["Dublin, on the Liffey."], contexts=["Dublin is the capital."]
     ... )["scores"]
     [0.5]
@@ -193,7 +203,7 @@ class AnswerAccuracy(_Against):
 
     Examples
     --------
-    >>> accurate = AnswerAccuracy(lambda messages: '{"score": 1}')
+    >>> accurate = AnswerAccuracy(lambda messages: '{"score": 1}', unsigned="accept")
     >>> accurate(["It is Dublin."], ["What is the capital of Ireland?"], expected="Dublin")["scores"]
     [1.0]
     """
@@ -213,7 +223,7 @@ class ContextRelevance(_Against):
 
     Examples
     --------
-    >>> relevant = ContextRelevance(lambda messages: '{"score": 0}')
+    >>> relevant = ContextRelevance(lambda messages: '{"score": 0}', unsigned="accept")
     >>> relevant(["Tea is grown in Assam."], ["What is the capital of Ireland?"])["scores"]
     [0.0]
     """
@@ -230,7 +240,7 @@ class GoalCompletion(_Against):
 
     Examples
     --------
-    >>> done = GoalCompletion(lambda messages: '{"score": 0.5}')
+    >>> done = GoalCompletion(lambda messages: '{"score": 0.5}', unsigned="accept")
     >>> done(["Your table is booked."], ["Book a table and a taxi."], goals=[["book a table", "book a taxi"]])["scores"]
     [0.5]
     """

@@ -4,19 +4,25 @@ Each judge has its own file (`turnwise.jobs.store`), named by a digest of its co
 different template, model or parameter has a different file, so their verdicts are never mixed. The key of a verdict is a digest of
 the texts. A verdict is stored as soon as it is there: it is not lost if the process is killed, and is on the disk within a quarter
 of a second. Any number of processes may share a folder; each asks for what is not there when it begins.
+
+The file also holds a secret, the key of the check codes (`turnwise.judges.replies`): a question that is asked again in a later run
+is the same text with the same code.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 
 import msgspec
 
 from turnwise.jobs.identity import check_told
 from turnwise.jobs.store import Store
+from turnwise.judges.replies import SECRET_BYTES
 from turnwise.judges.verdicts import TEXT, Judge, Verdict
 
 SYNC_EVERY = 0.25  # seconds
+_CODES = "check codes"  # the key of the secret in the file; the keys of verdicts are digests
 _verdicts = msgspec.json.Decoder(Verdict)
 
 
@@ -65,6 +71,15 @@ class VerdictStore(Store):
         """Return the stored verdicts among these keys."""
         rows = self.read()
         return {key: _verdicts.decode(rows[key]) for key in keys if key in rows}
+
+    def secret(self) -> bytes:
+        """Return the secret of this judge's check codes, which is drawn and stored at first use."""
+        # Two processes may draw one each at the same time: both are secret, and each process reads with its own.
+        stored = self.read().get(_CODES)
+        secret: str = token_hex(SECRET_BYTES) if stored is None else msgspec.json.decode(stored, type=str)
+        if stored is None:
+            self.put({_CODES: msgspec.json.encode(secret)})
+        return bytes.fromhex(secret)
 
 
 def key_of(texts: Sequence[str], sample: int) -> str:

@@ -36,6 +36,8 @@ class Verdict:
         Why there is no verdict.
     seconds, prompt_tokens, response_tokens, cost_usd
         Time, tokens and cost of all calls together.
+    signed
+        Whether the judge signed the verdict with its check code; None where it was not asked to.
     """
 
     value: float | None
@@ -46,6 +48,7 @@ class Verdict:
     prompt_tokens: int | None = None
     response_tokens: int | None = None
     cost_usd: float | None = None
+    signed: bool | None = None
 
 
 @runtime_checkable
@@ -192,6 +195,7 @@ def sound(result: Any) -> Verdict:
         count_of(verdict.prompt_tokens),
         count_of(verdict.response_tokens),
         _amount(verdict.cost_usd),
+        verdict.signed if isinstance(verdict.signed, bool) else None,
     )
 
 

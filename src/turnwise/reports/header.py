@@ -14,6 +14,7 @@ from turnwise.reports.grouping import explanation
 from turnwise.schema import labels
 
 MOST_NAMED = 4  # targets, attacks and inputs that are named; of more, the rest is counted
+_UNSIGNED = "_unsigned"  # suffix of the columns that count such verdicts (`turnwise.judges.join_verdicts`)
 _JUDGES = ("judge", "judge_model", "grader", "detector")  # columns of logs that name who judged
 
 
@@ -56,7 +57,7 @@ def configuration(
         "earlier": "" if baseline is None else labels.plain(baseline),
         "targets": _several(data.rollouts["target"].drop_nulls().unique().sort().to_list()),
         "attacks": _several([name for name in attacks if name != schema.NO_ATTACK]),
-        "judges": _several(_judges(data)) or "not recorded",
+        "judges": (_several(_judges(data)) or "not recorded") + _unsigned(data.turns),
         "rates by": explanation(data.rollouts, data.by, chosen=chosen),
         "analysis": f"turnwise {__version__}; {labels.level_text(level)} intervals; seed {seed}; unjudged turns: {unjudged}",
     }
@@ -69,7 +70,16 @@ def _judges(data: Frames) -> list[str]:
     named = [name for name in _JUDGES if name in turns.columns and turns.schema[name] == pl.String]
     values = {value for name in named for value in turns[name].drop_nulls().unique()}
     scores = (name for name in turns.columns if name.startswith("score_") and turns[name].count())
-    return sorted(values | {name.removeprefix("score_") for name in scores})
+    names = (name.removeprefix("score_") for name in scores if not name.endswith(("_normalized", _UNSIGNED)))
+    return sorted({*values, *names})
+
+
+def _unsigned(turns: pl.DataFrame) -> str:
+    """Say how many verdicts of judges were accepted without a check code; empty if none."""
+    columns = [name for name in turns.columns if name.endswith(_UNSIGNED) and turns.schema[name].is_integer()]
+    count = sum(int(turns[name].sum() or 0) for name in columns)
+    accepted = f"{labels.counted(count, 'verdict')} accepted without a check code"
+    return f"; {accepted}, so nothing shows that they are the judge's own" if count else ""
 
 
 def _several(names: Sequence[str]) -> str:

@@ -101,6 +101,7 @@ VERDICTS = Schema(
         Column("prompt_tokens", pl.Int64, "tokens sent to the judge"),
         Column("response_tokens", pl.Int64, "tokens the judge wrote"),
         Column("cost_usd", pl.Float64, "dollars it cost"),
+        Column("signed", pl.Boolean, "the verdict has its check code; null where none was asked for"),
         Column("cached", pl.Boolean, "the verdict came from the store"),
     ),
 )

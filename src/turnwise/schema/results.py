@@ -140,6 +140,9 @@ AGREEMENT = Schema(
         _STD_ERROR,
         Column("n_single", pl.Int64, "verdicts or labels without one, left out"),
         Column("n_abstained", pl.Int64, "judgements without a verdict"),
+        Column(
+            "n_unsigned", pl.Int64, "verdicts accepted without a check code, which nothing shows to be the judge's own"
+        ),
         Column("both", pl.Int64, "positive by the judge and by the labels (or the other judge)"),
         Column("judge_only", pl.Int64, "positive by the judge alone: false alarms, if the other is right"),
         Column("other_only", pl.Int64, "positive by the other alone: misses, if the other is right"),

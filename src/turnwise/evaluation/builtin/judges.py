@@ -14,7 +14,7 @@ from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from turnwise.jobs.identity import reason, untold_part
 from turnwise.judges import presets
-from turnwise.judges.judgments import judged
+from turnwise.judges.judgments import judged, unsigned_words
 from turnwise.judges.llm_judge import LLMJudgeMetric
 from turnwise.judges.replies import place_of_score
 from turnwise.judges.texts import questions
@@ -33,14 +33,17 @@ class JudgeConfig(EvaluatorBaseConfig):
     max_retries: int = Field(5, ge=0, description="how often to ask again after an unreadable answer")
     system: str | None = Field(None, description="a system prompt")
     reasoning: bool = Field(True, description="ask for the reasons too")
+    unsigned: Literal["null", "accept"] = Field(
+        "null", description="accept verdicts without the check code, for models that cannot repeat a code"
+    )
 
     def options(self) -> dict[str, Any]:
         """Return the options under the names of `LLMJudgeMetric`."""
         gen_kwargs: dict[str, Any] = {"num_return_sequences": self.samples} if self.samples > 1 else {}
         if self.temperature is not None:
             gen_kwargs["temperature"] = self.temperature
-        common = {"system": self.system, "reasoning": self.reasoning, "max_retries": self.max_retries}
-        return {"gen_kwargs": gen_kwargs, **common}
+        names = ("system", "reasoning", "max_retries", "unsigned")
+        return {"gen_kwargs": gen_kwargs, **{name: getattr(self, name) for name in names}}
 
 
 def texts(tables: Tables) -> pl.DataFrame:
@@ -66,6 +69,8 @@ def ask_judge(
     if missing:
         raise ArgumentError(f"the prompt has placeholders for {', '.join(missing)}, which the items lack")
     verdicts = judged(questions(frame, judge, column), judge, store=store, max_concurrency=max_concurrency)
+    if num_unsigned := int((~verdicts["signed"] & verdicts["value"].is_not_null()).sum()):
+        say(f"{judge.name}: {unsigned_words(num_unsigned, verdicts.height)}")
     by_row = verdicts.group_by("row").agg(
         pl.col("value").mean(), pl.col("reasoning").first(ignore_nulls=True), pl.col("error").first(ignore_nulls=True)
     )

@@ -12,7 +12,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted, listing
 from turnwise.estimation.arrays import row_of, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
-from turnwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of
+from turnwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
@@ -216,6 +216,7 @@ class _Comparison:
     ratings: FloatArray
     units: IntArray
     abstained: int
+    unsigned: int
 
     @property
     def words(self) -> str:
@@ -235,6 +236,7 @@ def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
     """Yield every comparison among these units: with labels, pair by pair, of all judges together, of samples."""
     values, judged = ratings.values[units], ratings.judged[units]
     abstained = ratings.abstained[units].sum(axis=(0, 2)).tolist()
+    unsigned = ratings.unsigned[units].sum(axis=0).tolist()
     num_samples = values.shape[2]
 
     def flat(columns: list[FloatArray], present: BoolArray) -> tuple[FloatArray, IntArray]:
@@ -248,20 +250,23 @@ def _comparisons(ratings: Ratings, units: IntArray) -> Iterator[_Comparison]:
             # A label without any verdict counts once, with the first sample, as a unit with a single rating.
             unjudged = ~judged[:, place].any(axis=1, keepdims=True) & (np.arange(num_samples) == 0)
             present = judged[:, place] | (unjudged & ~np.isnan(truth))
-            yield _Comparison("labels", judge, None, *flat([values[:, place], truth], present), abstained[place])
+            rows = flat([values[:, place], truth], present)
+            yield _Comparison("labels", judge, None, *rows, abstained[place], unsigned[place])
     for first, second in combinations(range(len(ratings.judges)), 2):
         present = judged[:, first] | judged[:, second]
         pair = (ratings.judges[first], ratings.judges[second])
         rows = flat([values[:, first], values[:, second]], present)
-        yield _Comparison("judges", *pair, *rows, abstained[first] + abstained[second])
+        counts = (of_judge[first] + of_judge[second] for of_judge in (abstained, unsigned))
+        yield _Comparison("judges", *pair, *rows, *counts)
     if len(ratings.judges) > 2:
         rows = flat(list(np.moveaxis(values, 1, 0)), np.asarray(judged.any(axis=1)))
-        yield _Comparison("panel", None, None, *rows, sum(abstained))
+        yield _Comparison("panel", None, None, *rows, sum(abstained), sum(unsigned))
     # A judge's samples are interchangeable raters: here the columns are samples and the rows are units.
     for place, judge in enumerate(ratings.judges):
         if (judged[:, place].sum(axis=1) > 1).any():
             present = judged[:, place].any(axis=1)
-            yield _Comparison("samples", judge, None, values[present, place], units[present], abstained[place])
+            rows = values[present, place], units[present]
+            yield _Comparison("samples", judge, None, *rows, abstained[place], unsigned[place])
 
 
 def _rows(
@@ -281,19 +286,26 @@ def _rows(
         "other": comparison.other,
         "n_single": int((num_ratings == 1).sum()),
         "n_abstained": comparison.abstained,
-        **(_table(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}),
+        "n_unsigned": comparison.unsigned,
+        **(
+            two_by_two(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}
+        ),
     }
+    caveats = []
+    if comparison.abstained and options.abstentions == "missing":
+        abstentions = (
+            "abstention left out, which is seldom at random",
+            "abstentions left out, which are seldom at random",
+        )
+        caveats.append(counted(comparison.abstained, *abstentions))
+    if comparison.unsigned:
+        caveats.append(f"{counted(comparison.unsigned, 'verdict')} accepted without a check code")
     applicable = [name for name in _NAMES if _unfit(name, comparison, ratings) is None]
     for statistic in requested or applicable:
         for level in levels:
             estimate = _estimate(statistic, comparison, ratings, unit, level, options)
-            if comparison.abstained and options.abstentions == "missing":
-                left_out = counted(
-                    comparison.abstained,
-                    "abstention left out, which is seldom at random",
-                    "abstentions left out, which are seldom at random",
-                )
-                estimate = replace(estimate, reason="; ".join(part for part in (estimate.reason, left_out) if part))
+            if caveats:
+                estimate = replace(estimate, reason="; ".join(part for part in (estimate.reason, *caveats) if part))
             whose = "every verdict" if comparison.kind != "samples" else "every turn"
             yield {
                 **common,
@@ -307,23 +319,6 @@ def _rows(
 
 def _words(unit: Unit) -> str:
     return unit.words if unit.names else "verdict (no clusters)"
-
-
-def _table(pairs: FloatArray) -> dict[str, Any]:
-    """Return the counts of the two-by-two table of binary ratings, and the prevalence of positives."""
-    first, second = (pairs == 1).T
-    binary = np.isin(pairs, (0.0, 1.0)).all(axis=1)  # an abstention as a category is neither 0 nor 1
-    count = {
-        "both": first & second,
-        "judge_only": first & ~second & binary,
-        "other_only": ~first & second & binary,
-        "neither": ~first & ~second & binary,
-    }
-    truths = second[np.isin(pairs[:, 1], (0.0, 1.0))]
-    return {
-        **{name: int(rows.sum()) for name, rows in count.items()},
-        "prevalence": float(truths.mean()) if truths.size else None,
-    }
 
 
 def _unfit(statistic: str, comparison: _Comparison, ratings: Ratings) -> str | None:

@@ -1,7 +1,7 @@
 """Verdicts and labels -> one array of ratings by unit, judge and sample, and an array of labels by unit."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,8 @@ class Ratings:
         Boolean, same shape: whether there was a judgement, with or without a verdict.
     abstained
         Boolean, same shape: whether there was a judgement without a verdict.
+    unsigned
+        Int (units, judges): number of verdicts that were accepted without a check code.
     labels
         Float (units,), NaN for a unit without a label; None without any labels.
     binary
@@ -47,6 +49,7 @@ class Ratings:
     values: FloatArray
     judged: BoolArray
     abstained: BoolArray
+    unsigned: IntArray
     labels: FloatArray | None
     binary: bool
     scale: bool
@@ -90,6 +93,8 @@ def ratings_of(
     judged: BoolArray = np.zeros(values.shape, dtype=np.bool_)
     place = (_places(verdicts, units, keys), judge_codes, sample_codes)
     values[place], judged[place] = numbers, True
+    unsigned = np.zeros(values.shape, dtype=np.int64)
+    unsigned[place] = (~verdicts["signed"] & verdicts[of].is_not_null()).fill_null(value=False).to_numpy()
     if averaged:
         values, judged = _averaged(values, words), np.asarray(judged.any(axis=2, keepdims=True))
     label_values = None
@@ -115,10 +120,34 @@ def ratings_of(
         values=values,
         judged=judged,
         abstained=abstained,
+        unsigned=unsigned.sum(axis=2),
         labels=label_values,
         binary=binary,
         scale=words is None and not binary and abstentions == "missing",
     )
+
+
+def two_by_two(pairs: FloatArray) -> dict[str, Any]:
+    """Return the counts of the two-by-two table of binary ratings, and the prevalence of positives.
+
+    Examples
+    --------
+    >>> two_by_two(np.array([[1.0, 1.0], [1.0, 0.0]]))
+    {'both': 1, 'judge_only': 1, 'other_only': 0, 'neither': 0, 'prevalence': 0.5}
+    """
+    first, second = (pairs == 1).T
+    binary = np.isin(pairs, (0.0, 1.0)).all(axis=1)  # an abstention as a category is neither 0 nor 1
+    count = {
+        "both": first & second,
+        "judge_only": first & ~second & binary,
+        "other_only": ~first & second & binary,
+        "neither": ~first & ~second & binary,
+    }
+    truths = second[np.isin(pairs[:, 1], (0.0, 1.0))]
+    return {
+        **{name: int(rows.sum()) for name, rows in count.items()},
+        "prevalence": float(truths.mean()) if truths.size else None,
+    }
 
 
 _WITHOUT = "without `labels`"
@@ -133,6 +162,8 @@ def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
             )
     if "sample" not in verdicts.columns:
         verdicts = verdicts.with_columns(sample=pl.lit(1))
+    if "signed" not in verdicts.columns:
+        verdicts = verdicts.with_columns(signed=pl.lit(None, pl.Boolean))
     return verdicts.with_columns(pl.col("judge").cast(pl.String).fill_null("(none)"), pl.col("sample").fill_null(1))
 
 

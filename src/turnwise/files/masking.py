@@ -1,0 +1,205 @@
+"""Content of a configuration file with keys and passwords masked, to be written into results and messages."""
+
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+MASK = "***"
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_WORDS = (
+    r"(?:(?:api|access|secret|private|subscription|account|auth|signing|encryption)[-_ ]?keys?|\bx-[\w-]*key|token|secrets?"
+    r"|passwords?|passwd|passphrase|authorization|credentials?|cookies?|connection[-_ ]?string|signature"
+    r"|(?:\b|_)(?:auth|pass|pwd|sig|sas|dsn|jwt))"
+)
+_NAME = re.compile(rf"(?i)({_WORDS}|headers|extra_query)$")
+# The value after such a name in a text, which may be in quotes.
+_PAIR = re.compile(rf"(?i){_WORDS}[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"',{{}}\[\]]+)")
+# Secrets in any text: what follows the name of a header, and a token after its scheme.
+_HEADER = re.compile(
+    r"(?i)\b(?:proxy-authorization|authorization|set-cookie|cookie|api-key|x-[\w-]*key)[\"']?:\s*[\"']?(?P<value>[^\r\n\"']+)"
+)
+_BEARER = re.compile(r"(?i)\bbearer\s+(?P<value>[\w.~+/=-]{8,})")
+_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://[^\s\"<>]+")
+_USER = re.compile(r"(?<=://)(?P<value>[^/?#]+)(?=@)")
+_PARAMETER = re.compile(r"(?<=[?&#;])(?:(?P<name>[^=&#;\s]*)=)?(?P<value>[^&#;\s\"]+)")
+_HARMLESS = frozenset({"api-version", "api_version", "version", "model", "deployment", "format", "stream"})
+_SHORT = 4  # characters: a shorter value in an address hides nothing, unless its name says so
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_BEFORE = re.compile(r"(?:[&!]\S*\s+)*")  # an anchor or a tag
+_LONG = 8  # characters of a secret that does not occur as another word by chance
+
+
+def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> Any:
+    """Return the entries with secrets masked.
+
+    Masked are the values of names such as ``api_key``, those under ``headers``; in any text, users, passwords and the values of
+    the query in addresses (but for a few such as ``api-version``), headers such as ``Authorization: ...``, and bearer tokens. A
+    reference to a variable of the environment is not a secret.
+
+    Parameters
+    ----------
+    value
+        Entries of a file, or one of them.
+    name
+        The dotted key of the value.
+    also
+        Further names whose values are secrets.
+
+    Examples
+    --------
+    >>> without_secrets({"llms": {"judge": {"api_key": "sk-1", "model_name": "gpt-4o"}}, "max_tokens": 5})
+    {'llms': {'judge': {'api_key': '***', 'model_name': 'gpt-4o'}}, 'max_tokens': 5}
+    >>> without_secrets({"headers": {"X-API-Key": "sk-1", "X-Team": "${TEAM}"}, "url": "http://me:sk-1@host/?key=sk-1"})
+    {'headers': {'X-API-Key': '***', 'X-Team': '${TEAM}'}, 'url': 'http://***@host/?key=***'}
+    """
+    # A name anywhere on the path makes everything below it secret: `headers.X-Team` as well as `api_key`.
+    secret = any(part in also or is_secret(part) for part in name.split("."))
+    if isinstance(value, dict):
+        return {key: without_secrets(inner, name if secret else str(key), also) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(inner, name, also) for inner in value]
+    if isinstance(value, str):
+        return (value if VARIABLE.fullmatch(value) else MASK) if secret else _without(value, _spans_of_secrets(value))
+    is_count = name.lower().endswith("token")  # such as `seconds_per_token`
+    return MASK if secret and not is_count and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value of an entry of this name is a secret.
+
+    Examples
+    --------
+    >>> is_secret("api_key"), is_secret("X-Team-Key"), is_secret("max_tokens")
+    (True, True, False)
+    """
+    return _NAME.search(name) is not None
+
+
+def secrets_in(value: Any, name: str = "") -> set[str]:
+    """Return the secrets that `without_secrets` would mask in entries, to find them in other texts.
+
+    Examples
+    --------
+    >>> sorted(secrets_in({"api_key": "sk-1", "top_p": 0.9, "url": "https://me:pw@host/?sig=abcd"}))
+    ['abcd', 'me:pw', 'sk-1']
+    """
+    if isinstance(value, Mapping):
+        return {
+            secret
+            for key, inner in value.items()
+            for secret in secrets_in(inner, name if is_secret(name) else str(key))
+        }
+    if isinstance(value, list | tuple):
+        return {secret for inner in value for secret in secrets_in(inner, name)}
+    if not isinstance(value, str) or VARIABLE.fullmatch(value):
+        return set()
+    return {value} if is_secret(name) else {value[start:end] for start, end in _spans_of_secrets(value)}
+
+
+def for_message(value: Any, name: str = "") -> Any:
+    """Return an entry, or the text of several, for the sentence of an error: values after the names of secrets are masked too.
+
+    Examples
+    --------
+    >>> for_message("{model: gpt-4o, api_key: sk-1"), for_message("sk-1", "llms.judge.api_key")
+    ('{model: gpt-4o, api_key: ***', '***')
+    """
+    public = without_secrets(value, name)
+    if not isinstance(public, str):
+        return public
+    return _without(public, [match.span("value") for match in _PAIR.finditer(public)])
+
+
+def _spans_of_secrets(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each secret in a text that is not a secret as a whole."""
+    spans = [match.span("value") for pattern in (_HEADER, _BEARER) for match in pattern.finditer(text)]
+    # Of an address without a scheme, only the values of parameters whose names say that they are secret.
+    addresses = [match.span() for match in _ADDRESS.finditer(text)]
+    for start, end in addresses:
+        spans += [match.span("value") for match in _USER.finditer(text, start, end)]
+    for match in _PARAMETER.finditer(text):
+        name, value = match["name"] or "", match["value"]
+        is_named = is_secret(name) or re.search(r"(?i)(^|[-_])key$", name) is not None
+        is_within = any(start <= match.start() < end for start, end in addresses)
+        is_long = len(value) >= _SHORT and name.lower() not in _HARMLESS
+        if is_named or (is_within and is_long and (match["name"] is not None or text[match.start() - 1] == "?")):
+            spans.append(match.span("value"))
+    return [span for span in spans if text[slice(*span)] != MASK]
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with these parts, which may overlap, masked."""
+    parts, at = list[str](), 0
+    for start, end in sorted(spans):
+        if start >= at:
+            parts += [text[at:start], MASK]
+        at = max(at, end)
+    return "".join([*parts, text[at:]])
+
+
+def masked(text: str, also: Collection[str] = ()) -> str:
+    r"""Return the text of a YAML file with its secrets masked in place, long ones also in comments.
+
+    Examples
+    --------
+    >>> masked("model: gpt-4o  # mine\napi_key: sk-1  # mine as well")
+    "model: gpt-4o  # mine\napi_key: '***'  # mine as well"
+    """
+    root = YAML(typ="safe", pure=True).compose(text)
+    spans = dict(_spans(root, "", also, set())) if isinstance(root, Node) else {}
+    secrets = set()
+    # From the end of the text, so that the positions of the spans before a change stay valid.
+    for (start, end), (secret, value) in sorted(spans.items(), reverse=True):
+        # Anchors, tags and a final line break around the value stay; the value is written in single quotes.
+        scalar = text[start:end]
+        before, tail = _BEFORE.match(scalar)[0], "\n" if scalar.endswith("\n") else ""  # type: ignore[index]  # matches any
+        quoted = value.replace("'", "''") if value.isprintable() else MASK
+        text = f"{text[:start]}{before}'{quoted}'{tail}{text[end:]}"
+        secrets |= {secret} if value == MASK else secrets_in(secret)
+    # A secret may be repeated in a comment; a replacement that would change the content of the file is not made.
+    for secret in secrets:
+        if secret in text and len(secret) >= _LONG:
+            without = text.replace(secret, MASK)
+            with suppress(YAMLError, ValueError):
+                text = without if _loaded(without) == _loaded(text) else text
+    return text
+
+
+def _loaded(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def _spans(
+    node: Node, name: str, also: Collection[str], visited: set[tuple[int, str]]
+) -> Iterator[tuple[tuple[int, int], tuple[str, str]]]:
+    """Yield the span of each value with a secret, the value, and the value with the secret masked."""
+    if (id(node), name) in visited:  # an alias refers to a node that was visited already
+        return
+    visited.add((id(node), name))
+    if isinstance(node, MappingNode):
+        for key, inner in node.value:
+            inherits = name in also or is_secret(name)
+            yield from _spans(inner, name if inherits else str(key.value), also, visited)
+    elif isinstance(node, SequenceNode):
+        for inner in node.value:
+            yield from _spans(inner, name, also, visited)
+    elif isinstance(node, ScalarNode):
+        # The value of a number does not matter: it is masked or kept according to its name.
+        hidden = without_secrets(0 if node.tag in _NUMBERS else node.value, name, also)
+        if hidden not in {0, node.value} and str(node.tag).endswith((":str", ":int", ":float")):
+            yield (node.start_mark.index, node.end_mark.index), (node.value, hidden)
+
+
+def as_yaml(value: Any) -> str:
+    """Return entries as YAML in block style."""
+    stream = io.StringIO()
+    writer = YAML(typ="safe", pure=True)
+    writer.default_flow_style = False
+    writer.dump(value, stream)
+    return stream.getvalue()

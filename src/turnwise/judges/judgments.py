@@ -1,5 +1,6 @@
 """VERDICTS of a judge on TURNS: each distinct text is judged once, many at the same time."""
 
+import time
 from collections.abc import Container, Mapping
 from contextlib import nullcontext
 from dataclasses import fields
@@ -23,6 +24,7 @@ from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
 _fields = attrgetter(*OUTCOME)
+LOOK_AGAIN = 0.2  # seconds between two looks at a store for verdicts that another process is asking for
 _Request: TypeAlias = tuple[
     tuple[str, ...], int
 ]  # the texts that the judge reads, by name, and the number of the sample
@@ -137,13 +139,26 @@ def judged(
     verdict_store = None if store is None else VerdictStore(store, judge)
     verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
     waiting = {key: request for key, request in requests.items() if key not in verdicts}
+    asked: set[str] = set()
     if waiting:
         # Opened here, before any call is paid for: a folder that is not writable is noticed now.
         with verdict_store or nullcontext():
-            verdicts |= _ask_all(judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress)
-    outcomes = _frame(rows, verdicts, waiting)
+            while waiting:
+                with nullcontext(list(waiting)) if verdict_store is None else verdict_store.claim(waiting) as free:
+                    ours = {key: waiting[key] for key in free}
+                    if ours:
+                        verdicts |= _ask_all(
+                            judge, names, ours, verdict_store, max_concurrency, timeout, progress=progress
+                        )
+                asked.update(ours)
+                if verdict_store is not None and len(waiting) > len(ours):
+                    # Another process is asking for the others. What it cannot answer is asked for here in the next round.
+                    verdicts |= verdict_store.verdicts(waiting.keys() - asked)
+                    time.sleep(0.0 if ours else LOOK_AGAIN)
+                waiting = {key: request for key, request in waiting.items() if key not in verdicts}
+    outcomes = _frame(rows, verdicts, asked)
     if progress:
-        _report(judge, outcomes, len(waiting))
+        _report(judge, outcomes, len(asked))
     return outcomes
 
 

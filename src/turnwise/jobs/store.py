@@ -128,7 +128,8 @@ class Store:
 
     def read(self) -> dict[str, bytes]:
         """Return the rows, as JSON text in bytes by key; needs neither the lock nor the right to write."""
-        return {} if (content := read(self.path, self._machine)) is None else content.rows
+        content = read(self.path, machine=self._machine, header=self._header)
+        return {} if content is None else content.rows
 
     def __enter__(self) -> Self:
         with ExitStack() as opening:
@@ -201,7 +202,7 @@ class Store:
 
     def _owner(self) -> str:
         """Return who writes to the file, in words."""
-        content = read(self.path, self._machine)
+        content = read(self.path, machine=self._machine, header=self._header)
         if content is None or not content.opened:
             return "another process"
         last = content.opened[-1]
@@ -211,7 +212,7 @@ class Store:
     def _begin(self) -> None:
         """Check the file; write the first line of a new one, which lines are damaged, and who writes from now on."""
         text = self._machine.read(self.path)
-        if self._header.startswith(text):  # new, or its process was killed while it wrote the first line
+        if _is_part(text, self._header):  # new, or killed while it wrote the first line
             with self._reporting(UnkeptError, _AGAIN):
                 self._machine.truncate(self._file, 0)
                 self._add(self._header)
@@ -301,8 +302,10 @@ class Store:
 _AGAIN = ", so nothing further is asked; free disk space and run again, which continues from what is stored, or"  # and then: name
 
 
-def read(path: Path, machine: Machine = MACHINE) -> Content | None:
-    """Return the content of a file; None where there is none, or it is empty because its process was killed before it wrote.
+def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Content | None:
+    """Return the content of a file; None where there is none, or its process was killed before it wrote the first line.
+
+    `header` is the first line, where it is known.
 
     Raises
     ------
@@ -317,7 +320,7 @@ def read(path: Path, machine: Machine = MACHINE) -> Content | None:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error
     # Another process may be writing the last line right now, so only whole lines count.
     lines = _whole_lines(text)
-    if not lines and b'["'.startswith(text[:2]) and b'"@store",'.startswith(text[20:29]):  # a part of the first line
+    if _is_part(text, header) or (not lines and _is_part(text[:2], b'["') and _is_part(text[20:29], b'"@store",')):
         return None
     return _content(lines, path)
 
@@ -358,6 +361,11 @@ def _configuration(header: bytes, path: Path) -> Any:
             "or move the file elsewhere"
         )
     raise ReadError(f"{path} is not a store of turnwise, or its first line is damaged; move it elsewhere")
+
+
+def _is_part(text: bytes, line: bytes) -> bool:
+    """Return whether a text is the beginning of a line, with zeros where a power failure kept it from the disk."""
+    return len(text) <= len(line) and all(byte in {0, expected} for byte, expected in zip(text, line, strict=False))
 
 
 def _whole_lines(text: bytes) -> bytes:

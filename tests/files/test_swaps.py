@@ -218,3 +218,30 @@ def test_a_file_in_the_place_of_a_new_subfolder_is_one_sentence(tmp_path: Path) 
     (out / "e.txt").mkdir()
     with pytest.raises(WriteError, match=r"cannot be written \(.*e.txt is a folder\)"):
         filled(out, ("e.txt",))
+
+
+def test_without_an_exchange_files_are_moved_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as on a network disk: no file of the user's is moved, linked or gone."""
+    out = tmp_path / "out"
+    filled(out, OLD)
+    (out / "mine.txt").write_text("mine")
+    number = (out / "mine.txt").stat().st_ino
+    monkeypatch.setattr("turnwise.files.swaps._exchanged", lambda *_: False)
+    filled(out, NEW, OLD)
+    assert files(out) == sorted([*NEW, "mine.txt"])
+    assert ((out / "mine.txt").stat().st_ino, (out / "mine.txt").stat().st_nlink) == (number, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_without_locks_files_are_written_and_no_draft_is_taken_for_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no `fcntl`."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    (tmp_path / ".out.0a1b2c3d.part").mkdir()
+    filled(tmp_path / "out", OLD)
+    filled(tmp_path / "out", NEW, OLD)
+    with whole(tmp_path / "t.csv") as draft:
+        draft.write_text("a")
+    assert files(tmp_path) == sorted(["t.csv", *(f"out/{name}" for name in NEW)])
+    assert (tmp_path / ".out.0a1b2c3d.part").exists()

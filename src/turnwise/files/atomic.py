@@ -1,6 +1,5 @@
 """Files that appear complete or not at all, and the hash of their content."""
 
-import fcntl
 import hashlib
 import os
 import re
@@ -16,7 +15,9 @@ from turnwise.files.swaps import (
     DRAFT,
     LAST,
     Names,
+    close,
     is_exchangeable,
+    locked_handle,
     no_names,
     remove_files,
     repair_folder,
@@ -135,19 +136,17 @@ def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
             draft.touch(exist_ok=False)
         # Until it is locked, another process may take it for left behind, and remove it.
         try:
-            handle = os.open(draft, os.O_RDONLY)
+            handle = locked_handle(draft)
         except FileNotFoundError:
             continue
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
         if draft.exists():
             break
-        os.close(handle)
+        close(handle)
     try:
         yield draft
     finally:
         _remove(draft)
-        os.close(handle)
+        close(handle)
 
 
 def _remove_drafts(folder: Path, name: str) -> None:
@@ -156,14 +155,11 @@ def _remove_drafts(folder: Path, name: str) -> None:
     with os.scandir(folder) as entries:
         drafts = [Path(entry) for entry in entries if draft_name.fullmatch(entry.name) and not entry.is_symlink()]
     for draft in drafts:
-        # Locked by a process that is alive, removed by another one, or not ours to remove.
-        with suppress(OSError):
-            handle = os.open(draft, os.O_RDONLY | os.O_NONBLOCK)  # a pipe of that name would wait for a writer
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError):  # another process removed it, or it is not ours to remove
+            handle = locked_handle(draft, wait=False)
+            if handle is not None:
                 _remove(draft)
-            finally:
-                os.close(handle)
+                close(handle)
 
 
 def _remove(draft: Path) -> None:

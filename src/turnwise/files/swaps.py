@@ -9,7 +9,6 @@ Files that turnwise did not write stay: they are linked into the new folder befo
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import re
@@ -23,10 +22,8 @@ DRAFT = ".part"  # suffix of an unfinished file or folder
 NEXT = ".next"  # suffix of a finished folder whose files are being moved to their places
 _NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}")
 _STALE = ".stale.json"  # in such a folder: names of files of an earlier run, which are removed
-_EXCHANGE, _ABSOLUTE = (
-    2,
-    -100,
-)  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS; no folder, since all paths are absolute
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
+_NO_FOLDER = -100  # the folder that relative paths begin in; all paths here are absolute
 
 Names = Callable[[Path], set[str]]
 
@@ -40,8 +37,9 @@ def is_exchangeable(folder: Path) -> bool:
     """Return whether a folder could be exchanged for one beside it, as far as one can know before trying."""
     parent = folder.parent
     # Whoever works in the folder, such as a shell, would be left in a folder that was removed.
-    place, working_place = Path(os.path.realpath(folder)), Path.cwd()
-    is_working_place = place == working_place or place in working_place.parents
+    is_working_place = False
+    with suppress(FileNotFoundError):  # the working folder itself was removed
+        is_working_place = Path(os.path.realpath(folder)) in (working_place := Path.cwd(), *working_place.parents)
     return not (is_working_place or folder.is_mount()) and os.access(
         parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
     )
@@ -140,12 +138,14 @@ def _check_kinds(draft: Path, folder: Path) -> None:
 
 def _exchanged(draft: Path, folder: Path) -> bool:
     """Exchange the names of two folders in one step; return whether the system could."""
+    if os.name != "posix":
+        return False
     libc = ctypes.CDLL(None)
     exchange = getattr(libc, "renameat2", None) or getattr(libc, "renameatx_np", None)
     if exchange is None:
         return False
     old, new = (os.fsencode(path.absolute()) for path in (folder, draft))
-    return bool(exchange(_ABSOLUTE, new, _ABSOLUTE, old, ctypes.c_uint(_EXCHANGE)) == 0)
+    return bool(exchange(_NO_FOLDER, new, _NO_FOLDER, old, ctypes.c_uint(_EXCHANGE)) == 0)
 
 
 def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> None:
@@ -199,13 +199,39 @@ def _finish(moving: Path, folder: Path) -> None:
     shutil.rmtree(moving, ignore_errors=True)
 
 
+def locked_handle(path: Path, *, wait: bool = True) -> int | None:
+    """Open and lock a file or folder, and return the handle; None where the lock is taken, or this system has none.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where it does not exist.
+    """
+    handle = None
+    try:
+        import fcntl  # not on Windows, where a folder cannot be opened either
+
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except FileNotFoundError:
+        raise
+    except (ImportError, OSError):
+        close(handle)
+        return None
+    return handle
+
+
+def close(handle: int | None) -> None:
+    """Close a handle, if there is one, which releases its lock."""
+    if handle is not None:
+        os.close(handle)
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep other processes from moving files into a folder meanwhile, where its file system has locks."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = locked_handle(folder)
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)  # which releases the lock
+        close(handle)

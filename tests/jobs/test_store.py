@@ -101,15 +101,17 @@ def test_a_file_that_was_left_in_its_first_line_is_begun_anew(tmp_path: Path) ->
     store = filled(tmp_path)
     header = store.path.read_bytes().partition(b"\n")[0]
     for length in (0, 1, len(header) // 2, len(header)):
-        store.path.write_bytes(header[:length])
-        assert store.read() == {}
-        with store:
-            store.put(ROWS)
-        assert store.read() == ROWS
+        for lost in (b"", header[1:5], header[-9:]):  # zeros, where a power failure kept a part from the disk
+            store.path.write_bytes(header[:length].replace(lost, bytes(len(lost))))
+            assert store.read() == {}
+            assert read(store.path) is None
+            with store:
+                store.put(ROWS)
+            assert store.read() == ROWS
 
 
 @pytest.mark.parametrize(
-    "text", [b"no store", b"\n\n", b'{"a": 1}\n' * 3, b"SQLite format 3\0", b"\xff\0\n", b"[1]\n", b"\0" * 9]
+    "text", [b"no store", b"\n\n", b'{"a": 1}\n' * 3, b"SQLite format 3\0", b"\xff\0\n", b"[1]\n", b"\0\n" * 9]
 )
 def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -> None:
     """In one sentence that names the file."""
@@ -249,3 +251,53 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(ArgumentError, match="store='s3://bucket/x' is an address; a store is a folder"):
         Store("s3://bucket/x", "answers", b"1")
+
+
+# ── several writers ───────────────────────────────────────────────────────────────────────────────────────────────────
+def test_a_key_is_claimed_by_one_of_those_that_share_a_store(tmp_path: Path) -> None:
+    """Until its block ends, stored or not; what a killed process claimed is free, and its file goes."""
+    one, two = (Store(tmp_path, "answers", b"1", shared=True) for _ in range(2))
+    with one, two:
+        with one.claim("abc") as first, two.claim("cd") as second:
+            assert (first, second) == (["a", "b", "c"], ["d"])
+            one.put({"a": b"1"})
+            with two.claim("ab") as third:
+                assert third == []
+        (tmp_path / f".{one.path.name}.0a1b2c3d.part").write_text("b\nc")
+        with two.claim("abc") as free:
+            assert free == ["b", "c"]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".jsonl"]
+
+
+def test_a_torn_line_of_a_killed_writer_costs_the_others_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next line of whoever goes on begins on a line of its own."""
+    with Store(tmp_path, "answers", b"1", shared=True) as store:
+        store.put({"0": b"0"})
+        with store.path.open("ab") as killed:
+            killed.write(b'["0123456789abcdef","1",')
+        store.put({"2": b"2"})
+        assert store.read() == {"0": b"0", "2": b"2"}
+    with store:
+        assert "1 line is damaged (line 4)" in capsys.readouterr().err
+
+
+def test_lines_of_another_store_are_never_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files that were joined by hand: those of one configuration are one store, and lines of another one are damage."""
+    stores = [
+        Store(tmp_path / name, "answers", configuration)
+        for name, configuration in (("a", b"1"), ("b", b"1"), ("c", b"2"))
+    ]
+    for store, key in zip(stores, "abc", strict=True):
+        with store:
+            store.put({key: b'"%b"' % key.encode()})
+    one = stores[0]
+    one.path.write_bytes(b"".join(store.path.read_bytes() for store in stores[:2]))
+    assert one.read() == {"a": b'"a"', "b": b'"b"'}
+    with one:
+        assert not capsys.readouterr().err
+    one.path.write_bytes(one.path.read_bytes() + stores[2].path.read_bytes())
+    assert one.read() == {"a": b'"a"', "b": b'"b"'}
+    with one:
+        assert "3 lines are damaged" in capsys.readouterr().err

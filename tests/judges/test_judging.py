@@ -553,6 +553,69 @@ def test_processes_that_judge_at_once_get_all_verdicts_of_each_other_later(tmp_p
     assert "0 judgements asked for, 100 verdicts from the store" in third.stderr
 
 
+PAID = """
+import asyncio, sys, time
+from pathlib import Path
+import polars as pl
+import turnwise as tw
+
+async def judge(response):
+    await asyncio.sleep(0.1)
+    with open(sys.argv[2], "a") as paid:
+        paid.write(response + "\\n")
+    if int(response) % 10 == int(sys.argv[3]):
+        raise ValueError("down")
+    return float(response)
+
+judge.version = "1"
+with open("ready", "a") as ready:
+    ready.write("x")
+while not Path("go").exists():
+    time.sleep(0.005)
+turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 121), "response": list(map(str, range(120)))})
+verdicts = tw.judge(turns, judge, store=sys.argv[1], max_concurrency=8)
+print(verdicts["value"].to_list())
+"""
+
+
+@pytest.mark.integration
+def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
+    """Each text is asked by one of them; what one cannot answer, another asks; killed ones hold nothing up."""
+    script, paid = tmp_path / "judging.py", tmp_path / "paid"
+    script.write_text(PAID)
+    command = [sys.executable, str(script), str(tmp_path / "store"), str(paid)]
+    ready, go = tmp_path / "ready", tmp_path / "go"
+    go.touch()
+    killed = subprocess.Popen([*command, "-1"], stderr=subprocess.DEVNULL, cwd=tmp_path)
+    while not paid.exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    go.unlink()
+    processes = [
+        subprocess.Popen([*command, fails], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        for fails in ("-1", "3", "-1")
+    ]
+    while len(ready.read_text()) < 4:
+        time.sleep(0.005)
+    go.touch()
+    told = [process.communicate(timeout=120) for process in processes]
+    values = [json.loads(text.replace("None", "null")) for text, _ in told]
+    assert any("judge: waiting for " in said and "of another process" in said for _, said in told)
+    assert values[0] == values[2] == [float(number) for number in range(120)]
+    assert [value for value in values[1] if value is not None] == [
+        float(number) for number, value in enumerate(values[1]) if value is not None
+    ]
+    asked = paid.read_text().splitlines()
+    assert set(asked) == set(map(str, range(120)))
+    # Twice: what was under way at the kill, and what the second one could not answer.
+    twice = [text for text in set(asked) if asked.count(text) > 1]
+    assert all(asked.count(text) == 2 for text in twice)
+    assert len([text for text in twice if int(text) % 10 != 3]) <= 8
+    assert [path.suffix for path in (tmp_path / "store").iterdir()] == [".jsonl"]
+
+
 @pytest.mark.parametrize(
     "torn", [b"[", b'["0123456789abcdef","key",{"value":1', b"\n\n", b"\xff\x00\n", b"[1]\n", b"\0" * 9]
 )

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -10,10 +11,20 @@ from pathlib import Path
 
 from turnwise.errors import WriteError
 from turnwise.files.object_stores import Options, address_of, content, deleted, path_of, uploaded, uploaded_folder
+from turnwise.files.swaps import (
+    DRAFT,
+    LAST,
+    Names,
+    close,
+    is_exchangeable,
+    locked_handle,
+    no_names,
+    remove_files,
+    repair_folder,
+    replace_folder,
+)
 
-MANIFEST = "_manifest.json"  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
-
-_DRAFT = ".part"  # suffix of an unfinished file
+MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
 
 
 @contextmanager
@@ -44,48 +55,118 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
     path = path_of(path)
     # A link stays a link: the file that it points to is replaced.
     place = Path(os.path.realpath(path))
-    # In the same folder, since renaming is atomic only within one disk. Names are limited in length.
-    draft = place.parent / f".{place.name[:100]}.{secrets.token_hex(4)}{_DRAFT}"
     check_file(path, overwrite=overwrite)
-    with _reporting(path):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield draft
-            draft.replace(place)
-        finally:
-            draft.unlink(missing_ok=True)
+    # In the same folder, since renaming is atomic only within one disk.
+    with _reporting(path), _draft(place.parent, place.name, is_folder=False) as draft:
+        yield draft
+        draft.replace(place)
 
 
 @contextmanager
-def whole_folder(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """Return a temporary folder to fill; it becomes `path`, or its files move there, when the block ends without an error.
+def whole_folder(
+    path: str | Path, *, overwrite: bool = False, earlier: Names = no_names, options: Options | None = None
+) -> Iterator[Path]:
+    """Return a temporary folder to fill; it becomes `path` in one step when the block ends without an error.
 
-    It is beside `path`, or in `path` if that exists: it may be the only writable place, or a disk of its own. With
-    `overwrite`, files of the same name are replaced, and all other files in `path` are left unchanged. For an address in an
-    object store, the files are uploaded at the end, the manifest last.
+    For an address in an object store, the files are uploaded at the end, the manifest last.
+
+    Parameters
+    ----------
+    path
+        The folder, new or empty unless `overwrite`.
+    overwrite
+        Whether files of the same name may be replaced. All other files in `path` stay, except those that `earlier` names.
+    earlier
+        A function of a folder that returns the names of the files that earlier runs wrote there, relative to it.
+    options
+        Options of the object store.
 
     Raises
     ------
     WriteError
         Where `path` is a file, or a folder that is not empty and may not be overwritten.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "results"
+    >>> for name in ("a.txt", "b.txt"):
+    ...     with whole_folder(folder, overwrite=True, earlier=lambda _: {"a.txt"}) as draft:
+    ...         _ = (draft / name).write_text(name)
+    >>> [entry.name for entry in folder.iterdir()]
+    ['b.txt']
     """
     address = address_of(path)
     if address is not None:
         with uploaded_folder(address, last=MANIFEST, overwrite=overwrite, options=options) as draft:
             yield draft
         return
-    path = path_of(path)
     check_folder(path, overwrite=overwrite)
+    folder = path_of(path)
     with _reporting(path):
-        # In an existing folder, that folder may be the only writable place.
-        draft = Path(path if path.is_dir() else path.parent, f".{path.name[:100]}.{secrets.token_hex(4)}{_DRAFT}")
-        draft.mkdir(parents=True)
-        try:
+        if folder.is_symlink():  # a link stays a link
+            folder = Path(os.path.realpath(folder))
+        name = Path(os.path.abspath(folder)).name  # also of "."  # noqa: PTH100  # `resolve` would follow links
+        if folder.is_dir():
+            _remove_drafts(folder, name)
+        # An existing folder may be the only place to write to, or a disk of its own.
+        beside = not folder.is_dir() or is_exchangeable(folder)
+        with _draft(folder.parent if beside else folder, name, is_folder=True) as draft:
             yield draft
             check_folder(path, overwrite=overwrite)  # again: another process may have written there
-            _move(draft, path)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            if folder.exists():
+                replace_folder(draft, folder, earlier)
+            else:
+                draft.rename(folder)
+
+
+@contextmanager
+def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
+    """Return a new file or folder to write to, which is removed at the end, and remove what killed processes left behind.
+
+    Its process holds a lock on it, which the operating system releases when the process ends for any reason.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_drafts(folder, name)
+    while True:
+        draft = folder / f".{name[:100]}.{secrets.token_hex(4)}{DRAFT}"  # names are limited in length
+        if is_folder:
+            draft.mkdir()
+        else:
+            draft.touch(exist_ok=False)
+        # Until it is locked, another process may take it for left behind, and remove it.
+        try:
+            handle = locked_handle(draft)
+        except FileNotFoundError:
+            continue
+        if draft.exists():
+            break
+        close(handle)
+    try:
+        yield draft
+    finally:
+        _remove(draft)
+        close(handle)
+
+
+def _remove_drafts(folder: Path, name: str) -> None:
+    """Remove drafts of a file or folder of this name whose processes ended."""
+    draft_name = re.compile(rf"\.{re.escape(name[:100])}\.[0-9a-f]{{8}}{re.escape(DRAFT)}")
+    with os.scandir(folder) as entries:
+        drafts = [Path(entry) for entry in entries if draft_name.fullmatch(entry.name) and not entry.is_symlink()]
+    for draft in drafts:
+        with suppress(OSError):  # another process removed it, or it is not ours to remove
+            handle = locked_handle(draft, wait=False)
+            if handle is not None:
+                _remove(draft)
+                close(handle)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)
 
 
 def check_file(path: str | Path, *, overwrite: bool) -> None:
@@ -109,7 +190,9 @@ def check_file(path: str | Path, *, overwrite: bool) -> None:
 
 
 def check_folder(path: str | Path, *, overwrite: bool) -> None:
-    """Check that `whole_folder` could fill a folder; an address in an object store is not checked.
+    """Check that `whole_folder` could fill a folder, and complete what a killed process began to move into it.
+
+    An address in an object store is not checked.
 
     Raises
     ------
@@ -122,6 +205,7 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
         place = path_of(path)
         if place.exists() and not place.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
+        repair_folder(place)
         if place.is_dir() and not overwrite and not all(_is_draft(entry) for entry in place.iterdir()):
             raise WriteError(
                 f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
@@ -141,20 +225,7 @@ def _reporting(path: str | Path) -> Iterator[None]:
 
 def _is_draft(entry: Path) -> bool:
     """Return whether this is an unfinished file of a killed process, which does not count as content."""
-    return entry.name.startswith(".") and entry.name.endswith(_DRAFT)
-
-
-def _move(draft: Path, path: Path) -> None:
-    """Rename a draft to a new folder, or move its files one by one into an existing folder."""
-    if not path.exists():
-        draft.rename(path)
-        return
-    # The manifest comes last, since it states that all other files are complete.
-    for entry in sorted(draft.rglob("*"), key=lambda entry: (entry.name == MANIFEST, entry)):
-        if entry.is_file():
-            place = path / entry.relative_to(draft)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            entry.replace(place)
+    return entry.name.startswith(".") and entry.name.endswith(DRAFT)
 
 
 def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> None:
@@ -166,16 +237,7 @@ def removed(folder: str | Path, names: Iterable[str], options: Options | None = 
     if address is not None:
         deleted(address, names, options)
         return
-    for name in names:
-        file = Path(folder, name)
-        try:
-            file.unlink()
-        except FileNotFoundError:
-            # Another process may have removed it.
-            continue
-        with suppress(OSError):  # the folder is not empty
-            for place in file.relative_to(folder).parents[:-1]:
-                Path(folder, place).rmdir()
+    remove_files(Path(folder), set(names))
 
 
 def content_hash(path: str | Path, options: Options | None = None) -> str:

@@ -9,27 +9,28 @@ and a checksum of both::
 
 A line is written in one step, so it survives if the process is killed right afterwards; how soon it also survives a power failure
 is the choice of the caller (`sync_every`). A line whose checksum differs is reported, is never read as an answer, and so is asked
-again. Of several lines with one key, the last counts. One process at a time can write, unless all of them share the file: it holds
-a lock on the file, which the operating system releases when the process ends for any reason. Reading takes no lock and no right to
-write.
+again. The checksum depends on the first line too, so that a line of another store is never read as one of this. Of several lines
+with one key, the last counts. One process at a time can write: it holds a lock on the file, which the operating system releases
+when the process ends for any reason. Where several processes share the file, each holds the lock only while it adds lines, and
+`claim` says which keys it may ask for. Reading takes no lock and no right to write.
 """
 
-import fcntl
 import json
 import os
 import platform
 import re
-import time
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
 
-from turnwise.errors import ArgumentError, ReadError, UnkeptError, WriteError, counted, listing
+from turnwise.errors import ArgumentError, ReadError, TurnwiseError, UnkeptError, WriteError, counted, listing
 from turnwise.files.object_stores import address_of
+from turnwise.jobs.machine import MACHINE, Machine
 
 FORMAT = 1
 STORE, OPENED, DAMAGED = "@store", "@opened", "@damaged"  # keys of the lines about the file itself
@@ -72,9 +73,11 @@ class Store:
         Seconds between two syncs to the disk: 0 syncs before each `put` returns, so that rows survive a power failure; None never
         does, so that they survive only the end of the process.
     shared
-        Whether several writers may add rows at once, all of which say so; else a second one is refused.
+        Whether several writers may add rows at once, all of which say so; else a second one is refused. They `claim` keys.
     option
         The option of the caller that names the folder, for the sentences of errors.
+    machine
+        The operations of the operating system.
 
     Attributes
     ----------
@@ -111,94 +114,125 @@ class Store:
         sync_every: float | None = 0.0,
         shared: bool = False,
         option: str = "store",
+        machine: Machine = MACHINE,
     ) -> None:
-        self._option, self._sync_every, self._shared = option, sync_every, shared
+        self._option, self._sync_every, self._shared, self._machine = option, sync_every, shared, machine
         if (address := address_of(folder)) is not None:
             raise ArgumentError(f"{option}={address!r} is an address; a store is a folder on this machine")
         self._header = _line(STORE, b'{"format":%d,"configuration":%b}' % (FORMAT, configuration))
         # Any name is possible, and the length of a file name is limited.
         prefix = re.sub(r"[^\w .-]", "_", name).lstrip(".").encode()[:150].decode(errors="ignore")
         self.path = Path(folder) / f"{prefix}-{blake2b(configuration, digest_size=16).hexdigest()}.jsonl"
-        self._open, self._file = ExitStack(), -1
-        self._synced = time.monotonic()
+        self._salt = self._header[2:18]
+        self._open, self._file, self._synced = ExitStack(), -1, 0.0
 
     def read(self) -> dict[str, bytes]:
         """Return the rows, as JSON text in bytes by key; needs neither the lock nor the right to write."""
-        return {} if (content := read(self.path)) is None else content.rows
+        content = read(self.path, machine=self._machine, header=self._header)
+        return {} if content is None else content.rows
 
     def __enter__(self) -> Self:
         with ExitStack() as opening:
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-                opening.callback(os.close, self._file)  # which releases the lock
-                is_alone = self._lock()
-            except OSError as error:
+            with self._reporting(WriteError, ""):
+                self._machine.make_folder(self.path.parent)
+                self._file = self._machine.open(self.path)
+                opening.callback(self._machine.close, self._file)  # which releases the lock
+                is_locked = self._machine.lock(self._file, wait=self._shared)
+            if not is_locked:
                 raise WriteError(
-                    f"{self.path} cannot be written ({error.strerror}); name another folder with {self._option}"
-                ) from error
-            self._begin(is_alone=is_alone)
+                    f"{self.path} is in use by {self._owner()}; wait for it, or name another folder with {self._option}"
+                )
+            self._begin()
             if self._shared:
-                fcntl.flock(self._file, fcntl.LOCK_SH)
+                self._machine.unlock(self._file)
             self._open = opening.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._open:
-            self._append(b"", is_last=True)
+        with self._open, self._reporting(UnkeptError, _AGAIN):
+            self._sync(is_due=True)
 
-    def _lock(self) -> bool:
-        """Lock the file, and return whether nobody else writes to it."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if self._shared:
-                fcntl.flock(self._file, fcntl.LOCK_SH)  # waits while another writer begins
-                return False
-            content = read(self.path)
-            owner = "another process"
-            if content is not None and content.opened:
-                last = content.opened[-1]
-                since = datetime.fromisoformat(last["since"])
-                owner = f"process {last['process']} on {last['host']} since {since:%Y-%m-%d %H:%M:%S} UTC"
-            raise WriteError(
-                f"{self.path} is in use by {owner}; wait for it, or name another folder with {self._option}"
-            ) from error
-        return True
+    @contextmanager
+    def claim(self, keys: Iterable[str]) -> Iterator[list[str]]:
+        """Reserve keys of a shared store, and return those that this process is to ask for.
 
-    def _begin(self, *, is_alone: bool) -> None:
+        They are neither stored nor reserved by another process; until the block ends or the process does, others leave them
+        alone. Whoever needs the other keys reads the store again, and then claims what is still missing: a process that holds
+        no claim while it waits cannot wait for one that waits for it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with Store(folder, "a", b"1", shared=True) as one, Store(folder, "a", b"1", shared=True) as two:
+        ...     with one.claim(["x", "y"]) as ours, two.claim(["y", "z"]) as theirs:
+        ...         ours, theirs
+        (['x', 'y'], ['z'])
+        """
+        # The file that lists the keys is locked by its process: without a lock it was left behind by one that was killed.
+        place = self.path.parent / f".{self.path.name}.{secrets.token_hex(4)}.part"
+        with ExitStack() as claimed:
+            with self._reporting(WriteError, ""), self._locked():
+                taken = {*self.read(), *self._claims()}
+                free = [key for key in keys if key not in taken]
+                if free:
+                    file = self._machine.open(place)
+                    claimed.callback(self._machine.close, file)
+                    claimed.callback(self._machine.remove, place)
+                    self._machine.lock(file, wait=True)
+                    self._write(file, "\n".join(free).encode())
+            yield free
+
+    def _claims(self) -> set[str]:
+        """Return the keys that other processes have reserved; remove what killed ones left behind."""
+        prefix, keys = f".{self.path.name}.", set[str]()
+        for name in self._machine.names(self.path.parent):
+            if name.startswith(prefix) and name.endswith(".part"):
+                place = self.path.parent / name
+                file = self._machine.open(place)
+                try:
+                    if self._machine.lock(file, wait=False):
+                        self._machine.remove(place)
+                    else:
+                        with suppress(FileNotFoundError):
+                            keys.update(self._machine.read(place).decode().split("\n"))
+                finally:
+                    self._machine.close(file)
+        return keys
+
+    def _owner(self) -> str:
+        """Return who writes to the file, in words."""
+        content = read(self.path, machine=self._machine, header=self._header)
+        if content is None or not content.opened:
+            return "another process"
+        last = content.opened[-1]
+        since = datetime.fromisoformat(last["since"])
+        return f"process {last['process']} on {last['host']} since {since:%Y-%m-%d %H:%M:%S} UTC"
+
+    def _begin(self) -> None:
         """Check the file; write the first line of a new one, which lines are damaged, and who writes from now on."""
-        text = self.path.read_bytes()
-        if is_alone and self._header.startswith(text):  # new, or its process was killed while it wrote the first line
-            os.truncate(self._file, 0)
-            self._append(self._header)
-            self._sync_folder()
-        else:
-            # A process that was killed while it wrote a line left no line break; the next line must be whole.
-            line_break = b"\n" if is_alone and not text.endswith(b"\n") else b""
-            damaged = _content(_whole_lines(text + line_break), self.path).damaged
-            self._append(line_break)
-            if damaged:
-                self._report(damaged)
-        since = datetime.now(UTC).isoformat(timespec="microseconds")
+        text = self._machine.read(self.path)
+        if _is_part(text, self._header):  # new, or killed while it wrote the first line
+            with self._reporting(UnkeptError, _AGAIN):
+                self._machine.truncate(self._file, 0)
+                self._add(self._header)
+                self._sync(is_due=True)
+                if self._sync_every is not None:
+                    self._machine.sync_folder(self.path.parent)
+                    self._machine.sync_folder(self.path.parent.parent)  # the folder may be new too
+        # A process that was killed while it wrote a line left no line break, and the next line adds it.
+        elif damaged := _content(text if text.endswith(b"\n") else text + b"\n", self.path).damaged:
+            self._report(damaged)
+        since = self._machine.now().isoformat(timespec="microseconds")
         opened = {"process": os.getpid(), "host": platform.node(), "since": since}
-        self._append(_line(OPENED, json.dumps(opened).encode()))
-
-    def _sync_folder(self) -> None:
-        """Sync the name of a new file to the disk."""
-        if self._sync_every is not None:
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        self._append(_line(OPENED, json.dumps(opened).encode(), self._salt))
 
     def _report(self, damaged: list[int]) -> None:
         from turnwise.schema.labels import say
 
         lines = counted(len(damaged), "line is", "lines are")
         say(f"{self.path}: {lines} damaged (line {listing(damaged)}); what stood there is asked again")
-        self._append(_line(DAMAGED, json.dumps(damaged).encode()))
+        self._append(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
 
     def put(self, rows: Mapping[str, bytes]) -> None:
         """Add rows: JSON text in bytes, without line breaks, by key; a key is text without quotes and does not begin with @.
@@ -208,31 +242,70 @@ class Store:
         UnkeptError
             Where they cannot be written, such as on a full disk; those that fit are in the file.
         """
-        self._append(b"".join(_line(key, payload) for key, payload in rows.items()))
+        lines = b"".join(_line(key, payload, self._salt) for key, payload in rows.items())
+        with self._locked() if self._shared else nullcontext():
+            self._append(lines)
+        with self._reporting(UnkeptError, _AGAIN):
+            self._sync()
 
-    def _append(self, lines: bytes, *, is_last: bool = False) -> None:
-        size, rest = os.fstat(self._file).st_size, lines
+    def _append(self, lines: bytes) -> None:
+        """Append lines, of which a full disk keeps those that fit."""
+        with self._reporting(UnkeptError, _AGAIN):
+            self._add(lines)
+
+    def _add(self, lines: bytes) -> None:
+        size = self._machine.size(self._file)
+        # Whatever ended without a line break, such as the last line of a process that was killed, would spoil this line.
+        if size and self._machine.last_byte(self._file, size) != b"\n":
+            lines = b"\n" + lines
         try:
-            # A disk that is nearly full may accept only a part.
-            while rest:
-                rest = rest[os.write(self._file, rest) :]
-            now = time.monotonic()
-            if self._sync_every is not None and (is_last or now - self._synced >= self._sync_every):
-                os.fsync(self._file)
-                self._synced = now
+            self._write(self._file, lines)
+        except OSError:
+            # Only this process may write now, so all bytes beyond `size` are its own.
+            with suppress(OSError):
+                written = self._machine.size(self._file) - size
+                self._machine.truncate(self._file, size + lines[:written].rfind(b"\n") + 1)
+            raise
+
+    def _write(self, file: int, content: bytes) -> None:
+        """Append content to a file; a disk that is nearly full may accept only a part at a time."""
+        while content:
+            content = content[self._machine.write(file, content) :]
+
+    def _sync(self, *, is_due: bool = False) -> None:
+        """Sync the file to the disk, where that is due."""
+        now = self._machine.seconds()
+        if self._sync_every is not None and (is_due or now - self._synced >= self._sync_every):
+            self._machine.sync(self._file)
+            self._synced = now
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock on a file that several processes share."""
+        self._machine.lock(self._file, wait=True)
+        try:
+            yield
+        finally:
+            self._machine.unlock(self._file)
+
+    @contextmanager
+    def _reporting(self, kind: type[TurnwiseError], consequence: str) -> Iterator[None]:
+        """Report an error of the operating system as one sentence."""
+        try:
+            yield
         except OSError as error:
-            written = lines[: len(lines) - len(rest)]
-            if os.fstat(self._file).st_size == size + len(written):  # nobody else has added a line meanwhile
-                with suppress(OSError):
-                    os.truncate(self._file, size + written.rfind(b"\n") + 1)
-            raise UnkeptError(
-                f"{self.path} cannot be written ({error.strerror}), so nothing further is asked; free disk space and run "
-                f"again, which continues from what is stored, or name another folder with {self._option}"
+            raise kind(
+                f"{self.path} cannot be written ({error.strerror}){consequence or ';'} name another folder with {self._option}"
             ) from error
 
 
-def read(path: Path) -> Content | None:
-    """Return the content of a file; None where there is none, or it is empty because its process was killed before it wrote.
+_AGAIN = ", so nothing further is asked; free disk space and run again, which continues from what is stored, or"  # and then: name
+
+
+def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Content | None:
+    """Return the content of a file; None where there is none, or its process was killed before it wrote the first line.
+
+    `header` is the first line, where it is known.
 
     Raises
     ------
@@ -240,25 +313,25 @@ def read(path: Path) -> Content | None:
         Where it cannot be read, is not a store, or was written by a newer turnwise.
     """
     try:
-        text = path.read_bytes()
+        text = machine.read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error
     # Another process may be writing the last line right now, so only whole lines count.
     lines = _whole_lines(text)
-    if not lines and b'["'.startswith(text[:2]) and b'"@store",'.startswith(text[20:29]):  # a part of the first line
+    if _is_part(text, header) or (not lines and _is_part(text[:2], b'["') and _is_part(text[20:29], b'"@store",')):
         return None
     return _content(lines, path)
 
 
 def _content(text: bytes, path: Path) -> Content:
     header, *lines = text.split(b"\n")
-    content = Content(_configuration(header, path))
+    content, salt = Content(_configuration(header, path)), header[2:18]
     seen: set[int] = set()  # numbers of damaged lines that were reported before
     for number, line in enumerate(lines, 2):
-        if line[2:18] != _checksum(line[20:-1]):
-            if line:  # after the last line break there is nothing
+        if line[2:18] != _checksum(line[20:-1], salt):
+            if line and line != header:  # after the last line break there is nothing; copies of one store may be joined
                 content.damaged.append(number)
             continue
         name, _, payload = line[21:-1].partition(b'",')
@@ -290,14 +363,19 @@ def _configuration(header: bytes, path: Path) -> Any:
     raise ReadError(f"{path} is not a store of turnwise, or its first line is damaged; move it elsewhere")
 
 
+def _is_part(text: bytes, line: bytes) -> bool:
+    """Return whether a text is the beginning of a line, with zeros where a power failure kept it from the disk."""
+    return len(text) <= len(line) and all(byte in {0, expected} for byte, expected in zip(text, line, strict=False))
+
+
 def _whole_lines(text: bytes) -> bytes:
     return text[: text.rfind(b"\n") + 1]
 
 
-def _line(key: str, payload: bytes) -> bytes:
+def _line(key: str, payload: bytes, salt: bytes = b"") -> bytes:
     body = b'"%b",%b' % (key.encode(), payload)
-    return b'["%b",%b]\n' % (_checksum(body), body)
+    return b'["%b",%b]\n' % (_checksum(body, salt), body)
 
 
-def _checksum(body: bytes) -> bytes:
-    return blake2b(body, digest_size=8).hexdigest().encode()
+def _checksum(body: bytes, salt: bytes = b"") -> bytes:
+    return blake2b(body, digest_size=8, key=salt).hexdigest().encode()

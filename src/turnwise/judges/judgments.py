@@ -1,7 +1,7 @@
 """VERDICTS of a judge on TURNS: each distinct text is judged once, many at the same time."""
 
-from collections.abc import Container, Mapping
-from contextlib import nullcontext
+import time
+from collections.abc import Collection, Container, Mapping
 from dataclasses import fields
 from numbers import Integral, Real
 from operator import attrgetter
@@ -24,6 +24,7 @@ from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
 _fields = attrgetter(*OUTCOME)
+LOOK_AGAIN = 0.2  # seconds between two looks at a store for verdicts that another process is asking for
 _Request: TypeAlias = tuple[
     tuple[str, ...], int
 ]  # the texts that the judge reads, by name, and the number of the sample
@@ -138,14 +139,48 @@ def judged(
     verdict_store = None if store is None else VerdictStore(store, judge)
     verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
     waiting = {key: request for key, request in requests.items() if key not in verdicts}
-    if waiting:
+    asked: Collection[str] = waiting
+    if waiting and verdict_store is None:
+        verdicts = _ask_all(judge, names, waiting, None, max_concurrency, timeout, progress=progress)
+    elif waiting and verdict_store is not None:
         # Opened here, before any call is paid for: a folder that is not writable is noticed now.
-        with verdict_store or nullcontext():
-            verdicts |= _ask_all(judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress)
-    outcomes = _frame(rows, verdicts, waiting)
+        with verdict_store:
+            answers, asked = _ask_missing(
+                judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress
+            )
+            verdicts |= answers
+    outcomes = _frame(rows, verdicts, asked)
     if progress:
-        _report(judge, outcomes, len(waiting))
+        _report(judge, outcomes, len(asked))
     return outcomes
+
+
+def _ask_missing(
+    judge: Judge,
+    names: list[str],
+    requests: Mapping[str, _Request],
+    store: VerdictStore,
+    max_concurrency: int,
+    time_limit: float | None,
+    *,
+    progress: bool,
+) -> tuple[dict[str, Verdict], set[str]]:
+    """Return the verdicts by key, and the keys that were asked for here and not by another process that shares the store."""
+    verdicts, asked, is_waiting = dict[str, Verdict](), set[str](), False
+    while waiting := {key: request for key, request in requests.items() if key not in verdicts}:
+        with store.claim(waiting) as free:
+            ours = {key: waiting[key] for key in free}
+            if ours:
+                verdicts |= _ask_all(judge, names, ours, store, max_concurrency, time_limit, progress=progress)
+        asked.update(ours)
+        verdicts |= store.verdicts(waiting.keys() - ours.keys())
+        # Another process is asking for the rest. What it cannot answer is asked for here in the next round.
+        if rest := waiting.keys() - verdicts.keys():
+            if progress and not is_waiting:
+                say(f"{judge.name}: waiting for {counted(len(rest), 'verdict')} of another process")
+            is_waiting = True
+            time.sleep(LOOK_AGAIN)
+    return verdicts, asked
 
 
 def _check_keys(keys: pl.DataFrame) -> None:

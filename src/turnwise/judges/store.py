@@ -2,8 +2,8 @@
 
 Each judge has its own file (`turnwise.jobs.store`), named by a digest of its configuration and of the columns that it reads. A
 different template, model or parameter has a different file, so their verdicts are never mixed. The key of a verdict is a digest of
-the texts. A verdict is stored as soon as it is there: it is not lost if the process is killed, and is on the disk within a quarter
-of a second. Any number of processes may share a folder; each asks for what is not there when it begins.
+the texts. A verdict is stored as soon as it is there: it is not lost if the process is killed, and a power failure costs at most
+the verdicts of a quarter of a second. Any number of processes may share a folder; none asks for what another one is asking for.
 
 The file also holds a secret, the key of the check codes (`turnwise.judges.replies`): a question that is asked again in a later run
 is the same text with the same code.

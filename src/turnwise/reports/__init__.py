@@ -14,8 +14,10 @@ from typing import Any
 import polars as pl
 
 from turnwise import __version__, schema
+from turnwise.errors import listing
 from turnwise.files.atomic import content_hash, whole_folder
 from turnwise.files.object_stores import path_of
+from turnwise.files.swaps import inside
 from turnwise.files.writers import write
 from turnwise.readers.read import read
 from turnwise.readers.turns import turns as as_turns
@@ -25,6 +27,9 @@ from turnwise.reports.header import configuration, today
 from turnwise.reports.page import page
 from turnwise.reports.viewer import transcripts
 from turnwise.schema.arguments import By, Cluster, frame_of
+from turnwise.schema.labels import counted, say
+
+RUN = "run.json"
 
 
 def report(
@@ -47,7 +52,7 @@ def report(
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
-    (date, versions, inputs with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
+    (date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
     ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely
     or not at all.
 
@@ -72,7 +77,8 @@ def report(
     inputs
         The files or folders that were read, for ``run.json``.
     overwrite
-        Whether files of the same names may be replaced. Other files in the folder are kept.
+        Whether an earlier report in the folder may be replaced, all of it in one step. Files that no report wrote are kept, unless
+        they have the name of a file of the new report; a line on stderr says what was replaced and kept.
     progress
         Whether to show a progress bar on stderr.
 
@@ -99,7 +105,8 @@ def report(
     options: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed, "unjudged": unjudged}
     steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
     # Everything is written to a draft folder, which replaces `out` only when it is complete.
-    with whole_folder(out, overwrite=overwrite) as draft, steps:
+    is_new, before = not out.is_dir() or not any(out.iterdir()), _record(out)
+    with whole_folder(out, overwrite=overwrite, earlier=_files) as draft, steps:
         earlier, lost = _earlier(baseline)
         data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
         steps.update()
@@ -125,9 +132,44 @@ def report(
         )
         (draft / "report.html").write_text(html, encoding="utf-8")
         run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
-        (draft / "run.json").write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+        # By this list the next report in the folder knows which files are of this one; `run.json` itself is always replaced.
+        run["files"] = [_facts(file, draft) for file in sorted(draft.rglob("*")) if file.is_file()]
+        (draft / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         steps.update()
+    if not is_new:
+        _report_replaced(out, before, _names(run))
     return out / "report.html"
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """Return what ``run.json`` says of the report in a folder; empty where there is none."""
+    try:
+        record = json.loads((folder / RUN).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    # Other tools write a `run.json` too.
+    return record if isinstance(record, dict) and "turnwise" in record else {}
+
+
+def _names(record: dict[str, Any]) -> set[str]:
+    """Return the files of a report, as its ``run.json`` lists them."""
+    files = record.get("files")
+    return inside([file.get("path") for file in files if isinstance(file, dict)] if isinstance(files, list) else [])
+
+
+def _files(folder: Path) -> set[str]:
+    return _names(_record(folder))
+
+
+def _report_replaced(out: Path, before: dict[str, Any], names: set[str]) -> None:
+    """Report which report was replaced, and which files were left because no report wrote them."""
+    replaced = "files of the same names"
+    if before:
+        replaced = f"the report of {before.get('date')!s:.40} ({counted(len(_names(before)), 'file')})"
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
+    others = files - names - {RUN}
+    kept = f"; kept {counted(len(others), 'file')} that no report wrote ({listing(others, most=3)})" if others else ""
+    say(f"{out}: replaced {replaced}{kept}")
 
 
 def _earlier(baseline: object) -> tuple[pl.DataFrame | None, int]:
@@ -167,10 +209,16 @@ def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **o
         "versions": {name: metadata.version(name) for name in ("polars", "numpy", "scipy", "matplotlib")},
         "options": {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
         "groups": list(data.by),
-        "inputs": [{"path": str(file), "bytes": file.stat().st_size, "blake2b": content_hash(file)} for file in files],
+        "inputs": [_facts(file) for file in files],
         "counts": {
             "rollouts": data.rollout_count,
             "turns": data.turn_count,
             "problems": problems.height,
         },
     }
+
+
+def _facts(file: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Return the path of a file (relative to a folder), its size and its hash."""
+    path = str(file) if folder is None else file.relative_to(folder).as_posix()
+    return {"path": path, "bytes": file.stat().st_size, "blake2b": content_hash(file)}

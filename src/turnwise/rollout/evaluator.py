@@ -39,8 +39,7 @@ class Evaluator(ABC):
     ----------
     sampler, env
         Object with ``eval_rollout(seed)`` or ``rollout(seed)``, or a function of a seed. It is stored unchanged, as
-        `self.sampler` and as `self.env`. `env` is the parameter's name in ASTRA-RL, whose classes pass it to
-        ``super().__init__(env=...)``.
+        `self.sampler` and as `self.env`. ASTRA-RL's classes call this parameter `env`.
     seeds
         Seeds of the rollouts, in order: texts, numbers, or anything that the sampler accepts. A frame has them in its column
         `seed`; its other columns become facts of the rollouts. By default, the numbers from 0.
@@ -306,9 +305,8 @@ class Evaluator(ABC):
         """Return the seeds to roll out from, after checking that the results can be written."""
         if out is not None:
             _check_new(Path(out))
-        seeds, seed_columns = seeds_of(
-            self.seeds, n_rollouts, type(self).__name__
-        )  # before earlier results are dropped
+        # Before earlier results are dropped.
+        seeds, seed_columns = seeds_of(self.seeds, n_rollouts, type(self).__name__)
         self._forget("turns", "rollouts", "summary", "_measurements", "_said", "_facts")
         self.runs, self.decision, self._measured_early, self._flaws, self._observed = None, None, {}, {}, {}
         self._seed_columns = seed_columns

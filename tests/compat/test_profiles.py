@@ -46,18 +46,18 @@ def test_the_summary_is_that_of_summarize_by_config() -> None:
     summary = tw.summarize(frame, by=["pipeline", "config_id"], statistics=["mean", "std"])
     assert summary["metric"].unique().to_list() == ["accuracy"]
     assert summary.select("pipeline", "config_id", "statistic", "n", "n_missing", "estimate").rows() == [
-        ("baseline", "baseline", "mean", 2, 0, pytest.approx(0.75)),
-        ("baseline", "baseline", "std", 2, 0, pytest.approx(0.0707106781)),
         ("alpha_sweep", "abef1b2a", "mean", 2, 0, pytest.approx(0.625)),
         ("alpha_sweep", "abef1b2a", "std", 2, 0, pytest.approx(0.0353553391)),
         ("alpha_sweep", "dea1d254", "mean", 2, 1, pytest.approx(0.73)),
         ("alpha_sweep", "dea1d254", "std", 2, 1, pytest.approx(0.0424264069)),
+        ("baseline", "baseline", "mean", 2, 0, pytest.approx(0.75)),
+        ("baseline", "baseline", "std", 2, 0, pytest.approx(0.0707106781)),
         ("fixed", "baseline", "mean", 1, 0, pytest.approx(0.9)),
         ("fixed", "baseline", "std", 1, 0, None),
     ]
     intervals = summary.filter(statistic="mean").select("low", "high")
     # t with one degree of freedom over two trials.
-    assert intervals.row(0) == pytest.approx((0.75 - 12.7062047 * 0.05, 0.75 + 12.7062047 * 0.05))
+    assert intervals.row(2) == pytest.approx((0.75 - 12.7062047 * 0.05, 0.75 + 12.7062047 * 0.05))
     assert intervals.row(3) == (None, None)
 
 

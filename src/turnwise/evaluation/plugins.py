@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 import pydantic
 
 from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
+from turnwise.evaluation.atif import AtifEvalSample
 from turnwise.evaluation.items import EvalInput
 from turnwise.files.atomic import content_hash
 from turnwise.files.references import looking_in
@@ -72,11 +73,23 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
         return cls._name
 
 
-@dataclass(frozen=True)
+@dataclass
 class EvaluatorInfo:
     """A built evaluator: its options, the function that evaluates, a description, and the range of its scores.
 
-    `bounds` are the lowest and the highest possible score; the interval of a mean does not go beyond them.
+    Attributes
+    ----------
+    config
+        The options.
+    evaluate_fn
+        A function of all items (`EvalInput`) that returns an `EvalOutput`.
+    description
+        One line about it.
+    bounds
+        The lowest and the highest possible score; the interval of a mean does not go beyond them.
+    evaluate_atif_fn
+        A function of all items with their trajectories in ATIF (a list of `AtifEvalSample`); if given, it is called in place
+        of `evaluate_fn`.
 
     Examples
     --------
@@ -86,9 +99,10 @@ class EvaluatorInfo:
     """
 
     config: Any
-    evaluate_fn: Callable[[EvalInput], Any]
+    evaluate_fn: Callable[[EvalInput], Any] | None = None
     description: str = ""
     bounds: tuple[float, float] | None = None
+    evaluate_atif_fn: Callable[[Sequence[AtifEvalSample]], Any] | None = None
 
     def __post_init__(self) -> None:
         """Raise an error for bounds that are not a range."""

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,51 @@ def test_the_page_gives_its_own_scores(page, capsys) -> None:
     said = capsys.readouterr().err
     assert "`similarity` is the plug-in nat_simple_web_query.evaluator_register.register_similarity_evaluator" in said
     assert "outranks" in said
+
+
+def mean_of(evaluation) -> dict:
+    """The row of the mean score."""
+    return evaluation.summary.row(by_predicate=pl.col("statistic") == "mean", named=True)
+
+
+def test_an_interval_far_beyond_all_scores_is_marked(page, capsys) -> None:
+    """Two scores of .56 and .78 give t's -.73 to 2.07: a mark, and one line with what to write."""
+    row = mean_of(page.run(skip_workflow=True))
+    assert (row["low"], row["high"]) == pytest.approx((-0.7277, 2.0677), abs=1e-4)
+    assert row["reason"] == (
+        "2 values are too few for a bootstrap; the interval reaches far beyond all scores (0.56 to 0.78); name the possible range: "
+        "EvaluatorInfo(..., bounds=(lowest, highest))"
+    )
+    line = (
+        "similarity_eval: all scores lie in [0, 1]; if others are impossible, write EvaluatorInfo(..., bounds=(0, 1))"
+    )
+    assert capsys.readouterr().err.count(line) == 1
+
+
+def test_an_interval_ends_at_the_bounds_that_are_named(page, tmp_path, capsys) -> None:
+    """The page's evaluator with `bounds`: 0 to 1, and neither mark nor line."""
+    package = tmp_path / "nat_simple_web_query_bounded"
+    shutil.copytree(PAGE / "nat_simple_web_query", package)
+    register = package / "evaluator_register.py"
+    bounded = register.read_text().replace(
+        "EvaluatorInfo(config=config,", "EvaluatorInfo(config=config, bounds=(0, 1),"
+    )
+    assert "bounds" in bounded
+    register.write_text(bounded)
+    page.config({"similarity_eval": {"_type": "similarity"}}, plugins=[str(package / "register.py")])
+    row = mean_of(page.run(skip_workflow=True))
+    assert (row["low"], row["high"], row["reason"]) == (0.0, 1.0, "2 values are too few for a bootstrap")
+    assert "bounds" not in capsys.readouterr().err
+
+
+def test_an_interval_within_reach_of_the_scores_is_not_marked(page, capsys) -> None:
+    """Thirty scores from .0 to .9 need no bounds, and scores beyond 1 need not lie in [0, 1]."""
+    page.data([{"id": n, "question": "q", "answer": "a", "generated_answer": str(n % 10 / 9 * 1.8)} for n in range(30)])
+    page.config({"s": {"_type": "as_said"}}, plugins=[str(HERE / "workflows.py")])
+    row = mean_of(page.run(skip_workflow=True))
+    assert row["n"] == 30
+    assert row["reason"] is None
+    assert "bounds" not in capsys.readouterr().err
 
 
 def test_the_evaluator_in_the_box_says_the_same(bench) -> None:

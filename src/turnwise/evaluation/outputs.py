@@ -160,7 +160,8 @@ class Folder:
             write(frame, self.path / name, overwrite=True)
         bounds = {result.keyword: result.bounds for result in scored if result.bounds is not None}
         level = self._config.eval.general.level
-        summary_table = summary(items, scores, failures, level, bounds)  # last, as it needs the most memory
+        unbounded = [result.keyword for result in scored if result.unbounded]
+        summary_table = summary(items, scores, failures, level, bounds, unbounded)  # last, as it needs the most memory
         write(summary_table, self.path / "summary.parquet", overwrite=True)
         self._write_status(COMPLETED, failed=_failed(scores))
         return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path)

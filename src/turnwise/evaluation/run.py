@@ -13,7 +13,7 @@ from turnwise.evaluation import plugins
 from turnwise.evaluation.answers import answer
 from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
-from turnwise.evaluation.frames import SAID, Tables, columns_of
+from turnwise.evaluation.frames import SAID, Scored, Tables, columns_of
 from turnwise.evaluation.llms import Models
 from turnwise.evaluation.masking import masked
 from turnwise.evaluation.options import Options, check
@@ -100,6 +100,7 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
         scored = scores_of(evaluators, tables, models, config, options, folder.path / LOGS)
         evaluation = folder.write(tables, scored)
     _report(evaluation)
+    _suggest_bounds(evaluation, scored)
     return evaluation
 
 
@@ -119,6 +120,23 @@ def _report(evaluation: Evaluation) -> None:
             say(f"evaluator {keyword} failed and has no results: {evaluation.failures[keyword]}")
         else:
             say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {message}")
+
+
+def _suggest_bounds(evaluation: Evaluation, scored: Sequence[Scored]) -> None:
+    """Suggest to name the range of scores that all lie in [0, 1], in one line."""
+    names = [
+        result.keyword
+        for result in scored
+        if result.unbounded
+        and (scores := evaluation.items[result.keyword].drop_nulls()).dtype == pl.Float64
+        and scores.len()
+        and scores.is_between(0, 1).all()
+    ]
+    if names:
+        say(
+            f"{', '.join(names)}: all scores lie in [0, 1]; if others are impossible, write EvaluatorInfo(..., bounds=(0, 1)), so "
+            "that intervals stay there"
+        )
 
 
 def _tables(document: Document, config: EvalConfig, options: Options) -> tuple[Tables, Path | None]:

@@ -95,7 +95,8 @@ def _scored(
     # The evaluator's average is used only if it covers exactly the items with a valid score.
     is_average_of_items = 0 < num_scored == sum(entry.error is None for entry in output.eval_output_items)
     average = output.average_score if is_average_of_items else None
-    return Scored(keyword, registration.name, items, average=average, bounds=box[1])
+    in_the_box = registration.in_the_box
+    return Scored(keyword, registration.name, items, average=average, bounds=box[1], in_the_box=in_the_box)
 
 
 def _output(returned: Any) -> EvalOutput:

@@ -1,6 +1,8 @@
 """What is written down of a file holds no key and no password, wherever and however they stand in it."""
 
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from hypothesis import given
@@ -97,13 +99,24 @@ def test_the_text_and_the_entries_hide_the_same(entries, flow) -> None:
     assert masked(masked(text)) == masked(text)
 
 
-def test_an_evaluation_writes_no_secret_anywhere(bench, items) -> None:
+@pytest.fixture
+def refusing():
+    """An address that refuses every question: 501, as the handler knows no POST."""
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_an_evaluation_writes_no_secret_anywhere(bench, items, refusing) -> None:
     """Of the file, of what overrides it, of an address that fails; an option that calls itself secret is one."""
     bench.data(items)
     bench.config(
         {"discreet": {"_type": "discreet", "word": SECRET}},
         llms={"a": {"_type": "openai", "model_name": "m", "options": {"extra_headers": {"X-API-Key": SECRET}}}},
-        workflow={"_type": "endpoint", "url": f"http://localhost:9/?key={SECRET}", "max_retries": 0,
+        workflow={"_type": "endpoint", "url": f"{refusing}?key={SECRET}", "max_retries": 0,
                   "headers": {"X-Team": SECRET}},
     )  # fmt: skip
     override = [("llms.b", f"{{_type: openai, model_name: m, api_key: {SECRET}}}"), ("workflow.headers.X-More", SECRET)]

@@ -18,6 +18,7 @@ from turnwise.evaluation.llms import Models
 from turnwise.evaluation.masking import masked
 from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
+from turnwise.evaluation.reachable import check_judges
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
 from turnwise.files.configuration import Document
@@ -87,6 +88,10 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
     # Mistakes in the options of evaluators are reported before the models are contacted.
     if config.eval.general.validate_llm_endpoints:
         models.check()
+    judges = {
+        name for _, settings in evaluators.values() if isinstance(name := getattr(settings, "llm_name", None), str)
+    }
+    check_judges(document, config.llms, judges, config.folder / LOGS / "verdicts")
     workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
     tables, path = _tables(document, config, options)
     folder = Folder(

@@ -6,7 +6,7 @@ rollout, which gives ROLLOUTS: one row per rollout. Estimators **summarize** gro
 **curve** them into CURVE: a value with an interval, and every rollout counted. Everything shown (`plots`, `tables`),
 written (`write`) or reported (`report`) is drawn from those last frames. Every frame is a plain `polars.DataFrame`:
 `turnwise.schema` describes its columns. An unjudged rollout is never counted as safe, intervals treat goals (not turns)
-as independent, and no interval has zero width.
+as independent, and no interval has zero width (except that of a quantile of tied values).
 
 >>> import turnwise as tw
 >>> from turnwise import metrics as m

@@ -6,6 +6,7 @@ TurnwiseError (ValueError)
 ├── ReadError        a file cannot be read: file, record, field, remedy
 ├── MetricError      a metric cannot be measured: metric, column, remedy
 ├── ArgumentError    an option of a verb makes no sense: option, value, remedy
+├── UnreachableError nothing answers at an address, so that nobody is asked any more
 └── WriteError       a result cannot be written: file, remedy
     └── UnkeptError  an answer cannot be kept, so that nobody is asked any more
 ```
@@ -37,6 +38,10 @@ class MetricError(TurnwiseError):
 
 class ArgumentError(TurnwiseError):
     """An option whose value makes no sense here."""
+
+
+class UnreachableError(TurnwiseError):
+    """An address where nothing answers, so that every further call would fail as well: whoever asks stops asking."""
 
 
 class WriteError(TurnwiseError):

@@ -89,8 +89,11 @@ def no_plugins(monkeypatch):
 
     monkeypatch.setattr(plugins, "_PLUGINS", {})
     monkeypatch.setattr(plugins, "_INSTALLED", {})
+    monkeypatch.setattr(plugins, "_CLASHES", {})
+    plugins.load_installed.cache_clear()
     monkeypatch.syspath_prepend(str(HERE))
     yield
+    plugins.load_installed.cache_clear()
     for name in list(sys.modules):
         if name.startswith(("turnwise_plugins_", "nat_simple_web_query", "workflows", "somebody", "making")):
             del sys.modules[name]

@@ -220,6 +220,18 @@ def test_a_judge_of_ones_own(scores) -> None:
     assert scores([entry], config, **JUDGE) == [0.6]
 
 
+@pytest.mark.parametrize("kind", ["groundedness", "context_relevance"])
+def test_contexts_come_from_the_trajectory(scores, kind) -> None:
+    """What tools and searches returned, if the data set has no contexts: 14 characters here, and 2 where the data set has them."""
+    steps = [event("TOOL_END", "search", 1.0, "a", data={"output": "Dublin"}),
+             event("RETRIEVER_END", "search", 2.0, "b", data={"output": "Cork, "}),
+             event("LLM_END", "gpt", 3.0, "c", data={"output": "a thought"})]  # fmt: skip
+    entry = {"generated_answer": "yes", "intermediate_steps": steps}
+    entries = [entry, {**entry, "contexts": "ab"}, {**entry, "intermediate_steps": []}]
+    llms = {"judge": {"_type": "function", "function": "workflows:by_length_of_contexts"}}
+    assert scores(entries, {"_type": kind, "llm_name": "judge"}, llms=llms) == [0.14, 0.02, None]
+
+
 # ── the ends of a scale ───────────────────────────────────────────────────────────────────────────────────────────────
 def interval(bench) -> tuple[float, float, float]:
     """Estimate, low and high of the mean."""

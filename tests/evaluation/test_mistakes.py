@@ -302,8 +302,8 @@ TO_YIELD = "it must yield one EvaluatorInfo, once"
         ("twice", f"workflows.broken yields more than once; {TO_YIELD}"),
         ("function", "workflows.broken yields a function; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function of "
                      "the items"),
-        ("not one", "workflows.broken yields evaluate_fn=None; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function "
-                    "of the items"),
+        ("not one", "workflows.broken yields evaluate_fn=None; it must yield an EvaluatorInfo, whose `evaluate_fn` or "
+                    "`evaluate_atif_fn` is a function of the items"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_plug_in_is_one_sentence(bench, items, how, why) -> None:

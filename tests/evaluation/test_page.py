@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,51 @@ def test_the_page_gives_its_own_scores(page, capsys) -> None:
     assert "outranks" in said
 
 
+def mean_of(evaluation) -> dict:
+    """The row of the mean score."""
+    return evaluation.summary.row(by_predicate=pl.col("statistic") == "mean", named=True)
+
+
+def test_an_interval_far_beyond_all_scores_is_marked(page, capsys) -> None:
+    """Two scores of .56 and .78 give t's -.73 to 2.07: a mark, and one line with what to write."""
+    row = mean_of(page.run(skip_workflow=True))
+    assert (row["low"], row["high"]) == pytest.approx((-0.7277, 2.0677), abs=1e-4)
+    assert row["reason"] == (
+        "2 values are too few for a bootstrap; the interval reaches far beyond all scores (0.56 to 0.78); name the possible range: "
+        "EvaluatorInfo(..., bounds=(lowest, highest))"
+    )
+    line = (
+        "similarity_eval: all scores lie in [0, 1]; if others are impossible, write EvaluatorInfo(..., bounds=(0, 1))"
+    )
+    assert capsys.readouterr().err.count(line) == 1
+
+
+def test_an_interval_ends_at_the_bounds_that_are_named(page, tmp_path, capsys) -> None:
+    """The page's evaluator with `bounds`: 0 to 1, and neither mark nor line."""
+    package = tmp_path / "nat_simple_web_query_bounded"
+    shutil.copytree(PAGE / "nat_simple_web_query", package)
+    register = package / "evaluator_register.py"
+    bounded = register.read_text().replace(
+        "EvaluatorInfo(config=config,", "EvaluatorInfo(config=config, bounds=(0, 1),"
+    )
+    assert "bounds" in bounded
+    register.write_text(bounded)
+    page.config({"similarity_eval": {"_type": "similarity"}}, plugins=[str(package / "register.py")])
+    row = mean_of(page.run(skip_workflow=True))
+    assert (row["low"], row["high"], row["reason"]) == (0.0, 1.0, "2 values are too few for a bootstrap")
+    assert "bounds" not in capsys.readouterr().err
+
+
+def test_an_interval_within_reach_of_the_scores_is_not_marked(page, capsys) -> None:
+    """Thirty scores from .0 to .9 need no bounds, and scores beyond 1 need not lie in [0, 1]."""
+    page.data([{"id": n, "question": "q", "answer": "a", "generated_answer": str(n % 10 / 9 * 1.8)} for n in range(30)])
+    page.config({"s": {"_type": "as_said"}}, plugins=[str(HERE / "workflows.py")])
+    row = mean_of(page.run(skip_workflow=True))
+    assert row["n"] == 30
+    assert row["reason"] is None
+    assert "bounds" not in capsys.readouterr().err
+
+
 def test_the_evaluator_in_the_box_says_the_same(bench) -> None:
     """The page's similarity by expression: 0.556573 and 0.776670 before rounding."""
     bench.data(ITEMS)
@@ -113,26 +159,64 @@ def test_a_plug_in_is_found_as_a_file(page) -> None:
     assert made.items["s"].to_list() == [0.56, 0.78]
 
 
-def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch) -> None:
-    """An installed package needs neither an import nor an entry in the file; its `similarity` gives way to that in the box."""
-    package = tmp_path / "site"
-    info = package / "somebody-1.0.dist-info"
+def installed(folder: Path, name: str, points: str, module: str = "") -> str:
+    """A folder as `pip install --target` leaves it: a package of this name, its metadata and its entry points."""
+    info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[turnwise.rollout]\npage = nat_simple_web_query.register\nmine = somebody\nbroken = no_such_module_here\n"
-    )
-    (package / "somebody.py").write_text(
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[turnwise.rollout]\n{points}\n")
+    (folder / f"{name}.py").write_text(module)
+    return str(folder)
+
+
+def module_of(evaluator: str) -> str:
+    """A module that registers an evaluator of this name."""
+    return (
         "from turnwise import EvaluatorBaseConfig, register_evaluator\n"
-        "class C(EvaluatorBaseConfig, name='somebodys'):\n    'Of somebody.'\n"
+        f"class C(EvaluatorBaseConfig, name='{evaluator}'):\n    'Of somebody.'\n"
         "@register_evaluator(config_type=C)\nasync def f(config, builder):\n    yield None\n"
     )
-    monkeypatch.syspath_prepend(str(package))
+
+
+def test_a_plug_in_is_found_by_entry_point(page, tmp_path, monkeypatch, capsys) -> None:
+    """An installed package needs neither an import nor an entry in the file, and its `similarity` outranks the built-in one."""
+    points = "page = nat_simple_web_query.register\nmine = somebody\nbroken = no_such_module_here"
+    monkeypatch.syspath_prepend(installed(tmp_path / "site", "somebody", points, module_of("somebodys")))
+    page.config({"similarity_eval": {"_type": "similarity", "similarity_type": "cosine"}}, plugins=[])
+    page.run(skip_workflow=True)
+    written = page.read("similarity_eval_output.json")
+    assert [item["score"] for item in written["eval_output_items"]] == [0.56, 0.78]
+    assert written["average_score"] == pytest.approx(0.67)
+    err = capsys.readouterr().err
+    assert (
+        "`similarity` is the plug-in nat_simple_web_query.evaluator_register.register_similarity_evaluator, which outranks "
+        "the built-in evaluator of that name" in err
+    )
+    assert err.count("the plug-in broken (no_such_module_here) cannot be imported") == 1
+    assert "similarity_type: str = 'cosine'" in plugins.listed()["similarity"]
     assert found("somebodys").about == "Of somebody."
-    assert found("similarity").in_the_box
-    assert "Literal['cosine', 'jaccard', 'levenshtein']" in plugins.listed()["similarity"]
     assert "plug-in somebody.f" in plugins.listed()["somebodys"]
     assert plugins.find("no_such_name") is None
+
+
+def test_a_listed_plug_in_outranks_an_installed_one(page, tmp_path, monkeypatch, capsys) -> None:
+    """What the file lists was asked for."""
+    monkeypatch.syspath_prepend(installed(tmp_path / "site", "somebody", "mine = somebody", module_of("similarity")))
+    page.run(skip_workflow=True)
+    assert page.read("similarity_eval_output.json")["average_score"] == pytest.approx(0.67)
+    assert "outranks the installed somebody.f and the built-in evaluator of that name" in capsys.readouterr().err
+
+
+def test_two_installed_plug_ins_of_one_name_stop_only_those_who_use_it(tmp_path, monkeypatch) -> None:
+    """Which one is meant cannot be known; an evaluation without that name is not concerned."""
+    for package in ("somebody", "somebody_else"):
+        monkeypatch.syspath_prepend(installed(tmp_path, package, f"mine = {package}", module_of("similarity")))
+    assert found("exact_match").in_the_box
+    with pytest.raises(
+        ArgumentError,
+        match=r"two plug-ins are called `similarity`: .*; list the module of one of them under `plugins:`",
+    ):
+        plugins.find("similarity")
 
 
 def test_two_plug_ins_of_one_name_are_an_error() -> None:

@@ -8,14 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import polars as pl
 import pytest
 
 import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError, WriteError
+from turnwise.errors import ArgumentError, ReadError, UnreachableError, WriteError
 from turnwise.evaluation import frames, outputs
 from turnwise.evaluation.dataset import Item
 from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
@@ -404,14 +406,73 @@ def test_errors_are_counted_apart_and_zero_only_in_parity(bench, items) -> None:
 
 
 @pytest.mark.integration
-def test_where_nothing_could_be_scored_the_exit_code_says_so(bench, items) -> None:
-    """As `rollout`: an address where nobody answers is no success."""
+def test_an_address_where_nobody_answers_stops_the_run_at_once(bench, items) -> None:
+    """One sentence and exit code 2, without the pauses of three retries for each item; a later run goes on."""
     bench.data(items)
     bench.config({"same": {"_type": "exact_match"}})
-    done = bench.command("--endpoint", "http://127.0.0.1:9/ask")
-    assert done.returncode == 1
-    assert "6 items without an answer" in done.stderr
+    done = bench.command("--endpoint", "http://127.0.0.1:9/ask?key=hunter2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "turnwise: workflow: nothing answers at http://127.0.0.1:9 (Connection refused); start that service, or correct the "
+        "address; a later run keeps what was answered\n"
+    )
+    assert bench.read("config_metadata.json")["status"] == "interrupted"
     assert bench.command("--skip_workflow", "--overwrite").returncode == 0
+
+
+class Dying(BaseHTTPRequestHandler):
+    """Answers two questions, and then nobody is there any more."""
+
+    def do_POST(self) -> None:
+        """Answer."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'"it is 1"')
+        self.server.answers += 1  # type: ignore[attr-defined]
+        if self.server.answers == 2:  # type: ignore[attr-defined]
+            self.server.socket.close()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_an_address_that_dies_under_way_stops_the_run(bench, items) -> None:
+    """What was answered until then is kept; items that are answered need no address."""
+    pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
+    server = HTTPServer(("127.0.0.1", 0), Dying)
+    server.answers = 0  # type: ignore[attr-defined]
+
+    def serve() -> None:
+        while server.fileno() != -1:
+            server.handle_request()
+
+    Thread(target=serve, daemon=True).start()
+    bench.data(items)
+    workflow = {"_type": "endpoint", "url": f"http://127.0.0.1:{server.server_port}/ask", "max_retries": 0}
+    bench.config({"same": {"_type": "exact_match"}}, workflow=workflow, general={"max_concurrency": 1})
+    with pytest.raises(
+        UnreachableError, match=r"workflow: nothing answers at http://127.0.0.1:\d+ \(Connection refused\)"
+    ):
+        bench.run()
+    bench.data(items[:2])
+    assert bench.run(overwrite=True).items["response"].to_list() == ["it is 1", "it is 1"]
+
+
+def test_a_judge_where_nobody_answers_stops_the_run_before_it_begins(bench, items) -> None:
+    """With file and key, before the workflow is asked; a model that no evaluator uses may be dead."""
+    bench.data(items)
+    llms = {"judge": {"_type": "openai", "model_name": "m", "base_url": "http://127.0.0.1:9/v1"}}
+    evaluators = {"true": {"_type": "factuality", "llm_name": "judge"}}
+    bench.config(evaluators, workflow="workflows:shout", llms=llms)
+    with pytest.raises(
+        ReadError,
+        match=r"`llms.judge.base_url` cannot be reached: nothing answers at http://127.0.0.1:9 \(Connection refused\)",
+    ):
+        bench.run()
+    assert not bench.out.exists()
+    bench.config({"same": {"_type": "exact_match"}}, workflow="workflows:shout", llms=llms)
+    assert bench.run().items.height == 6
 
 
 @pytest.mark.integration

@@ -15,23 +15,6 @@ from turnwise.errors import ReadError
 SECRET, SIGNATURE = "hunter2-hunter2", "QUERYSECRET9"
 
 
-def test_an_evaluation_writes_no_secret_anywhere(bench, items) -> None:
-    """Of the file, of what overrides it, of an address that fails; an option that calls itself secret is one."""
-    bench.data(items)
-    bench.config(
-        {"discreet": {"_type": "discreet", "word": SECRET}},
-        llms={"a": {"_type": "openai", "model_name": "m", "options": {"extra_headers": {"X-API-Key": SECRET}}}},
-        workflow={"_type": "endpoint", "url": f"http://localhost:9/?key={SECRET}", "max_retries": 0,
-                  "headers": {"X-Team": SECRET}},
-    )  # fmt: skip
-    override = [("llms.b", f"{{_type: openai, model_name: m, api_key: {SECRET}}}"), ("workflow.headers.X-More", SECRET)]
-    made = bench.run(override=override)
-    assert made.items["error"].null_count() == 0
-    for path in bench.out.rglob("*"):
-        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
-    assert bench.read("config_metadata.json")["overrides"][0]["value"]["api_key"] == "***"
-
-
 class Talkative(BaseHTTPRequestHandler):
     """A server that repeats what it was sent, in several forms, and refuses."""
 
@@ -69,6 +52,23 @@ def leaks(text: str) -> list[str]:
         form for one in (SECRET, SIGNATURE) for form in (one, one[::-1], b64encode(one.encode()).decode().rstrip("="))
     ]
     return [form[at : at + 8] for form in forms for at in range(len(form) - 7) if form[at : at + 8] in text]
+
+
+def test_an_evaluation_writes_no_secret_anywhere(bench, items, address) -> None:
+    """Of the file, of what overrides it, of an address that fails; an option that calls itself secret is one."""
+    bench.data(items)
+    bench.config(
+        {"discreet": {"_type": "discreet", "word": SECRET}},
+        llms={"a": {"_type": "openai", "model_name": "m", "options": {"extra_headers": {"X-API-Key": SECRET}}}},
+        workflow={"_type": "endpoint", "url": f"{address}&key={SECRET}", "max_retries": 0,
+                  "headers": {"X-Team": SECRET}},
+    )  # fmt: skip
+    override = [("llms.b", f"{{_type: openai, model_name: m, api_key: {SECRET}}}"), ("workflow.headers.X-More", SECRET)]
+    made = bench.run(override=override)
+    assert made.items["error"].null_count() == 0
+    for path in bench.out.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+    assert bench.read("config_metadata.json")["overrides"][0]["value"]["api_key"] == "***"
 
 
 def test_a_server_that_repeats_the_request_gives_no_secret_away(bench, items, address, capsys) -> None:

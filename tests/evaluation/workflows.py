@@ -101,6 +101,12 @@ def by_length(messages: list) -> str:
     return signed(f'{{"score": {min(len(judged), 10) / 10}, "reasoning": "{len(judged)} characters"}}', messages)
 
 
+def by_length_of_contexts(messages: list) -> str:
+    """Rates by how much the contexts say."""
+    contexts = messages[-1]["content"].partition("CONTEXTS:\n")[2]
+    return f'{{"score": {len(contexts[: contexts.index(chr(10) * 2 + "R")]) / 100}}}'
+
+
 class CountingConfig(EvaluatorBaseConfig, name="counting"):
     """Notes in a file what it is asked; kills the process at an item, once."""
 

@@ -1,5 +1,7 @@
 """VERDICTS -> TURNS: which column, whose verdicts, and what they settle."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -236,3 +238,43 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=r"already|cannot hold a verdict|not a finite number"):
         tw.score(frame, judge, progress=False, **given)
     assert not asked
+
+
+def nat_run(folder: Path, ids: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """TURNS and VERDICTS of the two files that NeMo Agent Toolkit writes for one run."""
+    items = [
+        {"id": name, "question": "q", "answer": "a", "generated_answer": "b" if name != "3" else ""} for name in ids
+    ]
+    (folder / "workflow_output.json").write_text(json.dumps([{**item, "intermediate_steps": []} for item in items]))
+    scores = [{"id": name, "score": 0.1 * place, "reasoning": "r"} for place, name in enumerate(ids[::-1])]
+    (folder / "acc_output.json").write_text(json.dumps({"average_score": 0.1, "eval_output_items": scores}))
+    return tw.read(folder / "workflow_output.json"), tw.judges.read_verdicts(folder / "acc_output.json")
+
+
+def test_the_two_files_of_a_run_of_nat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each file has ids of its own; items are the same by their id and repetition, answered or not."""
+    turns, verdicts = nat_run(tmp_path, ["1_rep0", "1_rep1", "2", "3"])
+    assert not set(turns["rollout_id"]) & set(verdicts["rollout_id"])
+    joined = tw.judges.join_verdicts(turns, verdicts)
+    assert joined.drop("score_acc").equals(turns)
+    assert joined.select("task", "attempt", "turn", "score_acc").rows() == [
+        ("1", 1, 1, pytest.approx(0.3)),
+        ("1", 2, 1, pytest.approx(0.2)),
+        ("2", 1, 1, pytest.approx(0.1)),
+        ("3", 1, None, 0.0),
+    ]
+    assert "no rollout has the id of a verdict, so they are joined by task and attempt" in capsys.readouterr().err
+
+
+def test_verdicts_that_fit_several_rollouts_are_refused(tmp_path: Path) -> None:
+    """Of two runs in one table, or of a rollout of several turns."""
+    turns, verdicts = nat_run(tmp_path, ["1", "2"])
+    two_runs = pl.concat([turns, turns.with_columns(rollout_id=pl.col("rollout_id") + "x")])
+    with pytest.raises(SchemaError, match=r"the verdict on task '1' fits several rollouts \(nat-.*x\); join it to"):
+        tw.judges.join_verdicts(two_runs, verdicts)
+    long = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "response": ["x", "y"]})
+    whole = pl.DataFrame({"rollout_id": ["a"], "turn": [None], "judge": "j", "sample": 1, "value": [1.0]})
+    with pytest.raises(SchemaError, match=r"rollout 'a' is of the whole rollout, which has 2 turns; .*join_labels"):
+        tw.judges.join_verdicts(long, whole)
+    with pytest.raises(SchemaError, match="of turns that are not in this table"):
+        tw.judges.join_verdicts(turns, verdicts.with_columns(task=pl.lit("9")))

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import polars as pl
 import pytest
 
+import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
 from turnwise.errors import MetricError
@@ -184,3 +185,32 @@ def test_a_metric_of_your_own_needs_the_decorator_alone() -> None:
             m.catalog.expression("late_response_after_0")
     finally:
         del ABOUT[late], FORMS[count:]
+
+
+def test_a_metric_is_named_after_its_function() -> None:
+    """Unless it names itself; the name of a column that it reads is not a name."""
+    count = len(FORMS)
+
+    @m.metric(better="lower")
+    def worst(score: str = "score") -> pl.Expr:
+        return pl.col(score).max()
+
+    @m.metric()
+    def how_many() -> pl.Expr:
+        return pl.len()
+
+    @m.metric()
+    def named() -> pl.Expr:
+        return pl.col("score").max().alias("score")
+
+    try:
+        turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.5, 0.75, None]})
+        rollouts = tw.measure(turns, worst, how_many(), named)
+        assert rollouts.select("worst", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
+        assert m.catalog.about("worst") is ABOUT[worst]
+        assert tw.measure(turns, m.catalog.expression("worst")).columns[-1] == "worst"
+        assert inspect.signature(worst).parameters["score"].default == "score"
+    finally:
+        for function in (worst, how_many, named):
+            del ABOUT[function]
+        del FORMS[count:]

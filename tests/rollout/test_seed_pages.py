@@ -11,6 +11,7 @@ from rollout.seed_pages import GOLDEN, AttackPage, ProbePage, Sampler  # type: i
 
 import turnwise as tw
 from turnwise import ASTEvaluator, Evaluator, Graph, Node
+from turnwise.errors import ArgumentError
 
 PAGES = pytest.mark.parametrize(
     ("page", "wording", "rate"),
@@ -105,6 +106,31 @@ def test_the_sampler_is_what_was_passed() -> None:
     assert evaluator.env is evaluator.sampler is sampler
     evaluator.env = other = Sampler(GOLDEN)
     assert evaluator.sampler is other
+
+
+class Own(ProbePage):
+    """A subclass with the constructor of ASTRA-RL's own `ASTEvaluator`."""
+
+    def __init__(self, sampler: Any, seeds: Any = None) -> None:
+        super().__init__(env=sampler, seeds=list(seeds) if seeds is not None else None)
+
+
+@pytest.mark.parametrize("page", [ProbePage, ASTEvaluator])
+def test_the_sampler_goes_by_both_names(page: Any) -> None:
+    """ASTRA-RL's parameter is `env`, by position and by name; its page says `sampler`."""
+    summaries = [
+        evaluator.evaluate(progress=False)["summary"]
+        for evaluator in (
+            page(Sampler(GOLDEN), list(GOLDEN)),
+            page(env=Sampler(GOLDEN), seeds=list(GOLDEN)),
+            page(sampler=Sampler(GOLDEN), seeds=list(GOLDEN)),
+            Own(Sampler(GOLDEN), seeds=tuple(GOLDEN)),
+        )
+    ]
+    assert summaries[0]["avg_reward"] == pytest.approx(0.35)
+    assert summaries == summaries[:1] * 4
+    with pytest.raises(ArgumentError, match="`sampler` and `env` are the same parameter; give one of them"):
+        page(Sampler(GOLDEN), env=Sampler(GOLDEN))
 
 
 def test_older_code_may_name_types() -> None:

@@ -100,7 +100,6 @@ def test_unequal_weights_of_independent_rollouts_take_woodruff():
     [
         ([], (), "no values"),
         ([1.0, 2.0, 3.0], (np.zeros(3, int),), "one cluster: no interval over clusters"),
-        ([3.0] * 50, (), "too many tied values: the interval has no width"),
         ([3.0] * 50, (np.repeat(np.arange(10), 5),), "no variation between clusters"),
         (
             np.arange(8.0),
@@ -110,10 +109,43 @@ def test_unequal_weights_of_independent_rollouts_take_woodruff():
     ],
 )
 def test_edges(values, clusters, reason):
-    """No interval where it would have no width or pass the data, and the reason is said."""
+    """No interval where nothing varies between clusters or it would pass the data, and the reason is said."""
     made = median(values, clusters)
     assert (made.low, made.high, made.method, made.reason) == (None, None, None, reason)
     assert made.estimate == (np.median(values) if len(values) else None)
+
+
+TIED = "many values are tied at this quantile, so the interval is that one value"
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "low", "high", "reason"),
+    [
+        # Ranks 6 and 15 of 20 by the binomial law (0.0207 below and above), whatever the values there are.
+        ([1, 2, 3, *[4] * 14, 5, 6, 7], (), 4, 4, f"{TIED}; its level is at least the nominal one"),
+        ([3] * 50, (), 3, 3, f"{TIED}; its level is at least the nominal one"),
+        ([1] * 6 + [4] * 10 + [9] * 4, (), 1, 4, None),
+        # Clusters that differ in their share of values up to 4: Woodruff's ranks also fall on 4 alone.
+        ([1, 4, 4, 4, 9, 4, 4, 4, 4, 9, 1, 4, 4, 4, 4] * 4, (np.repeat(np.arange(12), 5),), 4, 4, TIED),
+    ],
+)
+def test_ties(values, clusters, low, high, reason):
+    """Tied values: the ends are ordered values like any others, and an interval without width says so."""
+    made = median(np.array(values, float), clusters)
+    assert (made.low, made.high, made.reason) == (low, high, reason)
+
+
+def test_the_level_of_tied_values_is_at_least_the_nominal_one():
+    """Exactly, for three values with chances .3, .5 and .2 (median 4) and every sample of 12: more than 95 %."""
+    n, covered = 12, 0.0
+    for ones in range(n + 1):
+        for nines in range(n + 1 - ones):
+            fours = n - ones - nines
+            made = median(np.array([1.0] * ones + [4.0] * fours + [9.0] * nines), ())
+            if made.low <= 4 <= made.high:
+                chance = 0.3**ones * 0.5**fours * 0.2**nines
+                covered += chance * math.factorial(n) / math.prod(map(math.factorial, (ones, fours, nines)))
+    assert 0.95 <= covered < 1
 
 
 def test_quantiles_lie_inside():

@@ -1,9 +1,10 @@
-"""Names of AISteer360's metric pages: metrics over responses, and metrics that ask a language model."""
+"""Names of AISteer360's metric pages: metrics over responses, metrics that ask a language model, and profiles as a frame."""
 
+from turnwise.compat.profiles import flatten_profiles
 from turnwise.judges.llm_judge import LLMJudgeMetric
 from turnwise.judges.presets import Factuality, Relevance
 from turnwise.judges.response_metric import DistinctN, ResponseMetric
 
 Metric = ResponseMetric
 
-__all__ = ["DistinctN", "Factuality", "LLMJudgeMetric", "Metric", "Relevance", "ResponseMetric"]
+__all__ = ["DistinctN", "Factuality", "LLMJudgeMetric", "Metric", "Relevance", "ResponseMetric", "flatten_profiles"]

@@ -67,7 +67,7 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
 def metric_columns(
     rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
 ) -> list[str]:
-    """Return the requested metrics, or by default every Boolean, numeric or time column except facts, groups and clusters."""
+    """Return the requested metrics, or by default every Boolean, numeric or time column except facts, keys, groups and clusters."""
     if metrics is not None:
         names = names_of(metrics)
         for name in names:
@@ -78,12 +78,16 @@ def metric_columns(
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)
-    # Facts describe a rollout; only `num_turns` among them is also a metric.
+    # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
     excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
         names_of(cluster) if cluster not in (None, "auto") else ()
     )
     return [
-        name for name, dtype in rollouts.schema.items() if name not in excluded and schema.kind_of(dtype) is not None
+        name
+        for name, dtype in rollouts.schema.items()
+        if name not in excluded
+        and not (name.endswith("_id") and dtype.is_integer())
+        and schema.kind_of(dtype) is not None
     ]
 
 

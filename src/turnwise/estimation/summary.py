@@ -59,8 +59,9 @@ def summarize(
         ``pl.col("tags").str.json_decode(pl.List(pl.String))`` decodes.
     metrics
         Columns to summarize; by default every Boolean column (a proportion), numeric column (a mean) and ``Struct{duration,
-        observed}`` column (a time to an event), except facts, columns in `by` and the cluster. `num_turns` is included.
-        Numbers 0 and 1 in a column named like a success metric, as R and Excel write them, are read as Booleans.
+        observed}`` column (a time to an event), except facts, whole numbers that are keys (`trial_id`), columns in `by` and
+        the cluster. `num_turns` is included. Numbers 0 and 1 in a column named like a success metric, as R and Excel write
+        them, are read as Booleans.
     statistics
         Any of ``"mean", "median", "min", "max", "std"`` (the sample standard deviation, null for one value),
         ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,

@@ -86,10 +86,11 @@ class Dataset(Strict):
 
 
 class Output(Strict):
-    """Output folder, and the steps written to ``workflow_output.json``."""
+    """Output folder, the steps written to ``workflow_output.json``, and whether ``workflow_output_atif.json`` is written too."""
 
     dir: LocalPath | None = None
     workflow_output_step_filter: list[str] | None = None
+    write_atif_workflow_output: bool = False
 
 
 class General(Strict):

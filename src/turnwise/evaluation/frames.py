@@ -1,7 +1,7 @@
 """Items and their scores -> TURNS, STEPS, VERDICTS, ROLLOUTS and SUMMARY."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -232,6 +232,12 @@ class Scored:
     failure: str | None = None
     seconds: float = 0.0
     bounds: tuple[float, float] | None = None  # lowest and highest possible score, if known
+    in_the_box: bool = True
+
+    @property
+    def unbounded(self) -> bool:
+        """Return whether it is a user's evaluator that does not name the range of its scores."""
+        return not self.in_the_box and self.bounds is None
 
     @property
     def numeric(self) -> bool:
@@ -285,6 +291,7 @@ def summary(
     failures: Mapping[str, str],
     level: float,
     bounds: Mapping[str, tuple[float, float]],
+    unbounded: Collection[str] = (),
 ) -> pl.DataFrame:
     """Return SUMMARY of the numeric scores; items on which an evaluator failed count as errors.
 
@@ -298,6 +305,8 @@ def summary(
         Coverage of the intervals.
     bounds
         The lowest and highest possible score, by keyword: the interval of a mean ends there, unless a score is beyond.
+    unbounded
+        Users' evaluators that name no such range: an interval far beyond their scores is marked in `reason`.
     """
     from turnwise.estimation.missingness import FACTS
     from turnwise.estimation.summary import summarize
@@ -313,6 +322,8 @@ def summary(
     frame = summarize(measured, metrics=numeric, level=level)
     for name in bounds.keys() & set(numeric):
         frame = _within(frame, name, bounds[name], items[name])
+    for name in set(unbounded) & set(numeric):
+        frame = _marked(frame, name, items[name])
     num_errors = pl.Series([errors[name] for name in frame["metric"]], dtype=pl.Int64)
     failure = pl.Series([failures.get(name) for name in frame["metric"]], dtype=pl.String)
     return frame.with_columns(
@@ -328,6 +339,21 @@ def _within(frame: pl.DataFrame, name: str, bounds: tuple[float, float], scores:
         return frame
     mean = (pl.col("metric") == name) & (pl.col("statistic") == "mean")
     return frame.with_columns(pl.when(mean).then(pl.col("low", "high").clip(*bounds)).otherwise(pl.col("low", "high")))
+
+
+def _marked(frame: pl.DataFrame, name: str, scores: pl.Series) -> pl.DataFrame:
+    """Return the SUMMARY with a mark at a mean whose interval leaves the range of all scores by more than that range."""
+    lowest, highest = scores.cast(pl.Float64).min(), scores.cast(pl.Float64).max()
+    if not isinstance(lowest, float) or not isinstance(highest, float):
+        return frame
+    is_far = (lowest - pl.col("low") > highest - lowest) | (pl.col("high") - highest > highest - lowest)
+    mark = (
+        f"the interval reaches far beyond all scores ({lowest:.4g} to {highest:.4g}); name the possible range: "
+        "EvaluatorInfo(..., bounds=(lowest, highest))"
+    )
+    mean = (pl.col("metric") == name) & (pl.col("statistic") == "mean")
+    marked = pl.concat_str(["reason", pl.lit(mark)], separator="; ", ignore_nulls=True)
+    return frame.with_columns(reason=pl.when(mean & is_far).then(marked).otherwise("reason"))
 
 
 def _label(value: Any) -> str | None:

@@ -3,7 +3,7 @@
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -54,36 +54,46 @@ class BaseEvaluator(ABC):
 
     async def evaluate(self, eval_input: EvalInput) -> EvalOutput:
         """Evaluate every item, in order, and return the average."""
-        items, log = eval_input.eval_input_items, LOG.get()
-        results: list[Any] = [None] * len(items)
-        with progress_bar(len(items), self.tqdm_desc, "item", shown=PROGRESS.get()) as bar:
+        return await outputs_of(eval_input.eval_input_items, self.evaluate_item, self.max_concurrency, self.tqdm_desc)
 
-            async def score(row: tuple[int, EvalInputItem]) -> None:
-                position, item = row
-                results[position] = await self._evaluated(item, log)
-                bar.update()
 
-            await share(enumerate(items), min(self.max_concurrency, len(items)), score)
-        return EvalOutput.model_construct(average_score=average(results), eval_output_items=results)
+async def outputs_of(
+    items: Sequence[Any], evaluate: Callable[[Any], Awaitable[EvalOutputItem]], max_concurrency: int, title: str
+) -> EvalOutput:
+    """Return the output of a function of one item for each of them, in order, and the average."""
+    log = LOG.get()
+    results: list[Any] = [None] * len(items)
+    with progress_bar(len(items), title, "item", shown=PROGRESS.get()) as bar:
 
-    async def _evaluated(self, item: EvalInputItem, log: ResultsLog | None) -> EvalOutputItem:
-        """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
-        key = "" if log is None else log.key(item)
-        if log is not None and (entry := log.earlier(key)) is not None:
-            log.reused += 1
-            return EvalOutputItem(id=item.id, **entry)
+        async def score(row: tuple[int, Any]) -> None:
+            position, item = row
+            results[position] = await _evaluated(item, evaluate, log)
+            bar.update()
+
+        await share(enumerate(items), min(max_concurrency, len(items)), score)
+    return EvalOutput.model_construct(average_score=average(results), eval_output_items=results)
+
+
+async def _evaluated(
+    item: Any, evaluate: Callable[[Any], Awaitable[EvalOutputItem]], log: ResultsLog | None
+) -> EvalOutputItem:
+    """Evaluate one item: from an earlier run, now, or with the reason why it failed."""
+    key = "" if log is None else log.key(item)
+    if log is not None and (entry := log.earlier(key)) is not None:
+        log.reused += 1
+        return EvalOutputItem(id=item.id, **entry)
+    try:
+        result = _checked(await contained(_awaitable(evaluate(item), evaluate)), item)
+    except Exception as error:  # noqa: BLE001  # any exception is the reason why this item has no score
+        return failed(item.id, type_and_message(error))
+    if log is not None and result.error is None:
         try:
-            result = _checked(await contained(_awaitable(self.evaluate_item(item))), item)
-        except Exception as error:  # noqa: BLE001  # any exception is the reason why this item has no score
-            return failed(item.id, type_and_message(error))
-        if log is not None and result.error is None:
-            try:
-                log.keep({key: {"score": result.score, "reasoning": result.reasoning}})
-            except UnkeptError:  # the log cannot be written, which stops the run
-                raise
-            except (TypeError, ValueError, RecursionError) as error:
-                return failed(item.id, str(error))
-        return result
+            log.keep({key: {"score": result.score, "reasoning": result.reasoning}})
+        except UnkeptError:  # the log cannot be written, which stops the run
+            raise
+        except (TypeError, ValueError, RecursionError) as error:
+            return failed(item.id, str(error))
+    return result
 
 
 def failed(item: Any, why: str) -> EvalOutputItem:
@@ -118,18 +128,19 @@ def is_number(score: object) -> bool:
     return isinstance(score, int | float) or (hasattr(score, "dtype") and getattr(score.dtype, "kind", "") in "biuf")
 
 
-def _awaitable(result: Awaitable[Any]) -> Awaitable[Any]:
+def _awaitable(result: Any, function: Callable[..., Any]) -> Awaitable[Any]:
     if not inspect.isawaitable(result):  # an author may have forgotten `async`
-        raise TypeError("evaluate_item is not a coroutine function; write `async def evaluate_item`")
+        name = function.__name__
+        raise TypeError(f"{name} is not a coroutine function; write `async def {name}`")
     return result
 
 
-def _checked(result: object, item: EvalInputItem) -> EvalOutputItem:
-    """Check the result of `evaluate_item`: for this item, and with a finite number."""
+def _checked(result: object, item: Any) -> EvalOutputItem:
+    """Check the result of a function of one item: for this item, and with a finite number."""
     if not isinstance(result, EvalOutputItem):
-        raise TypeError(f"evaluate_item returned a {type(result).__name__}; return an EvalOutputItem")
+        raise TypeError(f"the evaluator returned a {type(result).__name__}; return an EvalOutputItem")
     if result.id != item.id:
-        raise ValueError(f"evaluate_item returned the id {result.id!r}; return the id of the item")
+        raise ValueError(f"the evaluator returned the id {result.id!r}; return the id of the item")
     if is_number(result.score) and not math.isfinite(result.score):
         raise ValueError(f"the score is {result.score}, which is not a number")
     if type(result) is not EvalOutputItem:

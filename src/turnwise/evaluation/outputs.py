@@ -14,6 +14,7 @@ import polars as pl
 
 from turnwise import __version__, metrics, schema
 from turnwise.errors import WriteError
+from turnwise.evaluation.atif_conversion import sample_of
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
 from turnwise.evaluation.item_evaluator import is_number
@@ -24,8 +25,10 @@ from turnwise.files.atomic import content_hash
 from turnwise.files.atomic import whole as atomic_write
 from turnwise.files.configuration import Document
 from turnwise.files.masking import as_yaml, without_secrets
+from turnwise.schema.labels import say
 
 METADATA = "config_metadata.json"
+ATIF = "workflow_output_atif.json"
 FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
 RUNNING, COMPLETED, INTERRUPTED = "running", "completed", "interrupted"
 
@@ -136,6 +139,8 @@ class Folder:
         from turnwise.files.writers import write
 
         self._write_file("workflow_output.json", _json_list(self._answers(tables)))
+        if self._config.eval.general.output.write_atif_workflow_output:
+            self._write_file(ATIF, _json_list(self._atif_samples(tables)))
         for result in scored:
             if result.failure is None:
                 self._write_file(f"{result.keyword}_output.json", self._output(result))
@@ -155,7 +160,8 @@ class Folder:
             write(frame, self.path / name, overwrite=True)
         bounds = {result.keyword: result.bounds for result in scored if result.bounds is not None}
         level = self._config.eval.general.level
-        summary_table = summary(items, scores, failures, level, bounds)  # last, as it needs the most memory
+        unbounded = [result.keyword for result in scored if result.unbounded]
+        summary_table = summary(items, scores, failures, level, bounds, unbounded)  # last, as it needs the most memory
         write(summary_table, self.path / "summary.parquet", overwrite=True)
         self._write_status(COMPLETED, failed=_failed(scores))
         return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path)
@@ -196,6 +202,15 @@ class Folder:
             expected = {keys.expected_trajectory_key: item.expected_steps}
             yield {**item.entry, **id_field, **fields, **answer, **expected, **error}
 
+    def _atif_samples(self, tables: Tables) -> Iterator[dict[str, Any]]:
+        """Yield the items with their trajectories in ATIF; items whose steps cannot be converted are left out and named."""
+        whole, repeated = self._config.eval.general.dataset.pass_full_entry, self._options.reps > 1
+        for item in tables.items:
+            try:
+                yield sample_of(item.seen(rep=repeated, whole=whole)).model_dump(mode="json")
+            except ValueError as error:
+                say(f"{ATIF}: item {item.id} is left out, as {error}")
+
     def _key_of(self) -> str:
         """Return the key of a run: a hash of its configuration, data set and options."""
         options = self._options
@@ -217,7 +232,15 @@ class Folder:
 
     def _names(self) -> list[str]:
         keywords = [f"{keyword}_output.json" for keyword in self._config.eval.evaluators]
-        return [METADATA, "config_original.yml", "config_effective.yml", "workflow_output.json", *FRAMES, *keywords]
+        return [
+            METADATA,
+            "config_original.yml",
+            "config_effective.yml",
+            "workflow_output.json",
+            ATIF,
+            *FRAMES,
+            *keywords,
+        ]
 
     def _metadata(self) -> dict[str, Any] | None:
         try:

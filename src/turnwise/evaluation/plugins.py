@@ -1,9 +1,9 @@
 """Registered evaluators: built-in, from installed packages, and named in a file.
 
 An evaluator is a configuration class and a function that builds it, bound by `register_evaluator`. Its name is the `_type` of a
-configuration file. Plug-ins that the file lists under ``plugins:``, or that were imported before, take precedence over a built-in
-evaluator of the same name, with a message on stderr. Installed packages (entry points of the group ``turnwise.rollout``) are
-loaded only for a name that is unknown otherwise. Two plug-ins of one name are an error.
+configuration file. The first of these that has the name is used, and stderr names those that it replaces: plug-ins that the file
+lists under ``plugins:`` or that were imported before; plug-ins of installed packages (entry points of the group
+``turnwise.rollout``); built-in evaluators. Two plug-ins of the same kind and name are an error.
 """
 
 import importlib
@@ -11,10 +11,11 @@ import importlib.util
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 import pydantic
 
 from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
+from turnwise.evaluation.atif import AtifEvalSample
 from turnwise.evaluation.items import EvalInput
 from turnwise.files.atomic import content_hash
 from turnwise.files.references import looking_in
@@ -71,11 +73,23 @@ class EvaluatorBaseConfig(pydantic.BaseModel):
         return cls._name
 
 
-@dataclass(frozen=True)
+@dataclass
 class EvaluatorInfo:
     """A built evaluator: its options, the function that evaluates, a description, and the range of its scores.
 
-    `bounds` are the lowest and the highest possible score; the interval of a mean does not go beyond them.
+    Attributes
+    ----------
+    config
+        The options.
+    evaluate_fn
+        A function of all items (`EvalInput`) that returns an `EvalOutput`.
+    description
+        One line about it.
+    bounds
+        The lowest and the highest possible score; the interval of a mean does not go beyond them.
+    evaluate_atif_fn
+        A function of all items with their trajectories in ATIF (a list of `AtifEvalSample`); if given, it is called in place
+        of `evaluate_fn`.
 
     Examples
     --------
@@ -85,9 +99,10 @@ class EvaluatorInfo:
     """
 
     config: Any
-    evaluate_fn: Callable[[EvalInput], Any]
+    evaluate_fn: Callable[[EvalInput], Any] | None = None
     description: str = ""
     bounds: tuple[float, float] | None = None
+    evaluate_atif_fn: Callable[[Sequence[AtifEvalSample]], Any] | None = None
 
     def __post_init__(self) -> None:
         """Raise an error for bounds that are not a range."""
@@ -184,6 +199,7 @@ class Registration:
 _PLUGINS: dict[str, Registration] = {}
 _BUILTINS: dict[str, Registration] = {}
 _INSTALLED: dict[str, Registration] = {}
+_CLASHES: dict[str, str] = {}  # of names that two installed plug-ins have: an error only where such a name is used
 _installing: ContextVar[bool] = ContextVar("_installing", default=False)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -226,11 +242,12 @@ def register_evaluator(*, config_type: type[EvaluatorBaseConfig]) -> Callable[[_
         registration = Registration(name, config_type, build, module, f"{module}.{function.__qualname__}", source)
         # The same source registered again replaces itself: a file may be imported twice, or a notebook cell run again.
         registry = _BUILTINS if registration.in_the_box else _INSTALLED if _installing.get() else _PLUGINS
-        existing = registry.get(name) or (None if registration.in_the_box else {**_INSTALLED, **_PLUGINS}.get(name))
+        existing = registry.get(name)
         if existing is not None and existing.source != registration.source:
-            raise ArgumentError(
-                f"two plug-ins are called `{name}`: {existing.place} and {registration.place}; rename one, or name one of them only"
-            )
+            clash = f"two plug-ins are called `{name}`: {existing.place} and {registration.place}"
+            if registry is not _INSTALLED:
+                raise ArgumentError(f"{clash}; rename one, or name one of them only")
+            _CLASHES[name] = f"{clash}; list the module of one of them under `plugins:`, or uninstall the other"
         registry[name] = registration
         return build
 
@@ -265,16 +282,15 @@ def load_builtins() -> None:
         importlib.import_module(f"{IN_THE_BOX}.{module}")
 
 
+@cache
 def load_installed() -> None:
-    """Import the plug-ins of installed packages; one that cannot be imported is reported on stderr and skipped."""
+    """Import the plug-ins of installed packages, once; one that cannot be imported is reported on stderr and skipped."""
     # While this is set, what registers itself is an installed plug-in, which yields to plug-ins named in the file.
     token = _installing.set(True)
     try:
         for point in entry_points(group=GROUP):
             try:
                 point.load()
-            except TurnwiseError:
-                raise
             except (Exception, SystemExit) as error:  # noqa: BLE001  # a broken package must not stop an evaluation without it
                 say(
                     f"the plug-in {point.name} ({point.value}) cannot be imported ({type_and_message(error)}); left out"
@@ -300,21 +316,32 @@ def load(places: Iterable[str], folder: Path) -> None:
 
 
 def find(name: str) -> Registration | None:
-    """Return the evaluator of this name, or None. If a plug-in replaces a built-in evaluator, stderr says so."""
+    """Return the evaluator of this name, or None. If a plug-in replaces another evaluator, stderr says so.
+
+    Raises
+    ------
+    ArgumentError
+        If two installed plug-ins have this name, and the file lists none of that name.
+    """
     load_builtin(name)
-    # Importing all installed plug-ins takes time, so only a name that is unknown otherwise is worth it.
-    if name not in _PLUGINS and name not in _BUILTINS:
-        load_installed()
-    if name in _PLUGINS and name in _BUILTINS:
-        say(f"`{name}` is the plug-in {_PLUGINS[name].place}, which outranks the evaluator of that name in the box")
-    return _PLUGINS.get(name) or _BUILTINS.get(name) or _INSTALLED.get(name)
+    load_installed()
+    candidates = [registry[name] for registry in (_PLUGINS, _INSTALLED, _BUILTINS) if name in registry]
+    if name in _CLASHES and name not in _PLUGINS:
+        raise ArgumentError(_CLASHES[name])
+    if len(candidates) > 1:
+        outranked = " and ".join(
+            "the built-in evaluator" if registration.in_the_box else f"the installed {registration.place}"
+            for registration in candidates[1:]
+        )
+        say(f"`{name}` is the plug-in {candidates[0].place}, which outranks {outranked} of that name")
+    return candidates[0] if candidates else None
 
 
 def everything() -> list[Registration]:
     """Return all available evaluators, sorted by name; for one name, the one that `find` returns comes first."""
     load_builtins()
     load_installed()
-    registrations = [*_PLUGINS.values(), *_BUILTINS.values(), *_INSTALLED.values()]
+    registrations = [*_PLUGINS.values(), *_INSTALLED.values(), *_BUILTINS.values()]
     return sorted(registrations, key=lambda registration: registration.name)
 
 

@@ -12,12 +12,14 @@ from typing import Any, Self
 
 import msgspec
 
+from turnwise.evaluation.atif import AtifEvalSample
 from turnwise.evaluation.items import EvalInputItem
 from turnwise.jobs.identity import reason, untold_part
 from turnwise.jobs.store import Store
 from turnwise.schema.labels import say
 
 _CONTENT = ("input_obj", "expected_output_obj", "output_obj", "trajectory", "expected_trajectory", "full_dataset_entry")
+_CONTENT_ATIF = ("expected_output_obj", "output_obj", "trajectory", "metadata")
 
 
 class ResultsLog(Store):
@@ -80,9 +82,10 @@ class ResultsLog(Store):
         self.put({key: _bytes(value) for key, value in entries.items()})
 
     @staticmethod
-    def key(item: EvalInputItem) -> str:
+    def key(item: EvalInputItem | AtifEvalSample) -> str:
         """Return the key of an item: a hash of its id and content."""
-        content = [str(item.id), *(getattr(item, name) for name in _CONTENT)]
+        names = _CONTENT if isinstance(item, EvalInputItem) else _CONTENT_ATIF
+        content = [str(item.id), *(getattr(item, name) for name in names)]
         return blake2b(_bytes(content), digest_size=12).hexdigest()
 
 

@@ -13,10 +13,11 @@ from turnwise.evaluation import plugins
 from turnwise.evaluation.answers import answer
 from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
-from turnwise.evaluation.frames import SAID, Tables, columns_of
+from turnwise.evaluation.frames import SAID, Scored, Tables, columns_of
 from turnwise.evaluation.llms import Models
 from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
+from turnwise.evaluation.reachable import check_judges
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
 from turnwise.files.configuration import Document
@@ -87,6 +88,10 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
     # Mistakes in the options of evaluators are reported before the models are contacted.
     if config.eval.general.validate_llm_endpoints:
         models.check()
+    judges = {
+        name for _, settings in evaluators.values() if isinstance(name := getattr(settings, "llm_name", None), str)
+    }
+    check_judges(document, config.llms, judges, config.folder / LOGS / "verdicts")
     workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
     tables, path = _tables(document, config, options)
     folder = Folder(
@@ -100,6 +105,7 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
         scored = scores_of(evaluators, tables, models, config, options, folder.path / LOGS)
         evaluation = folder.write(tables, scored)
     _report(evaluation)
+    _suggest_bounds(evaluation, scored)
     return evaluation
 
 
@@ -119,6 +125,23 @@ def _report(evaluation: Evaluation) -> None:
             say(f"evaluator {keyword} failed and has no results: {evaluation.failures[keyword]}")
         else:
             say(f"evaluator {keyword}: {counted(n, 'item')} without a score, the first one: {message}")
+
+
+def _suggest_bounds(evaluation: Evaluation, scored: Sequence[Scored]) -> None:
+    """Suggest to name the range of scores that all lie in [0, 1], in one line."""
+    names = [
+        result.keyword
+        for result in scored
+        if result.unbounded
+        and (scores := evaluation.items[result.keyword].drop_nulls()).dtype == pl.Float64
+        and scores.len()
+        and scores.is_between(0, 1).all()
+    ]
+    if names:
+        say(
+            f"{', '.join(names)}: all scores lie in [0, 1]; if others are impossible, write EvaluatorInfo(..., bounds=(0, 1)), so "
+            "that intervals stay there"
+        )
 
 
 def _tables(document: Document, config: EvalConfig, options: Options) -> tuple[Tables, Path | None]:

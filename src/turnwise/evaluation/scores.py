@@ -15,6 +15,9 @@ import pydantic
 
 from turnwise.errors import ArgumentError, TurnwiseError, WriteError, type_and_message, writable
 from turnwise.evaluation import plugins
+from turnwise.evaluation.atif import AtifEvalSample
+from turnwise.evaluation.atif_conversion import sample_of
+from turnwise.evaluation.atif_evaluator import AtifBaseEvaluator
 from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.dataset import Item, Shown
 from turnwise.evaluation.frames import STORE, TABLES, Scored, Tables
@@ -71,12 +74,15 @@ def _scored(
     """Run one evaluator on the answered items; its failure becomes part of the result."""
     try:
         box: list[Any] = []
-        complete(_built(box, keyword, registration, options, builder, items_shown, folder, progress=progress))
+        unconverted: dict[str, list[EvalOutputItem]] = {}
+        complete(
+            _built(box, unconverted, keyword, registration, options, builder, items_shown, folder, progress=progress)
+        )
         returned = box[0]() if callable(box[0]) else box[0]  # outside the event loop, as it may run its own
         if inspect.isawaitable(returned):  # from an async callable that is not a coroutine function
             returned = complete(_awaited(returned))
         output = _output(returned)
-        entries = _by_id(output.eval_output_items)
+        entries = {**_by_id(output.eval_output_items), **unconverted}
         _written(output.average_score)
     except WriteError:  # the disk is full, or another process is at work: further results could not be stored either
         raise
@@ -89,7 +95,8 @@ def _scored(
     # The evaluator's average is used only if it covers exactly the items with a valid score.
     is_average_of_items = 0 < num_scored == sum(entry.error is None for entry in output.eval_output_items)
     average = output.average_score if is_average_of_items else None
-    return Scored(keyword, registration.name, items, average=average, bounds=box[1])
+    in_the_box = registration.in_the_box
+    return Scored(keyword, registration.name, items, average=average, bounds=box[1], in_the_box=in_the_box)
 
 
 def _output(returned: Any) -> EvalOutput:
@@ -127,6 +134,7 @@ def _entry_of(item_id: Any, entries: Sequence[EvalOutputItem]) -> EvalOutputItem
 
 async def _built(
     box: list[Any],
+    unconverted: dict[str, list[EvalOutputItem]],
     keyword: str,
     registration: plugins.Registration,
     options: Any,
@@ -138,25 +146,42 @@ async def _built(
 ) -> None:
     """Append an evaluator's output to the box, or the function to call outside the loop if it is a plain one; then its bounds.
 
+    An evaluator of ATIF gets the items whose steps can be converted; the others become failed entries in `unconverted`.
     The result is not returned because asyncio formats the return value of a finished task, with all its items, when it checks
     its interrupt handler; that is slow for many items.
     """
     PROGRESS.set(progress)
     async with AsyncExitStack() as stack:
         info = await stack.enter_async_context(_info(registration, options, builder))
-        owner = getattr(info.evaluate_fn, "__self__", None)
-        if isinstance(owner, BaseEvaluator):
+        function: Any = info.evaluate_fn if info.evaluate_atif_fn is None else info.evaluate_atif_fn
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, BaseEvaluator | AtifBaseEvaluator):
             log = stack.enter_context(ResultsLog(folder, keyword, _content_key(registration, options, builder)))
             LOG.set(log)
             stack.callback(_report_reused, keyword, log)
         # These two read each item once, so items can be made lazily; others get a list, where their changes to items persist.
-        single_pass = registration.in_the_box or getattr(info.evaluate_fn, "__func__", None) is BaseEvaluator.evaluate
-        eval_input = EvalInput.model_construct(eval_input_items=items if single_pass else list(items))
-        if not inspect.iscoroutinefunction(info.evaluate_fn):
-            box.append(partial(info.evaluate_fn, eval_input))
+        single_pass = registration.in_the_box or getattr(function, "__func__", None) is BaseEvaluator.evaluate
+        argument: Any
+        if info.evaluate_atif_fn is not None:
+            argument = _samples(items, unconverted)
         else:
-            box.append(await info.evaluate_fn(eval_input))
+            argument = EvalInput.model_construct(eval_input_items=items if single_pass else list(items))
+        if not inspect.iscoroutinefunction(function):
+            box.append(partial(function, argument))
+        else:
+            box.append(await function(argument))
         box.append(info.bounds)
+
+
+def _samples(items: Shown, unconverted: dict[str, list[EvalOutputItem]]) -> list[AtifEvalSample]:
+    """Return the items with their trajectories in ATIF; one whose steps cannot be converted becomes a failed entry."""
+    samples = []
+    for item in items:
+        try:
+            samples.append(sample_of(item))
+        except ValueError as error:
+            unconverted[str(item.id)] = [failed(item.id, str(error))]
+    return samples
 
 
 @asynccontextmanager
@@ -167,15 +192,16 @@ async def _info(
     try:
         async with registration.build(options, builder) as plugin:
             info: Any = plugin
-            if not isinstance(info, plugins.EvaluatorInfo) or not callable(info.evaluate_fn):
-                value = (
-                    f"evaluate_fn={info.evaluate_fn!r:.40}"
-                    if hasattr(info, "evaluate_fn")
-                    else f"a {type(info).__name__}"
-                )
+            if not isinstance(info, plugins.EvaluatorInfo):
                 raise ArgumentError(
-                    f"{registration.place} yields {value}; it must yield an EvaluatorInfo, whose `evaluate_fn` is a function "
-                    "of the items"
+                    f"{registration.place} yields a {type(info).__name__}; it must yield an EvaluatorInfo, whose `evaluate_fn` "
+                    "is a function of the items"
+                )
+            name = "evaluate_fn" if info.evaluate_atif_fn is None else "evaluate_atif_fn"
+            if not callable(getattr(info, name)):
+                raise ArgumentError(
+                    f"{registration.place} yields {name}={getattr(info, name)!r:.40}; it must yield an EvaluatorInfo, whose "
+                    "`evaluate_fn` or `evaluate_atif_fn` is a function of the items"
                 )
             yield info
     # contextlib reports a wrong number of yields only by these messages; any other RuntimeError is the plug-in's own.

@@ -12,6 +12,7 @@ from turnwise.errors import ArgumentError, TurnwiseError
 from turnwise.evaluation.config import EvalConfig, kind_of
 from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
+from turnwise.evaluation.reachable import guarded
 from turnwise.files.configuration import Document, Place, Strict
 from turnwise.files.references import json_steps, object_at, value_at
 from turnwise.jobs.calls import called
@@ -170,7 +171,9 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
         }
         return WorkflowOutput(output=reply.text, intermediate_steps=[{"payload": payload}])
 
-    return Workflow(answer, {"chat": identity(model), "system": options.system})
+    url = getattr(model, "base_url", None)
+    asked = guarded(answer, url, f"workflow, language model {options.llm_name}") if isinstance(url, str) else answer
+    return Workflow(asked, {"chat": identity(model), "system": options.system})
 
 
 def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
@@ -187,7 +190,8 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
 
         return _value_at(await posted(options, {options.input_key: question}), path)
 
-    return Workflow(answer, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
+    asked = guarded(answer, options.url, "workflow")
+    return Workflow(asked, {"endpoint": options.url, "key": options.input_key, "path": options.result_json_path})
 
 
 def _value_at(value: Any, path: list[str | int]) -> Any:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeAlias, TypeVar
 
-from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, counted
+from turnwise.errors import ArgumentError, TurnwiseError, UnkeptError, UnreachableError, counted
 from turnwise.jobs.calls import LOOK_EVERY, finite, fulfill, threads
 
 T = TypeVar("T")
@@ -81,6 +81,7 @@ class Crew:
         Time limit of one call in seconds. A coroutine is cancelled; a thread continues, and its result is discarded.
     retries
         The number of further calls after an error or a timeout, except `ArgumentError`. The pause before each is random and grows.
+        `UnkeptError` and `UnreachableError` stop all workers.
     positions
         The positions of the items to work on, in order; default: all.
 
@@ -224,7 +225,7 @@ class Crew:
             try:
                 result = await self._attempt(self._items[position])
                 return Outcome(position, result, None, tries, time.perf_counter() - start)
-            except (NoThreadError, UnkeptError):  # these stop all workers
+            except (NoThreadError, UnkeptError, UnreachableError):  # these stop all workers
                 raise
             except Exception as error:  # noqa: BLE001  # any other error of a call is its outcome
                 # Where the item itself is invalid, no further call would help.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Truthfulness,
     )
     from turnwise.judges.references import ShortAnswerMatch, Similarity
-    from turnwise.judges.reliability import agreement, correct, correct_curve
+    from turnwise.judges.reliability import agreement, confusion, correct, correct_curve
     from turnwise.judges.response_metric import Composite, DistinctN, ResponseMetric, ScorerMetric
     from turnwise.judges.tool_use import ToolUse
     from turnwise.judges.verdicts import Judge, Verdict
@@ -69,6 +69,7 @@ __all__ = [
     "Truthfulness",
     "Verdict",
     "agreement",
+    "confusion",
     "correct",
     "correct_curve",
     "detect_language",
@@ -81,6 +82,7 @@ __all__ = [
 
 _MODULES = {
     "agreement": ".reliability.judges",
+    "confusion": ".reliability.category_pairs",
     "correct": ".reliability.rates",
     "correct_curve": ".reliability.hazards",
     "join_labels": "..readers.results.joining",

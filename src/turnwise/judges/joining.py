@@ -11,6 +11,7 @@ from turnwise.judges.judgments import judge
 from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.schema.arguments import frame_of, one_number
+from turnwise.schema.labels import say
 
 AT = 0.5  # a verdict of this value or more is True
 _VALUE = "__value"
@@ -18,6 +19,7 @@ _NORMALIZED = "_normalized"  # suffix of the column that holds a score rescaled 
 UNSIGNED = "_unsigned"  # suffix of the column that counts the verdicts that were accepted without a check code
 SUCCEEDED = "succeeded"
 _YES_OR_NO = (SUCCEEDED, "refused")
+_FACTS = ("task", "attempt", "attack", "target")  # identify a rollout where two files of one run have ids of their own
 
 
 def join_verdicts(
@@ -41,7 +43,9 @@ def join_verdicts(
     turns
         TURNS, of rollouts or of trees.
     verdicts
-        VERDICTS of these turns, from `tw.judge`.
+        VERDICTS of these turns, from `tw.judge`, or of these rollouts, from `tw.judges.read_verdicts`. A verdict of a whole
+        rollout (no `turn`) is joined to its only turn. If no id is known, as in the two files of NeMo Agent Toolkit for one
+        run, rollouts are found by those of `task`, `attempt`, `attack` and `target` that both tables have.
     into
         Name of the column; by default ``score_<judge>``. An existing column is an error, except numbers and Booleans of TURNS.
     at
@@ -58,7 +62,7 @@ def join_verdicts(
         If the verdicts are of several judges or versions and `judge` does not choose one, `into` exists already, or a verdict
         is outside `scale`.
     SchemaError
-        If verdicts are of turns that are not in this table.
+        If verdicts are of turns that are not in this table, of a rollout of several turns as a whole, or fit several rollouts.
 
     Examples
     --------
@@ -81,12 +85,15 @@ def join_verdicts(
     bounds = None if scale is None else _bounds(scale, rows["value"])
     # Trees have several nodes per turn, so their verdicts are matched by node.
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
+    rows = _with_ids(rows, frame)
+    if keys[1] == "turn":
+        rows = _with_turns(rows, frame)
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
     unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
     means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))
     means = means.cast({keys[1]: frame.schema[keys[1]]})
     _check_turns(means, frame, keys)
-    of_turns = frame.select(keys).join(means, on=keys, how="left", maintain_order="left")
+    of_turns = frame.select(keys).join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
     value, further = of_turns[_VALUE].alias(name), list[pl.Series]()
     if of_turns[UNSIGNED].sum():
         further.append(of_turns[UNSIGNED].fill_null(0).alias(f"{name}{UNSIGNED}"))
@@ -205,9 +212,46 @@ def _check_place(name: str, frame: pl.DataFrame, *, is_normalized: bool) -> None
             )
 
 
+def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts under the ids of the table; if it knows none of theirs, its rollouts are found by their facts."""
+    facts = [name for name in _FACTS if name in verdicts.columns and name in frame.columns]
+    if "task" not in facts or not verdicts.height or verdicts["rollout_id"].is_in(frame["rollout_id"].implode()).any():
+        return verdicts
+    rollouts = frame.select("rollout_id", *facts).unique()
+    ids = verdicts.select(facts).unique().cast({name: frame.schema[name] for name in facts})
+    ids = ids.join(rollouts, on=facts, nulls_equal=True)
+    several = ids.filter(pl.struct(facts).is_duplicated()).sort(facts)
+    if several.height:
+        raise SchemaError(
+            f"join_verdicts: the verdict on task {several['task'][0]!r} fits several rollouts ({listing(several['rollout_id'])}); "
+            "join it to the rollouts of one run"
+        )
+    say(f"join_verdicts: no rollout has the id of a verdict, so they are joined by {' and '.join(facts)}")
+    by_fact = verdicts.cast({name: frame.schema[name] for name in facts})
+    by_fact = by_fact.join(ids, on=facts, how="left", maintain_order="left", nulls_equal=True, suffix="_of_table")
+    known = pl.coalesce("rollout_id_of_table", "rollout_id")
+    return by_fact.with_columns(rollout_id=known).drop("rollout_id_of_table")
+
+
+def _with_turns(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the verdicts of whole rollouts as verdicts of their only turns."""
+    if "turn" not in verdicts.columns or not verdicts["turn"].null_count():
+        return verdicts
+    turns = frame.group_by("rollout_id").agg(only=pl.col("turn").first(), num=pl.len())
+    placed = verdicts.join(turns, on="rollout_id", how="left", maintain_order="left")
+    several = placed.filter(pl.col("turn").is_null() & (pl.col("num") > 1)).sort("rollout_id")
+    if several.height:
+        raise SchemaError(
+            f"join_verdicts: the verdict on rollout {several['rollout_id'][0]!r} is of the whole rollout, which has "
+            f"{several['num'][0]:,} turns; join it to each of them with `tw.judges.join_labels(turns, verdicts)`"
+        )
+    turn = pl.coalesce("turn", pl.col("only").cast(verdicts.schema["turn"]))
+    return placed.with_columns(turn=turn).drop("only", "num")
+
+
 def _check_turns(verdicts: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> None:
     """Raise an error for verdicts on turns of another table, which a join would silently lose."""
-    unmatched = verdicts.select(keys).join(frame, on=keys, how="anti")
+    unmatched = verdicts.select(keys).join(frame, on=keys, how="anti", nulls_equal=True)
     if unmatched.height:
         rollout, turn = unmatched.sort(keys).row(0)
         raise SchemaError(

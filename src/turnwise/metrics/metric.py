@@ -1,5 +1,6 @@
 """The `@metric` decorator, which registers a metric: what it means, the sets it is in, and how its output is named."""
 
+import functools
 import math
 import re
 import typing
@@ -90,7 +91,9 @@ def metric(
     sets: Sequence[Set] = (),
     names: Sequence[str] | None = None,
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
-    """Register a function that returns a named expression; calling it still returns just that `polars.Expr`.
+    """Register a function that returns an expression; calling it still returns just that `polars.Expr`.
+
+    An expression without `.alias(...)` gets the name of the function, unless `names` says otherwise.
 
     Parameters
     ----------
@@ -108,18 +111,33 @@ def metric(
     >>> @metric(better="lower")
     ... def worst(score: pl.Expr = pl.col("score")) -> pl.Expr:
     ...     "The worst score of the rollout."
-    ...     return score.max().alias("worst")
+    ...     return score.max()
     >>> worst().meta.output_name()
     'worst'
     """
 
     def register(function: Callable[Arguments, pl.Expr]) -> Callable[Arguments, pl.Expr]:
         name = function.__name__
-        ABOUT[function] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
-        FORMS.extend(_form(text, function) for text in names or (name,))
-        return function
+
+        @functools.wraps(function)
+        def named(*args: Arguments.args, **kwargs: Arguments.kwargs) -> pl.Expr:
+            expression = function(*args, **kwargs)
+            return expression.alias(name) if names is None and _is_unnamed(expression) else expression
+
+        ABOUT[named] = About(name, better, concerns, any_of_turns, values, tuple(sets), function.__doc__ or "")
+        FORMS.extend(_form(text, named) for text in names or (name,))
+        return named
 
     return register
+
+
+def _is_unnamed(expression: object) -> bool:
+    """Return whether an expression has only the name that Polars gives it: of a column, ``literal``, ``len``."""
+    return (
+        isinstance(expression, pl.Expr)
+        and not expression.meta.has_multiple_outputs()
+        and expression.meta.eq(expression.meta.undo_aliases())
+    )
 
 
 def _form(text: str, function: Callable[..., pl.Expr]) -> Form:

@@ -39,7 +39,7 @@ class ASTEvaluator(FrameEvaluator):
 
     Parameters
     ----------
-    sampler, seeds
+    sampler, seeds, env
         As in `Evaluator`.
     scorer
         Toxicity of texts: a function from a list of texts to as many numbers in [0, 1]. By default the sampler's own:
@@ -78,9 +78,10 @@ class ASTEvaluator(FrameEvaluator):
 
     def __init__(
         self,
-        sampler: Any,
+        sampler: Any = None,
         seeds: Any = None,
         *,
+        env: Any = None,
         scorer: Scorer | None = None,
         wording: Wording | None = None,
         at: float = TOXIC,
@@ -92,7 +93,9 @@ class ASTEvaluator(FrameEvaluator):
         batch_size: int | None = None,
     ) -> None:
         toxicity = {ADVERSARIAL: ("prompt", self._toxicity), TARGET: ("response", self._toxicity)}
-        super().__init__(sampler, seeds, metrics=_metrics(at, strict=strict), scores=toxicity, batch_size=batch_size)
+        super().__init__(
+            sampler, seeds, env=env, metrics=_metrics(at, strict=strict), scores=toxicity, batch_size=batch_size
+        )
         for name, value, words in (
             ("wording", wording, (None, "attack", "probe")),
             ("weighting", weighting, ("rollout", "turn")),

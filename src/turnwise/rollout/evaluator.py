@@ -37,9 +37,9 @@ class Evaluator(ABC):
 
     Parameters
     ----------
-    sampler
+    sampler, env
         Object with ``eval_rollout(seed)`` or ``rollout(seed)``, or a function of a seed. It is stored unchanged, as
-        `self.sampler` and as `self.env`.
+        `self.sampler` and as `self.env`. ASTRA-RL's classes call this parameter `env`.
     seeds
         Seeds of the rollouts, in order: texts, numbers, or anything that the sampler accepts. A frame has them in its column
         `seed`; its other columns become facts of the rollouts. By default, the numbers from 0.
@@ -81,8 +81,10 @@ class Evaluator(ABC):
     results: JSONLike = None
     decision: Decision | None = None
 
-    def __init__(self, sampler: Any, seeds: Any = None) -> None:
-        self.sampler = sampler
+    def __init__(self, sampler: Any = None, seeds: Any = None, *, env: Any = None) -> None:
+        if sampler is not None and env is not None:
+            raise ArgumentError(f"{type(self).__name__}: `sampler` and `env` are the same parameter; give one of them")
+        self.sampler = env if sampler is None else sampler
         self.seeds = list(seeds) if isinstance(seeds, Iterator) else seeds
 
     def __class_getitem__(cls, parameters: object) -> type[Self]:
@@ -303,9 +305,8 @@ class Evaluator(ABC):
         """Return the seeds to roll out from, after checking that the results can be written."""
         if out is not None:
             _check_new(Path(out))
-        seeds, seed_columns = seeds_of(
-            self.seeds, n_rollouts, type(self).__name__
-        )  # before earlier results are dropped
+        # Before earlier results are dropped.
+        seeds, seed_columns = seeds_of(self.seeds, n_rollouts, type(self).__name__)
         self._forget("turns", "rollouts", "summary", "_measurements", "_said", "_facts")
         self.runs, self.decision, self._measured_early, self._flaws, self._observed = None, None, {}, {}, {}
         self._seed_columns = seed_columns

@@ -40,7 +40,7 @@ class FrameEvaluator(Evaluator):
 
     Parameters
     ----------
-    sampler, seeds
+    sampler, seeds, env
         As in `Evaluator`. To measure existing graphs only, the sampler may be None.
     metrics
         As in `tw.measure`: expressions that reduce a rollout's turns to one value, metric functions, or tuples of them. None
@@ -83,15 +83,16 @@ class FrameEvaluator(Evaluator):
 
     def __init__(
         self,
-        sampler: Any,
+        sampler: Any = None,
         seeds: Any = None,
         *,
+        env: Any = None,
         metrics: Sequence[Metric | Iterable[Metric]] | None = None,
         scores: Mapping[str, tuple[str, Scorer]] | None = None,
         per_turn: Sequence[pl.Expr] | None = None,
         batch_size: int | None = None,
     ) -> None:
-        super().__init__(sampler, seeds)
+        super().__init__(sampler, seeds, env=env)
         if metrics is not None:
             self.metrics = metrics
         if scores is not None:

@@ -30,6 +30,8 @@ from turnwise.stats.order_statistics import (
 )
 
 QuantileInterval = Literal["auto", "percentile"]
+TIED = "many values are tied at this quantile, so the interval is that one value"
+AT_LEAST = "its level is at least the nominal one"
 
 
 def median(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None, level: float = 0.95) -> Estimate:
@@ -58,7 +60,8 @@ def quantile(
     """Estimate the q-quantile (interpolated linearly, as in NumPy), with an interval from the ordered values.
 
     For independent rollouts of equal weight the ends are the order statistics x₍ₗ₎ and x₍ᵤ₎, where l is the largest rank with
-    P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every continuous law.
+    P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every law; for values that
+    tie, the level is higher than the nominal one, and the interval may have no width.
     Otherwise it is Woodruff's interval: the share of values up to the sample quantile has a standard error SE over clusters,
     and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, `crossed_df` for two
     crossed ways.
@@ -85,8 +88,8 @@ def quantile(
     -------
     Estimate
         There is never a standard error. The bounds are None if the interval would extend beyond the smallest or largest value
-        (a median at 95 % needs n >= 6), if it would have no width (many ties), and for one cluster of several rollouts. With
-        n = 0 all values are None.
+        (a median at 95 % needs n >= 6), and for one cluster of several rollouts. With many ties both may be the same value,
+        and `reason` says so. With n = 0 all values are None.
 
     References
     ----------
@@ -97,6 +100,9 @@ def quantile(
     >>> turns = quantile(np.arange(1.0, 101.0), (), q=0.9)
     >>> round(turns.estimate, 1), turns.low, turns.high, turns.method
     (90.1, 84.0, 96.0, 'order statistics')
+    >>> tied = quantile([1.0, 2.0, *[4.0] * 20, 9.0], ())
+    >>> tied.low, tied.high, tied.reason
+    (4.0, 4.0, 'many values are tied at this quantile, so the interval is that one value; its level is at least the nominal one')
     """
     if not 0 < q < 1:
         raise ArgumentError(f"q is {q:g}; it must be between 0 and 1")
@@ -120,10 +126,10 @@ def quantile(
         ends, method, effect = _order_statistics(ordered, q, level), "order statistics", None
     else:
         ends, method, effect = _woodruff(ordered, mass, q, level, share), "Woodruff", _design_effect(share)
-    if not isinstance(ends, str) and not ends[0] < ends[1]:
-        ends = "too many tied values: the interval has no width"
     if isinstance(ends, str):
         return Estimate(estimate=point, n=share.n, n_clusters=share.n_clusters, reason=ends)
+    # Ties make a closed interval between ordered values cover more often, never less; at worst its ends are the same value.
+    has_width = ends[0] < ends[1]
     return Estimate(
         estimate=point,
         # An interpolated point can lie a little outside two neighboring ordered values.
@@ -133,6 +139,7 @@ def quantile(
         n_clusters=share.n_clusters,
         design_effect=effect,
         method=f"two-way {method}" if len(clusters) > 1 and method == "Woodruff" else method,
+        reason=None if has_width else TIED if method == "Woodruff" else f"{TIED}; {AT_LEAST}",
     )
 
 

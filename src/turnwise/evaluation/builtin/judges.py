@@ -22,6 +22,8 @@ from turnwise.metrics import composite
 from turnwise.schema.labels import say
 
 TRAJECTORY = "trajectory"
+CONTEXTS = "contexts"
+_RETRIEVING = ("tool", "retriever")  # kinds of steps whose outputs are contexts
 
 
 class JudgeConfig(EvaluatorBaseConfig):
@@ -47,13 +49,28 @@ class JudgeConfig(EvaluatorBaseConfig):
 
 
 def texts(tables: Tables) -> pl.DataFrame:
-    """Return the texts of each item that a judge may read: every column of its turn, and its steps as text."""
+    """Return the texts of each item that a judge may read: every column of its turn, its steps as text, and its contexts.
+
+    Contexts that the data set does not have are what tools and searches returned on the way to the answer, one after another.
+    """
     steps = tables.steps
     line = pl.format(
         "{}. {} {}: {} -> {}", "step", "kind", *(pl.col(name).fill_null("") for name in ("name", "input", "output"))
     )
-    trajectories = steps.sort("rollout_id", "step").group_by("rollout_id").agg(line.str.join("\n").alias(TRAJECTORY))
-    return tables.turns.hstack([tables.of_rollouts(trajectories)[TRAJECTORY]])
+    is_context = pl.col("kind").is_in(_RETRIEVING) & (pl.col("output").str.len_chars() > 0)
+    of_steps = (
+        steps.sort("rollout_id", "step")
+        .group_by("rollout_id")
+        .agg(
+            line.str.join("\n").alias(TRAJECTORY), pl.col("output").filter(is_context).str.join("\n\n").alias(CONTEXTS)
+        )
+    )
+    by_item = tables.of_rollouts(of_steps)
+    frame, returned = tables.turns, by_item[CONTEXTS].replace("", None)
+    if returned.count() and frame.schema.get(CONTEXTS, pl.String) == pl.String:
+        known = [pl.col(CONTEXTS)] if CONTEXTS in frame.columns else []
+        frame = frame.with_columns(pl.coalesce(*known, returned).alias(CONTEXTS))
+    return frame.hstack([by_item[TRAJECTORY]])
 
 
 def ask_judge(

@@ -134,8 +134,12 @@ def config_id(params: Any) -> str:
     ('99914b93', '99914b93')
     """
     # The same text as AISteer360 hashes, so that its ids can be found again.
-    text = json.dumps(params or {}, sort_keys=True, default=str)
+    text = json.dumps(params or {}, sort_keys=True, default=_as_hashed)
     return hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:8]
+
+
+def _as_hashed(value: Any) -> str:
+    return f"callable:{getattr(value, '__qualname__', type(value).__name__)}" if callable(value) else str(value)
 
 
 def _scores(run: Run) -> dict[str, list[Any]]:

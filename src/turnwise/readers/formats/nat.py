@@ -78,7 +78,7 @@ def read_nat(document: Document, table: Table) -> None:
     ============================ =========================================================================
 
     `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`: scores are in
-    ``<evaluator>_output.json``, which `tw.judges.read_verdicts` reads and `tw.judges.join_labels` joins by `task`. The steps
+    ``<evaluator>_output.json``, which `tw.judges.read_verdicts` reads and `tw.judges.join_verdicts` joins. The steps
     themselves are not read; all other fields of the data set become columns under their own names.
 
     The producer judges the `whole_rollout`, in other files.

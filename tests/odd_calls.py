@@ -68,9 +68,13 @@ def _public(module: Any, prefix: str) -> Iterator[tuple[str, Callable[..., Any]]
 @cache
 def frames() -> dict[str, pl.DataFrame]:
     """A small frame of every kind, made by turnwise itself."""
-    turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.1}, attacks=["ask", "plead"], goals=8, attempts=3, turns=3, seed=1)
+    turns, _ = tw.simulate(
+        targets={"base": 0.3, "guarded": 0.1}, attacks=["ask", "plead"], goals=8, attempts=3, turns=3, seed=1
+    )
     score = pl.int_range(pl.len()) % 7 / 7
-    turns = turns.with_columns(score=score, train_step=pl.col("attempt") * 10, seconds=score + 1, response_tokens=pl.lit(9))
+    turns = turns.with_columns(
+        score=score, train_step=pl.col("attempt") * 10, seconds=score + 1, response_tokens=pl.lit(9)
+    )
     spent = [m.spent_to_success(axis) for axis in ("tokens", "seconds")]
     metrics = (m.attack_success(), m.time_to_success(), m.num_turns(), m.refusal_rate(), m.ever_refused(), *spent)
     rollouts = tw.measure(turns, *metrics, worst=pl.col("score").max(), keep="train_step")
@@ -177,9 +181,17 @@ ODD: list[Any] = [
 
 def _odd_series(name: str, size: int, rng: random.Random) -> pl.Series:
     """A column of an odd dtype or with odd values."""
-    words = [rng.choice(["a", "b", "", "none", "\0", "\ufffe", "x" * 3000, "=1+1", "$x_1$", "<b>"]) for _ in range(size)]
+    words = [
+        rng.choice(["a", "b", "", "none", "\0", "\ufffe", "x" * 3000, "=1+1", "$x_1$", "<b>"]) for _ in range(size)
+    ]
     numbers = [rng.choice([0, 1, 2, 3, None]) for _ in range(size)]
-    times = [{"duration": rng.choice([0, -5, 1, 2, 3, 100_000, 2**31 - 1, None]), "observed": rng.choice([True, False, None])} for _ in range(size)]
+    times = [
+        {
+            "duration": rng.choice([0, -5, 1, 2, 3, 100_000, 2**31 - 1, None]),
+            "observed": rng.choice([True, False, None]),
+        }
+        for _ in range(size)
+    ]
     makers: list[Callable[[], pl.Series]] = [
         lambda: pl.Series(name, words),
         lambda: pl.Series(name, words, dtype=pl.Categorical),
@@ -191,9 +203,21 @@ def _odd_series(name: str, size: int, rng: random.Random) -> pl.Series:
         lambda: pl.Series(name, [[1.0, 2.0]] * size, dtype=pl.Array(pl.Float64, 2)),
         lambda: pl.Series(name, [{"a": number} for number in numbers], dtype=pl.Struct({"a": pl.Int64})),
         lambda: pl.Series(name, times, dtype=pl.Struct({"duration": pl.Int64, "observed": pl.Boolean})),
-        lambda: pl.Series(name, [{**t, "duration": rng.choice([1, 2**64 - 1])} for t in times], dtype=pl.Struct({"duration": pl.UInt64, "observed": pl.Boolean})),
-        lambda: pl.Series(name, [{"duration": 1.5, "observed": rng.choice([True, False])}] * size, dtype=pl.Struct({"duration": pl.Float64, "observed": pl.Boolean})),
-        lambda: pl.Series(name, [{"duration": "1", "observed": "x"}] * size, dtype=pl.Struct({"duration": pl.String, "observed": pl.String})),
+        lambda: pl.Series(
+            name,
+            [{**t, "duration": rng.choice([1, 2**64 - 1])} for t in times],
+            dtype=pl.Struct({"duration": pl.UInt64, "observed": pl.Boolean}),
+        ),
+        lambda: pl.Series(
+            name,
+            [{"duration": 1.5, "observed": rng.choice([True, False])}] * size,
+            dtype=pl.Struct({"duration": pl.Float64, "observed": pl.Boolean}),
+        ),
+        lambda: pl.Series(
+            name,
+            [{"duration": "1", "observed": "x"}] * size,
+            dtype=pl.Struct({"duration": pl.String, "observed": pl.String}),
+        ),
         lambda: pl.Series(name, numbers, dtype=pl.Int8),
         lambda: pl.Series(name, numbers, dtype=pl.UInt8),
         lambda: pl.Series(name, [rng.choice([0, 2**64 - 1]) for _ in numbers], dtype=pl.UInt64),
@@ -203,7 +227,9 @@ def _odd_series(name: str, size: int, rng: random.Random) -> pl.Series:
         lambda: pl.Series(name, [rng.choice([0.0, 0.5, float("nan"), None]) for _ in numbers], dtype=pl.Float64),
         lambda: pl.Series(name, [rng.choice([0.0, float("inf"), -float("inf")]) for _ in numbers], dtype=pl.Float64),
         lambda: pl.Series(name, [rng.choice([0.0, 1e308, -1e308, 5e-324]) for _ in numbers], dtype=pl.Float64),
-        lambda: pl.Series(name, [None if number is None else decimal.Decimal(number) for number in numbers], dtype=pl.Decimal(10, 2)),
+        lambda: pl.Series(
+            name, [None if number is None else decimal.Decimal(number) for number in numbers], dtype=pl.Decimal(10, 2)
+        ),
         lambda: pl.Series(name, [rng.choice([True, False, None]) for _ in numbers], dtype=pl.Boolean),
         lambda: pl.Series(name, [dt.date(2026, 1, 1 + (number or 0)) for number in numbers]),
         lambda: pl.Series(name, [dt.datetime(2026, 1, 1, number or 0) for number in numbers]),  # noqa: DTZ001
@@ -225,7 +251,13 @@ def _mutate(frame: pl.DataFrame, rng: random.Random) -> Any:
         case 5:
             return frame.drop(column, strict=False)
         case 6:
-            return frame.with_columns(pl.when(pl.int_range(pl.len()) % rng.choice([2, 3]) == 0).then(pl.col(column)).alias(column)) if size and frame.columns else frame
+            return (
+                frame.with_columns(
+                    pl.when(pl.int_range(pl.len()) % rng.choice([2, 3]) == 0).then(pl.col(column)).alias(column)
+                )
+                if size and frame.columns
+                else frame
+            )
         case 7:
             return frame.clear()
         case 8:
@@ -233,13 +265,32 @@ def _mutate(frame: pl.DataFrame, rng: random.Random) -> Any:
         case 9:
             return pl.concat([frame, frame.head(2)]) if frame.columns else frame
         case 10:
-            return frame.rename({column: rng.choice(["", "\0", "estimate", "x" * 3000, "metric"])}) if frame.columns else frame
+            return (
+                frame.rename({column: rng.choice(["", "\0", "estimate", "x" * 3000, "metric"])})
+                if frame.columns
+                else frame
+            )
         case 11:
             return frame.reverse()
         case 12:
-            return frame.with_columns(_odd_series(rng.choice(["extra", "category", "outcome", "task", "num_judged", "score_x"]), size, rng))
+            return frame.with_columns(
+                _odd_series(rng.choice(["extra", "category", "outcome", "task", "num_judged", "score_x"]), size, rng)
+            )
         case _:
-            return frame.with_columns(_odd_series(rng.choice([name for name in ("attack", "goal", "outcome", "num_turns", "rollout_id", "target", "ending") if name in frame.columns] or [column]), size, rng))
+            return frame.with_columns(
+                _odd_series(
+                    rng.choice(
+                        [
+                            name
+                            for name in ("attack", "goal", "outcome", "num_turns", "rollout_id", "target", "ending")
+                            if name in frame.columns
+                        ]
+                        or [column]
+                    ),
+                    size,
+                    rng,
+                )
+            )
 
 
 def odd_frame(frame: pl.DataFrame, rng: random.Random) -> Any:
@@ -275,7 +326,11 @@ _CHOICES: dict[str, list[Any]] = {
     "seed": [0, 7, -1],
     "k": [1, 2, [1, 2, 3], 10, 1000],
     "strata": [None, None, "category"],
-    "require": ["attack_success < 0.5", ["attack_success <= 10%", "median(num_turns) > 1"], "worst < 1 for target=base"],
+    "require": [
+        "attack_success < 0.5",
+        ["attack_success <= 10%", "median(num_turns) > 1"],
+        "worst < 1 for target=base",
+    ],
     "expect": [(), "target=base"],
     "unit": ["goal", "goal", "category"],
     "at": [None, 0.5, [0.1, 0.5]],
@@ -377,7 +432,12 @@ def _value(name: str, parameter: inspect.Parameter, rng: random.Random, folder: 
         return _statistic
     if parameter.name == "judge" and name != "judges.join_verdicts":
         return _judge if name != "simulate" else None
-    if parameter.name in {"forecast", "trials", "references", "problems", "baseline"} and name in {"plots.attempts", "plots.pareto", "report", "gate"}:
+    if parameter.name in {"forecast", "trials", "references", "problems", "baseline"} and name in {
+        "plots.attempts",
+        "plots.pareto",
+        "report",
+        "gate",
+    }:
         return None
     if parameter.name == "by" and name.startswith("plots.") and "distribution" not in name:
         return None
@@ -413,7 +473,9 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
     options: dict[str, Any] = {}
     odd = rng.choice([0.0, 0.0, 0.1, 0.3])  # of the options of this call
     for parameter in inspect.signature(every[name]).parameters.values():
-        is_frame = parameter.name in _FRAMES and not (name == "simulate" or parameter.default not in {inspect.Parameter.empty, None})
+        is_frame = parameter.name in _FRAMES and not (
+            name == "simulate" or parameter.default not in {inspect.Parameter.empty, None}
+        )
         value: Any
         if is_frame:
             labels = "rollout_labels" if name == "judges.correct" else parameter.name
@@ -425,7 +487,11 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
             continue
         elif rng.random() < odd and parameter.name not in {"out", "path", "ax", "store", "paths"}:
             value = rng.choice(ODD)
-        elif parameter.default is not inspect.Parameter.empty and rng.random() < 0.5 and parameter.name not in {"resamples", "progress"}:
+        elif (
+            parameter.default is not inspect.Parameter.empty
+            and rng.random() < 0.5
+            and parameter.name not in {"resamples", "progress"}
+        ):
             continue
         else:
             value = _value(name, parameter, rng, folder)
@@ -445,7 +511,14 @@ def _several(name: str, rng: random.Random) -> list[Any]:
         return [m.model_calls()]
     if name == "trees.measure_paths":
         return [rng.choice(["attack_success", "num_turns", rng.choice(ODD)])]
-    some = [m.attack_success(), m.time_to_success(), m.num_turns, m.TIMING, pl.col("score").max().alias("a"), rng.choice(ODD)]
+    some = [
+        m.attack_success(),
+        m.time_to_success(),
+        m.num_turns,
+        m.TIMING,
+        pl.col("score").max().alias("a"),
+        rng.choice(ODD),
+    ]
     return rng.sample(some, rng.randrange(1, 4))
 
 
@@ -486,7 +559,9 @@ def _flaw(call: Call, result: Any) -> str | None:
         if call.seed % 7 == 0:
             str(result), result.html(), result.markdown(), result.latex()
         return None
-    if not isinstance(result, pl.DataFrame) or call.name.startswith(("plots.", "turns", "best", "pareto", "read", "scan")):
+    if not isinstance(result, pl.DataFrame) or call.name.startswith(
+        ("plots.", "turns", "best", "pareto", "read", "scan")
+    ):
         return None
     columns = set(result.columns)
     numbers = [name for name in ("estimate", "difference", "low", "high", "std_error", "p_value") if name in columns]
@@ -502,9 +577,17 @@ def _flaw(call: Call, result: Any) -> str | None:
         if (result["low"] > result["high"]).any():
             return "low above high"
     counts = ["n", "n_error", "n_undetermined", "n_missing", "n_inapplicable"]
-    if call.name == "summarize" and set(counts) <= columns and result.height and not call.options.get("by") and not call.options.get("margins"):
+    if (
+        call.name == "summarize"
+        and set(counts) <= columns
+        and result.height
+        and not call.options.get("by")
+        and not call.options.get("margins")
+    ):
         frame = call.arguments[0]
-        height = frame.lazy().select(pl.len()).collect().item() if isinstance(frame, pl.DataFrame | pl.LazyFrame) else None
+        height = (
+            frame.lazy().select(pl.len()).collect().item() if isinstance(frame, pl.DataFrame | pl.LazyFrame) else None
+        )
         if height is not None and (result.select(pl.sum_horizontal(counts)).to_series() != height).any():
             return "counts do not add up to the rollouts"
     return None
@@ -534,7 +617,9 @@ def main(first: int, count: int, only: str | None = None) -> int:
     names = sorted({name for name, _ in ends})
     for name in names:
         print(f"{name}: " + ", ".join(f"{ends[name, end]} {end}" for end in ("result", "refused", "raw")))
-    print(f"{count} calls in {time.perf_counter() - began:.0f} s; {sum(problems.values())} problems; results {sum(n for (_, end), n in ends.items() if end == 'result')}")
+    print(
+        f"{count} calls in {time.perf_counter() - began:.0f} s; {sum(problems.values())} problems; results {sum(n for (_, end), n in ends.items() if end == 'result')}"
+    )
     return sum(problems.values())
 
 

@@ -20,6 +20,7 @@ from turnwise.estimation.unjudged import (
     unjudged_of,
 )
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import Estimate
 from turnwise.stats.incidence import Incidence, kaplan_meier
@@ -138,6 +139,7 @@ def attempts(
     │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
     └────────┴─────┴──────────┴─────────┘
     """
+    check_kinds(attempts, locals())
     frame = rollouts_frame(rollouts, "attempts")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "attempts")

@@ -24,6 +24,7 @@ from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -137,6 +138,7 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
+    check_kinds(curve, locals())
     by = names_of(by)
     if merge or isinstance(rollouts, State):
         return _merged(

@@ -24,6 +24,7 @@ from turnwise.schema.arguments import (
     require_rollouts,
     value_in_words,
 )
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.influence import EVENT, watch
 from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
@@ -33,7 +34,7 @@ def curve_difference(
     rollouts: object,
     *,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str = "time_to_success",
     by: By = (),
     cluster: Cluster = "auto",
@@ -71,6 +72,7 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
+    check_kinds(curve_difference, locals())
     frame, by, levels = _check_arguments(
         rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
     )
@@ -112,7 +114,7 @@ def curve_test(
     rollouts: object,
     *,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str = "time_to_success",
     by: By = (),
     cluster: Cluster = "auto",
@@ -150,6 +152,7 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
+    check_kinds(curve_test, locals())
     frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
     sheet = Sheet(frame)
     _, observed = sheet.times(metric)
@@ -177,7 +180,7 @@ def curve_test(
 def _check_arguments(
     rollouts: object,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str,
     by: By,
     competing: Sequence[str],
@@ -244,7 +247,9 @@ class _Arms:
         }
 
 
-def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str, cluster: Cluster) -> Iterator[_Arms]:
+def _arms(
+    sheet: Sheet, by: tuple[str, ...], of: str, baseline: object, metric: str, cluster: Cluster
+) -> Iterator[_Arms]:
     baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     # Later attempts of loops that stopped at a success are left out, as in `curve`.

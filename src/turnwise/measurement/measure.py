@@ -14,6 +14,7 @@ from turnwise.measurement.batches import at_once, reduced
 from turnwise.metrics.catalog import OUTCOME, TIMING
 from turnwise.metrics.metric import ABOUT
 from turnwise.schema.arguments import frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.promises import check_ids
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
@@ -79,6 +80,7 @@ def measure(
     │ b          ┆ 1         ┆ 1          ┆ false          ┆ false            │
     └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
     """
+    check_kinds(measure, locals())
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     require_turns(frame, "measure")
     _require_rollouts(frame)

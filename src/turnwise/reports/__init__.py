@@ -25,6 +25,7 @@ from turnwise.reports.header import configuration, today
 from turnwise.reports.page import page
 from turnwise.reports.viewer import transcripts
 from turnwise.schema.arguments import By, Cluster, frame_of
+from turnwise.schema.kinds import check_kinds
 
 
 def report(
@@ -93,6 +94,7 @@ def report(
     >>> path.name, (path.parent / "summary.csv").exists()
     ('report.html', True)
     """
+    check_kinds(report, locals())
     from tqdm.auto import tqdm
 
     out = path_of(out)

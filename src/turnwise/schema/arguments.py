@@ -9,11 +9,13 @@ from typing import Any
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, listing, meant
+from turnwise.errors import ArgumentError, SchemaError, listing, meant, writable
+from turnwise.schema.foreign import check_kinds_of_columns
 from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
+_LONGEST = 60  # letters of a value in a sentence
 
 
 def frame_of(data: object, verb: str) -> pl.DataFrame:
@@ -26,9 +28,13 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
     (1, 1)
     """
     if isinstance(data, pl.LazyFrame):
-        return data.collect(engine="streaming")
+        try:
+            return _without_objects(data.collect(engine="streaming"), verb)
+        except pl.exceptions.PolarsError as error:  # the user's own query
+            message = str(error).splitlines()[0]
+            raise SchemaError(f"{verb}: this lazy frame cannot be collected: {message}") from error
     if isinstance(data, pl.DataFrame):
-        return data
+        return _without_objects(data, verb)
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
     if isinstance(data, str | PathLike):
@@ -41,6 +47,17 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         "pass a Polars, pandas or Arrow table, or create one: from turns with `tw.turns(records)`, from other records with "
         "`pl.DataFrame(records)`"
     )
+
+
+def _without_objects(frame: pl.DataFrame, verb: str) -> pl.DataFrame:
+    """Return the frame, or raise an error if a column holds Python objects, of which Polars can neither sort nor compare any."""
+    objects = [name for name, dtype in frame.schema.items() if dtype == pl.Object]
+    if objects:
+        raise SchemaError(
+            f"{verb}: column {listing(objects)} holds Python objects; make it text or numbers, or leave it out: "
+            f"`.drop({objects[0]!r})`"
+        )
+    return frame
 
 
 def names_of(by: By) -> tuple[str, ...]:
@@ -150,7 +167,33 @@ def _plain(number: Any) -> float:
 
 
 def _first_repr(values: Sequence[Any]) -> str:
-    return repr(values[0].item() if hasattr(values[0], "item") and getattr(values[0], "ndim", 0) == 0 else values[0])
+    return shown(values[0])
+
+
+def shown(value: Any) -> str:
+    r"""Return a value as a sentence shows it: in one line, and not longer than a sentence should be.
+
+    Examples
+    --------
+    >>> shown(0.5), shown("a\nb"), shown(pl.DataFrame({"a": [1]})), shown("x" * 100)
+    ('0.5', "'a\\nb'", 'a DataFrame', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    if isinstance(value, pl.DataFrame | pl.LazyFrame | pl.Series | pl.Expr):
+        return f"a {type(value).__name__}"
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+    text = " ".join(writable(repr(plain)).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def is_text(value: object) -> bool:
+    r"""Return whether a value is text that a table can hold: half of a surrogate pair is not.
+
+    Examples
+    --------
+    >>> is_text("a"), is_text("\ud83d"), is_text(1)
+    (True, False, False)
+    """
+    return isinstance(value, str) and writable(value) == value
 
 
 def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
@@ -160,6 +203,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
             f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
             'rename yours with `.rename({"yours": "rollout_id"})`, or `tw.measure(turns)` first'
         )
+    check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):

@@ -80,6 +80,7 @@ def kind_of(dtype: pl.DataType) -> str | None:
         return "number"
     if isinstance(dtype, pl.Struct):
         parts = {field.name: field.dtype for field in dtype.fields}
-        if set(parts) == {"duration", "observed"} and not parts["duration"].is_float():
-            return "time"
+        if set(parts) == {"duration", "observed"}:
+            is_time = parts["duration"].is_integer() or parts["duration"] == pl.Null
+            return "time" if is_time and parts["observed"] in (pl.Boolean, pl.Null) else None
     return None

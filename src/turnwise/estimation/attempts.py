@@ -347,13 +347,14 @@ def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: st
 
 
 def _stopped_row(survival: Incidence, k: int, reason: str | None) -> dict[str, Any]:
-    point = survival.point(k)
+    place = survival.place(k)
+    point = survival.point(place)
     return {
         **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
         "method": survival.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
-        "reason": join_reasons(reason, survival.reason[k]),
+        "reason": join_reasons(reason, survival.reason[place]),
         **{
-            name: int(getattr(survival, name)[k])
+            name: int(getattr(survival, name)[place])
             for name in ("at_risk", "events", "censored", "competing", "n_clusters")
         },
     }

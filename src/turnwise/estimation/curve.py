@@ -267,11 +267,14 @@ def _group(
 
 def _positions(
     sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
-) -> tuple[IntArray, FloatArray]:
-    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis."""
+) -> tuple[IntArray, FloatArray | None]:
+    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis.
+
+    The values are None for turns, which are their own positions.
+    """
     duration = sheet.times(options.metric)[0][group]
     if options.axis == "turn":
-        return duration, np.arange(duration.max(initial=0) + 1.0)
+        return duration, None
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
     # Positions are the amounts at which something happened; censoring alone changes no estimate.

@@ -27,7 +27,7 @@ from turnwise.schema.arguments import (
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.influence import EVENT, watch
-from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
+from turnwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
 
 
 def curve_difference(
@@ -83,7 +83,8 @@ def curve_difference(
         cause = causes(ways, arms.rows)
         for level_ in levels:
             differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
-            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], horizon=len(differences))
+            at = common_positions(arms.duration, arms.in_group) if differences else np.zeros(1, dtype=np.int64)
+            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], at=at)
             shared = {
                 **arms.words(metric, level_, "observed share with the event by turn t"),
                 "kind": "difference",
@@ -95,7 +96,7 @@ def curve_difference(
                     name: int(getattr(followed, name)[t]) for name in ("at_risk", "events", "censored", "competing")
                 }
                 numbers = asdict(row)
-                result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
+                result.append({**shared, **numbers, "estimate": row.difference, "at": float(followed.at[t]), **counts})
             # Without follow-up in one arm there is still one row, which gives the reason.
             if not differences:
                 result.append(

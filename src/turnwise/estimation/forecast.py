@@ -261,7 +261,7 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
     if first in {0, last}:
         return {}
     if stopped:
-        observed = float(kaplan_meier(duration, succeeded, ()).estimate[last])
+        observed = float(kaplan_meier(duration, succeeded, ()).estimate[-1])
     else:
         observed = float(np.mean(reached_in(last, successes[judged >= last], judged[judged >= last])))
     c, n = repeats.first(first).counts()

@@ -206,6 +206,7 @@ class _Changes:
         }
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
 def _change(
     repeats: Attempts,
     steps: FloatArray,

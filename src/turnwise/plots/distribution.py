@@ -154,9 +154,9 @@ def distribution_marks(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
             + instead.get(str(value_kind), "name a metric")
         )
-    # Infinite values cannot be drawn and count as unknown.
+    # Values without an end, or so large that a scale has none, cannot be drawn and count as unknown.
     value = pl.col(metric).cast(pl.Float64)
-    frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
+    frame = frame.select(*by, pl.when(value.abs() <= schema.LARGEST_DRAWN).then(value).alias("\0x"))
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")

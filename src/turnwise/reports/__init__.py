@@ -50,7 +50,7 @@ def report(
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
     (date, versions, inputs with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
     ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely
-    or not at all.
+    or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula begins with an apostrophe.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ def report(
         for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".csv", ".json"):
-            write(data.summary, draft / f"summary{suffix}")
+            # A CSV file is opened in spreadsheets; the other two hold names as they are.
+            write(data.summary, draft / f"summary{suffix}", spreadsheet=suffix == ".csv")
         steps.update()
         html = page(
             data,

@@ -15,6 +15,7 @@ from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
+_LOWEST_LEVEL = 1e-6
 _LONGEST = 60  # letters of a value in a sentence
 
 
@@ -221,6 +222,10 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
                 hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
+        if frame.schema[name].is_nested() and not _is_list_of_values(frame.schema[name]):
+            raise ArgumentError(
+                f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no column to group by; make it text or numbers first"
+            )
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "
@@ -228,6 +233,11 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             )
     if len(set(by)) < len(by):
         raise ArgumentError(f"{verb}: by={list(by)} repeats a column; name each column once")
+
+
+def _is_list_of_values(dtype: pl.DataType) -> bool:
+    """Return whether a column holds lists of single values, such as tags."""
+    return isinstance(dtype, pl.List) and not dtype.inner.is_nested()
 
 
 def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
@@ -248,8 +258,8 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     ((0.95,), (0.5, 0.95))
     """
     levels = _as_tuple(level)
-    # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals.
-    wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
+    # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals, one close to 0 intervals without width.
+    wrong = [value for value in levels if not _is_number(value) or not _LOWEST_LEVEL <= value < (1 + value) / 2 < 1]
     if wrong or not levels:
         raise ArgumentError(
             f"level={_first_repr(wrong or [level])} is not a valid nominal coverage; give a number between 0 and 1, such as 0.95"

@@ -10,6 +10,8 @@ COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
 POOLED = "all"  # group name of a margin that pools all groups
 
+LARGEST_DRAWN = 1e300  # a scale that reaches from -1e300 to 1e300 still has a length
+
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
 ENDINGS = pl.Enum([SUCCESS, BUDGET, GAVE_UP, TARGET_ENDED, FINISHED, ERROR])
 TOOL_CALLS = pl.List(pl.Struct({"name": pl.String, "arguments": pl.String}))

@@ -43,7 +43,7 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
 
 
 def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
-    """Return the frame with all columns and dtypes of its schema, and with null for NaN and infinity.
+    """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
         else pl.lit(None, dtype=column.dtype).alias(column.name)
         for column in shape.columns
     )
-    return table.with_columns(pl.when(pl.col(floats).is_finite()).then(pl.col(floats)))
+    return table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
 
 
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:

@@ -174,7 +174,7 @@ def test_what_is_no_trial_or_reference_is_said(both, mean_row, summary_of):
         ({"trials": both(RUNS).drop("target")}, "trials= lacks target"),
         ({"trials": both({("z", "1"): (1, 1)})}, "no trial belongs to a group"),
         ({"trials": both(RUNS).filter(metric="task_success")}, "trials=: there is no metric 'attack_success'"),
-        ({"trials": "x"}, "trials=: a str is not a frame"),
+        ({"trials": "x"}, "trials=: a path is not a frame"),
         ({"references": frame}, "references= has 'a', which is also a group of the summary"),
         ({"references": summary_of([mean_row(1.0, 0.1)])}, "references=: there is no metric"),
         ({"references": frame.clear()}, "references=: the SUMMARY frame has no rows"),

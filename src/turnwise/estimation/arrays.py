@@ -12,10 +12,14 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
+from turnwise.errors import ArgumentError
+from turnwise.schema.arguments import check_one_value
+from turnwise.schema.foreign import cast_column
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
 
+_LARGEST_DURATION = 2**53
 _FIELDS = tuple(field.name for field in fields(Estimate))
 
 
@@ -67,6 +71,7 @@ class Sheet:
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame.sort("rollout_id", maintain_order=True)
         self.kinds = {name: schema.kind_of(dtype) for name, dtype in self.frame.schema.items()}
+        self._facts: dict[str, pl.Series] = {}
         self._numbers: dict[str, FloatArray] = {}
         self._times: dict[str, tuple[IntArray, BoolArray]] = {}
         self._amounts: dict[str, FloatArray] = {}
@@ -78,29 +83,51 @@ class Sheet:
         return name in self.kinds
 
     def fact(self, name: str) -> pl.Series:
-        """Return a column of ROLLOUTS, or nulls if the table lacks it."""
-        if self.has(name):
-            return self.frame[name]
-        nulls = pl.Series(name, [None], dtype=dict(schema.ROLLOUTS.dtypes)[name])
-        return nulls.new_from_index(0, self.frame.height)
+        """Return a column of ROLLOUTS with the dtype of its schema (words as text), or nulls if the table lacks it."""
+        if name not in self._facts:
+            column = next(column for column in schema.ROLLOUTS.columns if column.name == name)
+            nulls = pl.Series(name, [None], dtype=column.dtype).new_from_index(0, self.frame.height)
+            self._facts[name] = cast_column(self.frame, column, "ROLLOUTS") if self.has(name) else nulls
+        return self._facts[name]
+
+    def nulls(self, name: str) -> pl.Series:
+        """Mark the rows without a value of a fact, which may hold lists."""
+        return (self.frame[name] if self.has(name) else self.fact(name)).is_null()
 
     def known(self, name: str) -> BoolArray:
         """Mark the rows that have a value: neither null nor NaN."""
+        if self.kinds[name] == "time":
+            return np.asarray(self.times(name)[0] > 0)
         column = self.frame[name]
         return (column.fill_nan(None) if column.dtype.is_float() else column).is_not_null().to_numpy()
 
     def numbers(self, name: str) -> FloatArray:
         """Return a Boolean or numeric column as float64 (n,), NaN where unknown."""
         if name not in self._numbers:
-            self._numbers[name] = self.fact(name).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            column = self.frame[name] if self.has(name) else self.fact(name)
+            self._numbers[name] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         return self._numbers[name]
 
     def times(self, metric: str) -> tuple[IntArray, BoolArray]:
-        """Return the duration of follow-up, 0 where unknown, and whether the event was observed."""
+        """Return the duration of follow-up, 0 where unknown, and whether the event was observed.
+
+        Raises
+        ------
+        ArgumentError
+            If a duration is below 1 or above 2**53: positions are counted from 1, and an unknown time is null.
+        """
         if metric not in self._times:
             time = self.frame[metric].struct
-            duration = time.field("duration").cast(pl.Int64).fill_null(0).to_numpy()
-            self._times[metric] = duration, time.field("observed").fill_null(value=False).to_numpy()
+            duration, observed = time.field("duration"), time.field("observed").cast(pl.Boolean)
+            # Larger durations are not exact as floats, which the results are.
+            size = duration.cast(pl.Float64)
+            wrong = duration.filter((size < 1) | (size > _LARGEST_DURATION))
+            if wrong.len():
+                raise ArgumentError(
+                    f"{metric}: a duration is {wrong[0]}; positions are counted from 1 (to 2**53), and an unknown time is null"
+                )
+            known = duration.cast(pl.Int64).fill_null(0).to_numpy()
+            self._times[metric] = known, observed.fill_null(value=False).to_numpy()
         return self._times[metric]
 
     def amounts(self, metric: str) -> FloatArray:
@@ -113,7 +140,8 @@ class Sheet:
     def coded(self, name: str) -> Coded:
         """Return a column of ids as codes."""
         if name not in self._coded:
-            column = self.frame[name].cast(pl.String)
+            check_one_value(self.frame, name, "cluster")
+            column = cast_column(self.frame, schema.Column(name, pl.String, "the cluster"), "cluster")
             present, null = column.drop_nulls(), column.is_null()
             # Sorted words, so that equal groups have equal codes whatever the order of rows.
             words = present.unique().sort()

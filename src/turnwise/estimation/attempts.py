@@ -20,6 +20,7 @@ from turnwise.estimation.unjudged import (
     unjudged_of,
 )
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import Estimate
 from turnwise.stats.incidence import Incidence, kaplan_meier
@@ -138,6 +139,7 @@ def attempts(
     │ pass^k ┆ 2.0 ┆ 0.0      ┆ 2       │
     └────────┴─────┴──────────┴─────────┘
     """
+    check_kinds(attempts, locals())
     frame = rollouts_frame(rollouts, "attempts")
     by = names_of(by)
     check_by(frame, by, schema.CURVE, "attempts")
@@ -345,13 +347,14 @@ def _stopped_rows(repeats: Attempts, ks: Sequence[int], level: float, reason: st
 
 
 def _stopped_row(survival: Incidence, k: int, reason: str | None) -> dict[str, Any]:
-    point = survival.point(k)
+    place = survival.place(k)
+    point = survival.point(place)
     return {
         **{name: getattr(point, name) for name in ("estimate", "std_error", "low", "high")},
         "method": survival.method.replace("Kaplan-Meier", "Kaplan-Meier over attempts"),
-        "reason": join_reasons(reason, survival.reason[k]),
+        "reason": join_reasons(reason, survival.reason[place]),
         **{
-            name: int(getattr(survival, name)[k])
+            name: int(getattr(survival, name)[place])
             for name in ("at_risk", "events", "censored", "competing", "n_clusters")
         },
     }

@@ -13,6 +13,7 @@ from turnwise.estimation.arguments import rollouts_frame
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import Unit, strata_of, unit_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -104,6 +105,7 @@ def bootstrap(
     >>> row["statistic"], round(row["estimate"], 2), row["low"] < row["estimate"] < row["high"]
     ('correlation', 0.95, True)
     """
+    check_kinds(bootstrap, locals())
     frame = rollouts_frame(rollouts, "bootstrap")
     by, levels, names = names_of(by), check_levels(level), names_of(columns)
     check_by(frame, by, schema.SUMMARY, "bootstrap")

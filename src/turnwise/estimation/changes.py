@@ -6,10 +6,11 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
 from turnwise.estimation.arguments import metric_columns, rollouts_frame
 from turnwise.schema.arguments import By, check_by, names_of, value_in_words
+from turnwise.schema.kinds import check_kinds
 
 
 def changes(
-    rollouts: object, *, of: str, group: str, baseline: str, metric: str, unit: str = "goal", by: By = ()
+    rollouts: object, *, of: str, group: str, baseline: object, metric: str, unit: str = "goal", by: By = ()
 ) -> pl.DataFrame:
     """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
 
@@ -55,6 +56,7 @@ def changes(
     ... ).rows()
     [('x', 'gained'), ('y', 'added'), ('z', 'removed')]
     """
+    check_kinds(changes, locals())
     frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
     check_by(frame, by, schema.CONTRAST, "changes")
     if unit in by:

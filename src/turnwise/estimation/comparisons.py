@@ -166,9 +166,13 @@ class Comparison:
             return unpaired_improvement(*arms, level=level)
         if self.statistic != "mean":
             return self._quantiles(match, arms, level)
-        # What remains is the mean of a proportion or a number.
+        # What remains is the mean of a proportion or a number. Sums of huge values would be infinite, which the values are not.
+        if flaw := unaddable(np.concatenate(values)):
+            return Difference(reason=flaw)
+        return self._means(match, arms, level, share=self.kind == "proportion" if share is None else share)
+
+    def _means(self, match: Match, arms: tuple[Arm, Arm], level: float, *, share: bool) -> Difference:
         method = self.options.method
-        share = self.kind == "proportion" if share is None else share
         if match.is_paired:
             return paired_difference(
                 paired(*arms),

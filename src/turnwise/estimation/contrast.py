@@ -26,6 +26,7 @@ from turnwise.schema.arguments import (
     quantile_of,
     value_in_words,
 )
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.differences import Method
 from turnwise.stats.multiplicity import Adjustment, adjusted
 from turnwise.stats.permutation import max_t
@@ -142,6 +143,7 @@ def contrast(
     │ a     ┆ 0.625      ┆ 0.139 ┆ 0.831 ┆ 0.031   ┆ 8       │
     └───────┴────────────┴───────┴───────┴─────────┴─────────┘
     """
+    check_kinds(contrast, locals())
     frame = rollouts_frame(rollouts, "contrast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CONTRAST, "contrast")

@@ -24,6 +24,7 @@ from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence, kaplan_meier
@@ -137,6 +138,7 @@ def curve(
     │ 2.0 ┆ 0.5      ┆ 2       ┆ 1      ┆ 1        ┆ 0         │
     └─────┴──────────┴─────────┴────────┴──────────┴───────────┘
     """
+    check_kinds(curve, locals())
     by = names_of(by)
     if merge or isinstance(rollouts, State):
         return _merged(
@@ -265,11 +267,14 @@ def _group(
 
 def _positions(
     sheet: Sheet, group: IntArray, ways: dict[str, BoolArray], options: _Options
-) -> tuple[IntArray, FloatArray]:
-    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis."""
+) -> tuple[IntArray, FloatArray | None]:
+    """Return the position at which each follow-up ended, 0 if unknown, and the values of positions 0, 1, ... on the axis.
+
+    The values are None for turns, which are their own positions.
+    """
     duration = sheet.times(options.metric)[0][group]
     if options.axis == "turn":
-        return duration, np.arange(duration.max(initial=0) + 1.0)
+        return duration, None
     spent = sheet.amounts(f"spent_to_success_{options.axis}")[group]
     has_amount = (duration > 0) & ~np.isnan(spent)
     # Positions are the amounts at which something happened; censoring alone changes no estimate.

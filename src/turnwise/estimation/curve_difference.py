@@ -24,16 +24,17 @@ from turnwise.schema.arguments import (
     require_rollouts,
     value_in_words,
 )
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, IntArray
 from turnwise.stats.influence import EVENT, watch
-from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
+from turnwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
 
 
 def curve_difference(
     rollouts: object,
     *,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str = "time_to_success",
     by: By = (),
     cluster: Cluster = "auto",
@@ -71,6 +72,7 @@ def curve_difference(
     >>> rows["group", "baseline", "at"].row(0), bool(rows["high"][-1] < 0)
     (('guarded', 'base', 1.0), True)
     """
+    check_kinds(curve_difference, locals())
     frame, by, levels = _check_arguments(
         rollouts, of, baseline, metric, by, competing, level, "curve_difference", schema.CURVE
     )
@@ -81,7 +83,8 @@ def curve_difference(
         cause = causes(ways, arms.rows)
         for level_ in levels:
             differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
-            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], horizon=len(differences))
+            at = common_positions(arms.duration, arms.in_group) if differences else np.zeros(1, dtype=np.int64)
+            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], at=at)
             shared = {
                 **arms.words(metric, level_, "observed share with the event by turn t"),
                 "kind": "difference",
@@ -93,7 +96,7 @@ def curve_difference(
                     name: int(getattr(followed, name)[t]) for name in ("at_risk", "events", "censored", "competing")
                 }
                 numbers = asdict(row)
-                result.append({**shared, **numbers, "estimate": row.difference, "at": float(t), **counts})
+                result.append({**shared, **numbers, "estimate": row.difference, "at": float(followed.at[t]), **counts})
             # Without follow-up in one arm there is still one row, which gives the reason.
             if not differences:
                 result.append(
@@ -112,7 +115,7 @@ def curve_test(
     rollouts: object,
     *,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str = "time_to_success",
     by: By = (),
     cluster: Cluster = "auto",
@@ -150,6 +153,7 @@ def curve_test(
     >>> rows["statistic"].to_list(), bool(rows["p_value"].max() < 0.001)
     (['log_rank', 'restricted_mean'], True)
     """
+    check_kinds(curve_test, locals())
     frame, by, levels = _check_arguments(rollouts, of, baseline, metric, by, (), level, "curve_test", schema.CONTRAST)
     sheet = Sheet(frame)
     _, observed = sheet.times(metric)
@@ -177,7 +181,7 @@ def curve_test(
 def _check_arguments(
     rollouts: object,
     of: str,
-    baseline: str,
+    baseline: object,
     metric: str,
     by: By,
     competing: Sequence[str],
@@ -244,7 +248,9 @@ class _Arms:
         }
 
 
-def _arms(sheet: Sheet, by: tuple[str, ...], of: str, baseline: str, metric: str, cluster: Cluster) -> Iterator[_Arms]:
+def _arms(
+    sheet: Sheet, by: tuple[str, ...], of: str, baseline: object, metric: str, cluster: Cluster
+) -> Iterator[_Arms]:
     baseline_text = value_in_words(sheet.frame[of], baseline)
     duration, _ = sheet.times(metric)
     # Later attempts of loops that stopped at a success are left out, as in `curve`.

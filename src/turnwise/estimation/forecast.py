@@ -15,6 +15,7 @@ from turnwise.estimation.missingness import INAPPLICABLE, headings
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bootstrap import MOST_NULL
 from turnwise.stats.clusters import ONE_CLUSTER, t_quantile
 from turnwise.stats.estimate import FloatArray, IntArray
@@ -104,6 +105,7 @@ def forecast(
     │ 32.0 ┆ 0.81     ┆ 0.35 ┆ 0.97 ┆ 8        │
     └──────┴──────────┴──────┴──────┴──────────┘
     """
+    check_kinds(forecast, locals())
     frame = rollouts_frame(rollouts, "forecast")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.FORECAST, "forecast")
@@ -259,7 +261,7 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
     if first in {0, last}:
         return {}
     if stopped:
-        observed = float(kaplan_meier(duration, succeeded, ()).estimate[last])
+        observed = float(kaplan_meier(duration, succeeded, ()).estimate[-1])
     else:
         observed = float(np.mean(reached_in(last, successes[judged >= last], judged[judged >= last])))
     c, n = repeats.first(first).counts()

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from turnwise.estimation.requirements import NamedGroup, Required, group_in_word
 from turnwise.estimation.summary import summarize
 from turnwise.schema import labels
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
+from turnwise.schema.kinds import check_kinds
 
 Unknown = Literal["bounds", "drop"]
 
@@ -129,6 +130,7 @@ def gate(
     │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
     └───────────┴────────────┴────────────┴────────┘
     """
+    check_kinds(gate, locals())
     table = frame_of(frame, "gate")
     # Repeated requirements and groups are the same rows.
     required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
@@ -170,10 +172,8 @@ def _texts(argument: object) -> list[object]:
 
 
 def _check_options(options: _Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
-    if options.unknown not in get_args(Unknown):
-        raise ArgumentError(f"gate: unknown={options.unknown!r} is unknown; it is bounds or drop")
     unread: Any = options.unread
-    if isinstance(unread, bool) or not (isinstance(unread, Integral) or unread == math.inf) or unread < 0:
+    if not (isinstance(unread, Integral) or unread == math.inf) or unread < 0:
         raise ArgumentError(
             f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
         )

@@ -14,6 +14,7 @@ from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.missingness import VALUE, Headings, counts, headings
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, one_number
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bootstrap import expanded, percentile_interval
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
@@ -97,6 +98,7 @@ def iqm(
     >>> iqm(rollouts, metrics="grade", statistics="iqm")["estimate"].to_list()
     [5.5]
     """
+    check_kinds(iqm, locals())
     frame = rollouts_frame(rollouts, "iqm")
     by, levels, names = names_of(by), check_levels(level), names_of(statistics)
     check_by(frame, by, schema.SUMMARY, "iqm")

@@ -35,7 +35,7 @@ def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Heading
     if known.all():
         return np.where(later, INAPPLICABLE, VALUE).astype(np.uint8)
     about = catalog.about(metric)
-    outcome, ending = sheet.fact("outcome").cast(pl.String), sheet.fact("ending").cast(pl.String)
+    outcome, ending = sheet.fact("outcome"), sheet.fact("ending")
     # From the last heading to the first: each overwrites those before it.
     marks: list[tuple[int, pl.Series]] = []
     if about is not None and about.any_of_turns:
@@ -52,7 +52,7 @@ def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Heading
     if about is not None and about.concerns == "attack":
         marks.append((INAPPLICABLE, sheet.fact("attack") == schema.NO_ATTACK))
     if about is not None and about.concerns == "task":
-        marks.append((INAPPLICABLE, sheet.fact("task").is_null() & sheet.fact("goal").is_not_null()))
+        marks.append((INAPPLICABLE, sheet.nulls("task") & ~sheet.nulls("goal")))
     result = np.full(sheet.frame.height, MISSING, dtype=np.uint8)
     for heading, rows in marks:
         result[rows.fill_null(value=False).to_numpy()] = heading

@@ -14,6 +14,7 @@ from turnwise.estimation.arrays import Sheet, join_reasons
 from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.missingness import VALUE, headings
 from turnwise.schema.arguments import Cluster, finite_numbers, whole_numbers
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.sizes import (
     detectable,
@@ -97,6 +98,7 @@ def plan(
     │ 50       ┆ 93    ┆ 4650     │
     └──────────┴───────┴──────────┘
     """
+    check_kinds(plan, locals())
     sizes = () if goals is None else whole_numbers(goals, "plan: goals", "goals", least=2)
     tries = whole_numbers(attempts, "plan: attempts", "attempts")
     if goals is None and difference is None and below is None:

@@ -16,6 +16,7 @@ from turnwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_
 from turnwise.estimation.missingness import headings
 from turnwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
 from turnwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.proportion import proportion
 from turnwise.stats.robust import greedy_order
@@ -102,6 +103,7 @@ def portfolio(
     │ greedy ┆ pair   ┆ null  ┆ 0           ┆ 1          ┆ 1    ┆ 2     │
     └────────┴────────┴───────┴─────────────┴────────────┴──────┴───────┘
     """
+    check_kinds(portfolio, locals())
     frame = rollouts_frame(rollouts, "portfolio")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PORTFOLIO, "portfolio")

@@ -16,6 +16,7 @@ from turnwise.estimation.iqm import Goals
 from turnwise.estimation.missingness import headings
 from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, finite_numbers, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.intervals import wilson
@@ -27,7 +28,7 @@ def profile(
     *,
     metric: str = "attack_success",
     by: By = (),
-    at: Sequence[float] | None = None,
+    at: float | Sequence[float] | None = None,
     band: Literal["pointwise", "simultaneous"] = "pointwise",
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
@@ -89,6 +90,7 @@ def profile(
     >>> profile(rollouts, at=[0, 0.5])["estimate"].to_list()
     [0.5, 0.25]
     """
+    check_kinds(profile, locals())
     frame = rollouts_frame(rollouts, "profile")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PROFILE, "profile")

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, counted, listing, meant
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import By, frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 
 Better = Literal["higher", "lower"]
 
@@ -58,6 +59,7 @@ def best(
     >>> best(summary, metric="attack_success", where=pl.col("n") >= 30)["target"].to_list()
     ['a']
     """
+    check_kinds(best, locals())
     table, by = frame_of(frame, "best"), names_of(by)
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
@@ -124,6 +126,7 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     >>> pareto(rates, {"attack_success": "lower", "task_success": "higher"})["pareto"].to_list()
     [True, True, False]
     """
+    check_kinds(pareto, locals())
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
         raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")

@@ -26,6 +26,7 @@ from turnwise.schema.arguments import (
     names_of,
     quantile_of,
 )
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import IntArray
 
 
@@ -146,6 +147,7 @@ def summarize(
     │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
     └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
     """
+    check_kinds(summarize, locals())
     by, levels = names_of(by), check_levels(level)
     names = None if statistics is None else names_of(statistics)
     _check_options(names, weighting, method, unjudged, resamples)

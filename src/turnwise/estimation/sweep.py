@@ -12,6 +12,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, counted, writable
 from turnwise.estimation.clusters import generator
 from turnwise.schema.arguments import whole_numbers
+from turnwise.schema.kinds import check_kinds
 
 Configuration: TypeAlias = dict[str, Any]
 Listed: TypeAlias = Sequence[Mapping[str, Any]]
@@ -96,6 +97,7 @@ def sweep(
     >>> tw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]
     """
+    check_kinds(sweep, locals())
     if strategy not in ("grid", "random"):
         raise ArgumentError(f"sweep: strategy={strategy!r} is neither grid nor random; give one of them")
     if (n is None) == (strategy == "random"):

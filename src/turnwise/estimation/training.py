@@ -17,6 +17,7 @@ from turnwise.estimation.summary import summarize
 from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, FloatArray
 from turnwise.stats.mean import mean
 from turnwise.stats.pairs import score_difference
@@ -88,6 +89,7 @@ def training(
     │ 1.0  ┆ 0.42     ┆ 0.17       ┆ 0.33        ┆ 0.5      │
     └──────┴──────────┴────────────┴─────────────┴──────────┘
     """
+    check_kinds(training, locals())
     frame = rollouts_frame(rollouts, "training")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.TRAINING, "training")
@@ -204,6 +206,7 @@ class _Changes:
         }
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
 def _change(
     repeats: Attempts,
     steps: FloatArray,

@@ -11,6 +11,7 @@ from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import unit_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
 
@@ -68,6 +69,7 @@ def trajectory(
     >>> trajectory(turns, before=2, after=0).select("at", pl.col("estimate").round(3), "at_risk").rows()
     [(-2.0, 0.115, 4), (-1.0, 0.215, 4), (0.0, 0.315, 4)]
     """
+    check_kinds(trajectory, locals())
     frame, by = frame_of(turns, "trajectory"), names_of(by)
     _check(frame, column, before, after)
     check_by(frame, by, schema.CURVE, "trajectory")

@@ -103,7 +103,8 @@ def expected_values(sheet: Sheet, metric: str, rows: IntArray, weights: FloatArr
         return values
     censored_rows = follow.cause == CENSORED
     life_table, judged_turns = _life_table(follow, weights), follow.duration[censored_rows]
-    survival, incidence = life_table.survival[judged_turns], life_table.incidence[judged_turns]
+    places = np.searchsorted(life_table.at, judged_turns)
+    survival, incidence = life_table.survival[places], life_table.incidence[places]
     later = life_table.incidence[-1] - incidence
     expected = np.zeros(rows.size)
     expected[censored_rows] = np.divide(later, survival, out=np.zeros(later.size), where=survival > 0)

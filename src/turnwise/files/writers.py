@@ -15,6 +15,7 @@ from turnwise.files.atomic import check_file, whole
 from turnwise.files.object_stores import Options, address_of, path_of
 from turnwise.schema import labels
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 
 @overload
@@ -68,6 +69,7 @@ def write(
     >>> written.read_text().split()
     ['a', '1']
     """
+    check_kinds(write, locals())
     place, suffix = address_of(path) or path_of(path), Path(path).suffix
     check_place(path, overwrite=overwrite, spreadsheet=spreadsheet)
     data = frame_of(frame, "write")

@@ -11,6 +11,7 @@ from turnwise.judges.judgments import judge
 from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.schema.arguments import frame_of, one_number
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import say
 
 AT = 0.5  # a verdict of this value or more is True
@@ -73,6 +74,7 @@ def join_verdicts(
     >>> join_verdicts(turns, verdicts, scale=(0, 3))["score_harm_normalized"].to_list()
     [None, 0.25]
     """
+    check_kinds(join_verdicts, locals())
     frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
     dtypes: dict[Any, Any] = {
         name: VERDICTS.dtypes[name] for name in ("turn", "sample", "value") if name in rows.columns
@@ -145,6 +147,7 @@ def score(
     >>> scored.select("turn", "succeeded", "outcome").rows()
     [(1, False, 'success'), (2, True, 'success')]
     """
+    check_kinds(score, locals())
     frame, who = frame_of(turns, "score"), judge_of(judge)
     # Mistakes in the arguments of `join_verdicts` are reported now, before any call that costs money.
     scale = getattr(who, "scale", None) if normalized else None

@@ -18,6 +18,7 @@ from turnwise.files.object_stores import Options, address_of, path_of
 from turnwise.measurement.batches import in_batches, reading
 from turnwise.readers.sources.hive import NULL
 from turnwise.schema.arguments import By, frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
@@ -83,6 +84,7 @@ def convert(
     >>> [pl.read_parquet(path).rows() for path in sorted(out.glob("*.parquet"))]
     [[('a', 1)], [('b', 1), ('b', 2)]]
     """
+    check_kinds(convert, locals())
     by = names_of(partition_by)
     lazy = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "convert").lazy()
     _check(lazy.collect_schema(), by, rollouts_per_file)

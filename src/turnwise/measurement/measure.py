@@ -13,7 +13,8 @@ from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.measurement.batches import at_once, reduced
 from turnwise.metrics.catalog import OUTCOME, TIMING
 from turnwise.metrics.metric import ABOUT
-from turnwise.schema.arguments import frame_of, names_of
+from turnwise.schema.arguments import frame_of, names_of, shown
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.promises import check_ids
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
@@ -79,6 +80,7 @@ def measure(
     │ b          ┆ 1         ┆ 1          ┆ false          ┆ false            │
     └────────────┴───────────┴────────────┴────────────────┴──────────────────┘
     """
+    check_kinds(measure, locals())
     frame = turns if isinstance(turns, pl.LazyFrame) else frame_of(turns, "measure")
     require_turns(frame, "measure")
     _require_rollouts(frame)
@@ -163,13 +165,13 @@ def expressions(
     for metric in _flat(metrics if metrics or named else (OUTCOME, TIMING)):
         expression = metric if isinstance(metric, pl.Expr) else _called(metric)
         if expression.meta.has_multiple_outputs():
-            raise MetricError(f"measure: {expression} gives several columns; pass one metric for each")
+            raise MetricError(f"measure: {shown(str(expression))} gives several columns; pass one metric for each")
         pairs.append((expression.meta.output_name(), expression))
     pairs += [(name, expression.alias(name)) for name, expression in named.items()]
     for name, expression in pairs:
         if name in expressions_by_name:
             raise MetricError(
-                f"measure: two metrics are called {name!r}; name one of them: `{name}_2={expression}` or `.alias(...)`"
+                f"measure: two metrics are called {name!r}; leave one out, or name one of them: `.alias({name + '_2'!r})`"
             )
         expressions_by_name[name] = expression
     return expressions_by_name

@@ -9,6 +9,7 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.metrics.catalog import EVENTS
 from turnwise.schema import STEPS
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 Prices: TypeAlias = Mapping[str, tuple[float, float]]
@@ -51,6 +52,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     >>> measure_steps(steps, m.run_seconds, m.model_calls).row(0)
     ('a', 4.0, 1)
     """
+    check_kinds(measure_steps, locals())
     frame = frame_of(steps, "measure_steps")
     for name in ("rollout_id", "kind"):
         if name not in frame.columns:

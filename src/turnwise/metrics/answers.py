@@ -20,6 +20,7 @@ from turnwise.errors import MetricError
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import SHARE, metric
 from turnwise.metrics.text import WHITE_SPACE, WORD
+from turnwise.schema.kinds import check_kinds
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
@@ -112,6 +113,7 @@ def exact_match(response: Text | None = None, expected: Texts | None = None) -> 
     >>> turns.with_columns(expected=pl.lit("eiffel tower")).select(exact_match()).item()
     True
     """
+    check_kinds(exact_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         return pairs.select(_words("actual") == _words("expected")).to_series()
@@ -138,6 +140,7 @@ def token_f1(response: Text | None = None, expected: Texts | None = None) -> pl.
     >>> turns.select(token_f1("response", "expected")).to_series().round(3).to_list()
     [0.333, 1.0, None]
     """
+    check_kinds(token_f1, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         return shared_share(pairs.select(_words("actual"), _words("expected")))
@@ -157,6 +160,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
     >>> turns.select(jaccard_similarity("response", "expected")).item()
     0.3333333333333333
     """
+    check_kinds(jaccard_similarity, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         # Sets of words: intersection over union.
@@ -183,6 +187,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     >>> round(turns.select(tfidf_cosine("response", "expected")).item(), 6)
     0.36772
     """
+    check_kinds(tfidf_cosine, locals())
     rare = 1 + math.log(3 / 2)  # weight of a word in one of the two texts; a word in both has weight 1
 
     def length(side: str, opposite: str) -> pl.Expr:
@@ -216,6 +221,7 @@ def levenshtein_similarity(response: Text | None = None, expected: Texts | None 
     >>> turns.select(levenshtein_similarity("response", "expected")).to_series().round(4).to_list()
     [0.5714, 0.8]
     """
+    check_kinds(levenshtein_similarity, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         from rapidfuzz.distance.Levenshtein import normalized_similarity
@@ -236,6 +242,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
     >>> turns.select(choice_match("response", "expected")).to_series().to_list()
     [True, False, None]
     """
+    check_kinds(choice_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         choices = pairs.select(pl.all().str.strip_chars(WHITE_SPACE).str.to_uppercase())

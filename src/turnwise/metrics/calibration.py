@@ -8,6 +8,7 @@ out; if that leaves none, the value is null.
 import polars as pl
 
 from turnwise.errors import MetricError
+from turnwise.schema.kinds import check_kinds
 
 Values = str | pl.Expr
 
@@ -28,6 +29,7 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     ... ).to_series().to_list()
     [0, 7, 7, 9, None]
     """
+    check_kinds(confidence_bin, locals())
     if bins < 1:
         raise MetricError(f"confidence_bin: bins={bins}; give at least one bin")
     # Edges are compared one by one, since floor(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
@@ -58,6 +60,7 @@ def expected_calibration_error(confidence: Values, correct: Values, *, bins: int
     >>> round(answers.select(expected_calibration_error("confidence", "correct")).item(), 5)
     0.33333
     """
+    check_kinds(expected_calibration_error, locals())
     sure, right = _both(confidence, correct)
     bin_of = confidence_bin(sure, bins)
     gaps = [pl.when(bin_of == number).then(sure - right).sum().abs() for number in range(bins)]
@@ -74,6 +77,7 @@ def overconfidence(confidence: Values, correct: Values) -> pl.Expr:
     >>> round(answers.select(overconfidence("confidence", "correct")).item(), 5)
     0.13333
     """
+    check_kinds(overconfidence, locals())
     sure, right = _both(confidence, correct)
     return (sure.mean() - right.mean()).alias("overconfidence")
 
@@ -87,4 +91,5 @@ def majority(correct: Values, *, name: str = "majority") -> pl.Expr:
     >>> trials.group_by("question", maintain_order=True).agg(majority("right"))["majority"].to_list()
     [False, True]
     """
+    check_kinds(majority, locals())
     return (_column(correct).mean() > 0.5).alias(name)

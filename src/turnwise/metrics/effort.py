@@ -3,6 +3,7 @@
 import polars as pl
 
 from turnwise.metrics.metric import AMOUNT, metric
+from turnwise.schema.kinds import check_kinds
 
 
 @metric(sets=("EFFORT",), values=AMOUNT)
@@ -30,6 +31,7 @@ def total(column: str) -> pl.Expr:
     >>> pl.DataFrame({"reward": [1.0, None, 0.5]}).select(total("reward")).item()
     1.5
     """
+    check_kinds(total, locals())
     return _counted_sum(column).alias(f"total_{column}")
 
 
@@ -42,6 +44,7 @@ def average(column: str) -> pl.Expr:
     >>> pl.DataFrame({"score": [1.0, None, 0.5]}).select(average("score")).item()
     0.75
     """
+    check_kinds(average, locals())
     return pl.col(column).mean().alias(f"average_{column}")
 
 
@@ -54,6 +57,7 @@ def highest(column: str) -> pl.Expr:
     >>> pl.DataFrame({"score": [0.1, None, 0.5]}).select(highest("score")).item()
     0.5
     """
+    check_kinds(highest, locals())
     return pl.col(column).max().alias(f"highest_{column}")
 
 
@@ -66,6 +70,7 @@ def final(column: str) -> pl.Expr:
     >>> pl.DataFrame({"turn": [2, 1], "score": [0.7, 0.1]}).select(final("score")).item()
     0.7
     """
+    check_kinds(final, locals())
     return pl.col(column).max_by("turn").alias(f"final_{column}")
 
 

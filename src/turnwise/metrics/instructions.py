@@ -16,6 +16,7 @@ import polars as pl
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.answers import Text, text_of
 from turnwise.metrics.metric import metric
+from turnwise.schema.kinds import check_kinds
 
 Detect = Callable[[str], str | None]
 
@@ -42,6 +43,7 @@ def sentence_count(text: Text) -> pl.Expr:
     >>> pl.DataFrame({"text": texts}).select(sentence_count("text")).to_series().to_list()
     [2, 2, 2, 0, None]
     """
+    check_kinds(sentence_count, locals())
     # A full stop that ends no sentence is removed; then the text is cut at the ends of sentences, and parts without a
     # letter or digit do not count.
     plain = text_of(text).str.replace_all(_ABBREVIATIONS, "$1").str.replace_all(_ENUMERATORS, "$1")
@@ -326,6 +328,7 @@ def instruction_followed(
     >>> turns.select(instruction_followed("punctuation:no_comma", "response")).to_series().to_list()
     [False, True]
     """
+    check_kinds(instruction_followed, locals())
     if instruction not in INSTRUCTIONS:
         raise MetricError(f"no instruction is called {instruction!r}; there are {listing(INSTRUCTIONS, most=25)}")
     check, text = INSTRUCTIONS[instruction], text_of(response)

@@ -4,6 +4,7 @@ import polars as pl
 
 from turnwise.metrics.metric import metric
 from turnwise.schema import ERROR, FAILURE, SUCCESS
+from turnwise.schema.kinds import check_kinds
 
 
 @metric(better="lower", concerns="attack", any_of_turns=True, sets=("OUTCOME",))
@@ -52,4 +53,5 @@ def ever(condition: pl.Expr, *, name: str = "ever") -> pl.Expr:
     >>> scores.select(ever(pl.col("score") > 0.1)).item(), scores.select(ever(pl.col("score") > 0.5)).item()
     (True, None)
     """
+    check_kinds(ever, locals())
     return condition.any(ignore_nulls=False).alias(name)

@@ -9,6 +9,7 @@ import polars as pl
 
 from turnwise.errors import MetricError
 from turnwise.metrics.metric import AMOUNT, SHARE, metric
+from turnwise.schema.kinds import check_kinds
 
 WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The characters at which `str.split` splits: Unicode's white space and the four separators of ASCII."""
@@ -53,6 +54,7 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     >>> round(pl.DataFrame({"response": answers}).select(distinct_n(1)).item(), 6)
     0.642857
     """
+    check_kinds(distinct_n, locals())
     if n < 1:
         raise MetricError(f"distinct_n: n={n}; an n-gram has at least one word")
 

@@ -5,6 +5,7 @@ import polars as pl
 from turnwise.errors import MetricError, listing
 from turnwise.metrics.metric import metric
 from turnwise.schema import ERROR, FAILURE, SUCCESS, TIME_TO_EVENT
+from turnwise.schema.kinds import check_kinds
 
 _TURN = pl.col("turn")
 
@@ -89,6 +90,7 @@ def spent_to_success(axis: str) -> pl.Expr:
     >>> turns.with_columns(cost_usd=pl.lit(0.5)).select(spent_to_success("cost_usd")).item()
     {'duration': 1.0, 'observed': True}
     """
+    check_kinds(spent_to_success, locals())
     if axis not in SPENT:
         raise MetricError(f"spent_to_success: axis={axis!r} is unknown; it is one of {listing(SPENT)}")
     duration, observed = (_follow_up().struct.field(name) for name in ("duration", "observed"))
@@ -141,6 +143,7 @@ def first_turn(condition: pl.Expr, *, name: str = "first_turn") -> pl.Expr:
     >>> pl.DataFrame({"turn": [1, 2], "score": [0.1, 0.9]}).select(first_turn(pl.col("score") >= 0.5)).item()
     2
     """
+    check_kinds(first_turn, locals())
     return _first(condition).alias(name)
 
 
@@ -155,6 +158,7 @@ def time_to(condition: pl.Expr, *, name: str = "time_to") -> pl.Expr:
     >>> pl.DataFrame({"turn": [1, 2], "score": [0.1, 0.2]}).select(time_to(pl.col("score") >= 0.5)).item()
     {'duration': 2, 'observed': False}
     """
+    check_kinds(time_to, locals())
     follow_up = pl.struct(first=_first(condition), unknown=_first(condition.is_null()), last=_TURN.max())
     first, unknown = pl.field("first"), pl.field("unknown")
     before_gap = first.is_not_null() & (unknown.is_null() | (first < unknown))

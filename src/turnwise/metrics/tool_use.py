@@ -19,6 +19,7 @@ import polars as pl
 from turnwise.errors import MetricError
 from turnwise.metrics.answers import Text, pairwise, shared_items, shared_share, text_of
 from turnwise.metrics.metric import SHARE, metric
+from turnwise.schema.kinds import check_kinds
 
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
 _ORDERS = ("exact", "in_order", "any", "subset", "superset")
@@ -108,11 +109,16 @@ def tool_call_precision(calls: Text | None = None, expected: Text | None = None,
     >>> turns.select(tool_call_precision("tool_calls")).item()
     0.5
     """
+    check_kinds(tool_call_precision, locals())
     return _compared(calls, expected, arguments, _share_of("actual"), "tool_call_precision")
 
 
 @metric(
-    better="higher", concerns="task", values=SHARE, sets=("TOOL_USE",), names=("tool_call_recall", "tool_call_recall_...")
+    better="higher",
+    concerns="task",
+    values=SHARE,
+    sets=("TOOL_USE",),
+    names=("tool_call_recall", "tool_call_recall_..."),
 )
 def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *, arguments: bool = False) -> pl.Expr:
     """Share of the expected calls that were made (Float64 in [0, 1]).
@@ -126,6 +132,7 @@ def tool_call_recall(calls: Text | None = None, expected: Text | None = None, *,
     >>> turns.select(tool_call_recall("tool_calls")).item()
     1.0
     """
+    check_kinds(tool_call_recall, locals())
     return _compared(calls, expected, arguments, _share_of("expected"), "tool_call_recall")
 
 
@@ -142,6 +149,7 @@ def tool_call_f1(calls: Text | None = None, expected: Text | None = None, *, arg
     >>> round(turns.select(tool_call_f1("tool_calls")).item(), 4)
     0.6667
     """
+    check_kinds(tool_call_f1, locals())
     return _compared(calls, expected, arguments, shared_share, "tool_call_f1")
 
 

@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,6 +70,7 @@ def agreement(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ("Cohen's kappa", ['model with the labels', 'rule with the labels'])
     """
+    check_kinds(agreement, locals())
     marks = agreement_marks(frame, statistic=statistic, comparison=comparison, level=level, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
     panels = []
@@ -108,6 +110,7 @@ def agreement_marks(
     >>> marks.select("group", "text", "n").rows()
     [('model with the labels', '0.80 [0.70, 0.90]', '90'), ('rule with the labels', '0.40 [0.20, 0.60]', '90')]
     """
+    check_kinds(agreement_marks, locals(), "agreement")
     table = labels.finished(frame, schema.AGREEMENT, "agreement")
     for column, value in (("comparison", comparison), ("level", level)):
         table = labels.choose(table, column, value, "agreement")

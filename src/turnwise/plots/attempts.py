@@ -12,6 +12,8 @@ from turnwise.plots import curve_figure, curve_panel, legends
 from turnwise.plots.curve_marks import OF_GOALS, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +72,7 @@ def attempts(
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
     """
+    check_kinds(attempts, locals())
     marks = attempts_marks(
         frame,
         forecast=forecast,
@@ -117,6 +120,7 @@ def attempts_marks(
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
+    check_kinds(attempts_marks, locals(), "attempts")
     frame = labels.finished(attempts, schema.CURVE, "attempts")
     for column, value in (("metric", metric), ("kind", kind), ("level", level)):
         frame = labels.choose(frame, column, value, "attempts")
@@ -172,7 +176,7 @@ def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.
 def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
     """Return the forecast beyond the observations as rows of CURVE, each curve preceded by its last observed row."""
     ahead = labels.finished(forecast, schema.FORECAST, "attempts")
-    if labels.shape_of(labels.as_frame(forecast, "attempts")) is not schema.FORECAST:
+    if labels.shape_of(frame_of(forecast, "attempts")) is not schema.FORECAST:
         raise ArgumentError(
             "attempts: forecast= is not a FORECAST frame: it lacks alpha; create one with `tw.forecast(rollouts, k=100)`"
         )

@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError
 from turnwise.plots import interval_rows, theme
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,6 +74,7 @@ def contrast(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('difference in attack success from base, in points', ['b', 'a'])
     """
+    check_kinds(contrast, locals())
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
     rows = _drawn_rows(frame, marks)
@@ -108,6 +110,7 @@ def contrast_marks(
     >>> marks.select("group", "text", "pairs", "p").rows()
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
+    check_kinds(contrast_marks, locals(), "contrast")
     frame = labels.finished(contrast, schema.CONTRAST, "contrast")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "contrast")

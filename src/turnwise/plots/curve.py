@@ -10,6 +10,7 @@ from turnwise.plots import curve_figure
 from turnwise.plots.curve_marks import COMBINATION, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,6 +76,7 @@ def curve(
     >>> plot.axes[0].get_xlabel(), plot.axes[0].get_xscale()
     ('cost in US$', 'log')
     """
+    check_kinds(curve, locals())
     marks = curve_marks(
         frame,
         metric=metric,
@@ -144,6 +146,7 @@ def trajectory(
     >>> ax.get_xlabel(), [int(tick) for tick in ax.get_xticks()]
     ('turns since the event', [-1, 0])
     """
+    check_kinds(trajectory, locals())
     marks = curve_marks(
         frame,
         metric=metric,

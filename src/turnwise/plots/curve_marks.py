@@ -10,6 +10,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import theme
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -85,6 +86,7 @@ def curve_marks(
     >>> curve_marks(curve).select("at", "until", "estimate", "solid").rows()
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
+    check_kinds(curve_marks, locals(), "curve")
     frame = labels.finished(curve, schema.CURVE, verb)
     for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
         frame = labels.choose(frame, column, value, verb)

@@ -13,6 +13,7 @@ from turnwise.plots.curve_marks import wide_range
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
 from turnwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,6 +84,7 @@ def distribution(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('turns', 'share of rollouts at or below x')
     """
+    check_kinds(distribution, locals())
     marks = distribution_marks(rollouts, metric=metric, by=by, kind=kind, colors=colors)
     placed = marks.filter(pl.col("x").is_not_null())
     values = placed["x"].to_list()
@@ -132,6 +134,7 @@ def distribution_marks(
     >>> distribution_marks(rollouts, metric="num_turns").select("mark", "x", "y", "n", "n_unknown").rows()
     [('step', 1.0, 0.3333333333333333, 3, 1), ('step', 3.0, 1.0, 3, 1)]
     """
+    check_kinds(distribution_marks, locals(), "distribution")
     frame = frame_of(rollouts, "distribution")
     require_rollouts(frame, "distribution")
     by = names_of(by)
@@ -151,9 +154,9 @@ def distribution_marks(
             f"distribution: {metric!r} is {frame.schema[metric]}, and only numbers have a distribution; "
             + instead.get(str(value_kind), "name a metric")
         )
-    # Infinite values cannot be drawn and count as unknown.
+    # Values without an end, or so large that a scale has none, cannot be drawn and count as unknown.
     value = pl.col(metric).cast(pl.Float64)
-    frame = frame.select(*by, pl.when(value.is_finite()).then(value).alias("\0x"))
+    frame = frame.select(*by, pl.when(value.abs() <= schema.LARGEST_DRAWN).then(value).alias("\0x"))
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")

@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.plots import interval_rows, theme
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,6 +74,7 @@ def forest(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['b', 'a']
     """
+    check_kinds(forest, locals())
     # A single panel has space for all columns of numbers, several panels only for counts.
     marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
     single = marks["panel"].n_unique() == 1
@@ -109,6 +111,7 @@ def forest_marks(
     >>> forest_marks(summary).select("row", "group", "text", "count").rows()
     [(0, 'b', '40 % [22, 61]', '8/20'), (1, 'a', '0.0 % [0.0, 16.0]', '0/20')]
     """
+    check_kinds(forest_marks, locals(), "forest")
     frame = labels.finished(summary, schema.SUMMARY, "forest")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "forest")

@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.plots import heat_cells, lettering, theme
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,6 +92,7 @@ def heat_map(
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['PAIR', 'GCG']
     """
+    check_kinds(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
     shown = _drawn_rows(summary, marks)
@@ -165,6 +167,7 @@ def heat_marks(
     >>> marks.select("row_name", "column_name", "shape", "text").rows()
     [('x', 'PAIR', 'cell', '8/20'), ('x', 'GCG', 'cell', '0/10'), ('y', 'PAIR', 'cell', '2/20'), ('y', 'GCG', 'missing', '')]
     """
+    check_kinds(heat_marks, locals(), "heat_map")
     frame = labels.finished(summary, schema.SUMMARY, "heat_map")
     for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
         frame = labels.choose(frame, column, value, "heat_map")

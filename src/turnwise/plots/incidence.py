@@ -10,6 +10,7 @@ from turnwise.plots import curve_figure, theme
 from turnwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,7 @@ def incidence(
     >>> [text.get_text() for text in plot.figure.legends[0].get_texts()]
     ['success', 'attack gave up']
     """
+    check_kinds(incidence, locals())
     marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
     keys = [*COMBINATION, "level"]
     rows = labels.finished(frame, schema.CURVE, "incidence").join(marks, on=keys, how="semi", nulls_equal=True)
@@ -121,6 +123,7 @@ def incidence_marks(
     >>> marks.select("group", "low", "high", "share_high").rows()
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
+    check_kinds(incidence_marks, locals(), "incidence")
     frame = labels.finished(curve, schema.CURVE, "incidence")
     for column, value in (("kind", "incidence"), ("metric", metric), ("level", level)):
         frame = labels.choose(frame, column, value, "incidence")

@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError
 from turnwise.plots import legends, lettering, theme
 from turnwise.plots.theme import Look
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
     ArgumentError
         If the frame is neither TURNS nor STEPS, has no such rollout, or has several and no id is given.
     """
-    table = labels.as_frame(frame, verb)
+    table = frame_of(frame, verb)
     steps = "step" in table.columns
     if "rollout_id" not in table.columns or not (steps or "turn" in table.columns):
         raise ArgumentError(

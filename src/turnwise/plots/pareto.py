@@ -11,6 +11,7 @@ from turnwise.plots import alternatives, legends, lettering, theme, ticking
 from turnwise.plots import pareto_strokes as strokes
 from turnwise.plots.figures import Plot
 from turnwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import caption as told_intervals
 from turnwise.schema.labels import counted, label, shorten
 
@@ -84,6 +85,7 @@ def pareto(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success (lower is better)', 'task success (higher is better)')
     """
+    check_kinds(pareto, locals())
     _check_labels(labels, front=front)
     frame = chosen(summary, x, y, statistic, level)
     marks = pareto_marks(

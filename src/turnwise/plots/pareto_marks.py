@@ -11,6 +11,8 @@ from turnwise.estimation.selection import Better, direction, pareto
 from turnwise.plots import theme
 from turnwise.plots.interval_rows import shape_of
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
@@ -55,6 +57,7 @@ def pareto_marks(
     >>> marks.select("group", "x", "y", "pareto").rows()
     [('a', 0.1, 0.5, True), ('b', 0.4, 0.4, False)]
     """
+    check_kinds(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
@@ -82,7 +85,7 @@ def require_known(marks: pl.DataFrame, verb: str) -> None:
 def single_out(trials: object, frame: pl.DataFrame) -> list[str]:
     """Return the columns that distinguish the trials of one group."""
     by = labels.grouping(frame)
-    return [name for name in labels.grouping(labels.as_frame(trials, "pareto: trials=")) if name not in by]
+    return [name for name in labels.grouping(frame_of(trials, "pareto: trials=")) if name not in by]
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,7 +193,7 @@ def _same_metrics(summary: object, frame: pl.DataFrame, argument: str) -> pl.Dat
 
 
 def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mapping[str, theme.Look]) -> pl.DataFrame:
-    trial_by = labels.grouping(labels.as_frame(trials, "pareto: trials="))
+    trial_by = labels.grouping(frame_of(trials, "pareto: trials="))
     if missing := [name for name in by if name not in trial_by]:
         raise ArgumentError(f"pareto: trials= lacks {listing(missing)}, by which the summary is grouped")
     if len(trial_by) == len(by):

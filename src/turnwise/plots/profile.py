@@ -12,6 +12,8 @@ from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +64,7 @@ def profile(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success of a goal (x)', 'share of goals above x')
     """
+    check_kinds(profile, locals())
     marks = profile_marks(frame, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
     rows = _finished(frame, of).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
     return curve_figure.lay_out(
@@ -96,6 +99,7 @@ def profile_marks(
     >>> profile_marks(summary).select("at", "estimate").rows()
     [(1.0, 1.0), (2.0, 0.25)]
     """
+    check_kinds(profile_marks, locals(), "profile")
     frame = _finished(profile, of)
     for column, value in (("metric", metric), ("level", level)):
         frame = labels.choose(frame, column, value, "profile")
@@ -112,7 +116,7 @@ def profile_marks(
 
 
 def _finished(profile: object, of: str) -> pl.DataFrame:
-    frame = labels.as_frame(profile, "profile")
+    frame = frame_of(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
         raise ArgumentError(f"profile: a {shape.name} frame has no profile; create one with `tw.profile(rollouts)`")

@@ -10,6 +10,8 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.plots import alternatives, legends, lettering, theme, ticking
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,6 +81,7 @@ def reliability(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('mean confidence', 'correct')
     """
+    check_kinds(reliability, locals())
     # Both the marks and the caption need the chosen rows.
     options: dict[str, Any] = {"stated": stated, "actual": actual, "bins": bins, "level": level}
     marks = reliability_marks(frame, colors=colors, **options)
@@ -124,6 +127,7 @@ def reliability_marks(
     >>> reliability_marks(table).select("group", "bin", "x", "y", "n").rows()
     [('all rollouts', '0', 0.2, 0.3, 40), ('all rollouts', '1', 0.8, 0.6, 60)]
     """
+    check_kinds(reliability_marks, locals(), "reliability")
     table, _ = _chosen(frame, stated=stated, actual=actual, bins=bins, level=level)
     look = theme.looks(table["group"], colors)
     marks = [
@@ -141,7 +145,7 @@ def _chosen(
     frame: object, *, stated: str, actual: str | None, bins: str, level: float | None
 ) -> tuple[pl.DataFrame, tuple[str, str]]:
     """Return one row per group and bin (group, bin, x, y, low, high, n and details of intervals), and the labels of the axes."""
-    table = labels.as_frame(frame, "reliability")
+    table = frame_of(frame, "reliability")
     # The table of `MCQACalibration` has counts but no intervals.
     if set(_TABLE) <= set(table.columns):
         by = [name for name in table.columns if name not in {*_TABLE, "low", "high"}]

@@ -13,6 +13,7 @@ from turnwise.plots import curve_figure, curve_panel, legends, theme
 from turnwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,7 @@ def sweep(
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
     """
+    check_kinds(sweep, locals())
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
     marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
     names = value_names(frame, of)
@@ -118,6 +120,7 @@ def sweep_marks(
     >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
+    check_kinds(sweep_marks, locals(), "sweep")
     frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
     names = value_names(frame, of)
     swept = frame.filter(has_value(frame, of))

@@ -14,6 +14,7 @@ from turnwise.plots.pareto_marks import MARKS, directions, pareto_marks, require
 from turnwise.plots.pareto_marks import chosen as rows_of
 from turnwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +75,7 @@ def sweep_pareto(
     >>> [ax.get_xlabel() for ax in sweep_pareto(swept, of="threshold").axes]
     ['threshold', 'threshold', 'attack success (lower is better)']
     """
+    check_kinds(sweep_pareto, locals())
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
     require_known(marks, "sweep_pareto")
@@ -129,6 +131,7 @@ def sweep_pareto_marks(
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
+    check_kinds(sweep_pareto_marks, locals(), "sweep_pareto")
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     across, up = frame["metric"].unique(maintain_order=True)
     curves = _curves(frame, of, colors)

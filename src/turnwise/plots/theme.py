@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from turnwise.schema.kinds import check_kinds
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -85,6 +87,7 @@ def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> di
     >>> palette(["guarded", "base"])
     {'base': '#0072B2', 'guarded': '#D55E00'}
     """
+    check_kinds(palette, locals())
     return {name: look.color for name, look in looks(names, colors).items()}
 
 

@@ -9,6 +9,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.plots import alternatives, lettering, one_rollout, theme, ticking
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +75,7 @@ def timeline(
     >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlabel()
     (['turns', 'score'], 'turn')
     """
+    check_kinds(timeline, locals())
     theme.make_room(ax)
     if ax is not None:  # names of lanes, a key and a caption need space
         most = min(most, max(int(0.4 * theme.size_in_points(ax)[1] / 12) - 2, 1))
@@ -119,6 +121,7 @@ def timeline_marks(
     >>> timeline_marks(turns).select("mark", "at", "until", "state").rows()
     [('turn', 0.5, 1.5, 'failed'), ('turn', 1.5, 2.5, 'success')]
     """
+    check_kinds(timeline_marks, locals(), "timeline")
     rows, steps = one_rollout.chosen(frame, rollout_id, "timeline")
     measured = _axis(rows, axis, steps=steps)
     marks = _of_steps(rows, measured, most) if steps else _of_turns(rows, measured, most)

@@ -11,6 +11,7 @@ from turnwise.plots import curve_figure, curve_panel
 from turnwise.plots.curve_marks import as_curve, curve_marks
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,6 +59,7 @@ def training(
     >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
     ('training step', 'attack success', [0, 50])
     """
+    check_kinds(training, locals())
     marks = training_marks(
         frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
     )
@@ -97,6 +99,7 @@ def training_marks(
     >>> training_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
+    check_kinds(training_marks, locals(), "training")
     frame = labels.finished(training, schema.TRAINING, "training")
     for column, value in (("metric", metric), ("level", level)):
         frame = labels.choose(frame, column, value, "training")

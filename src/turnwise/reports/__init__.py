@@ -27,6 +27,7 @@ from turnwise.reports.header import configuration, today
 from turnwise.reports.page import page
 from turnwise.reports.viewer import transcripts
 from turnwise.schema.arguments import By, Cluster, frame_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted, say
 
 RUN = "run.json"
@@ -54,7 +55,7 @@ def report(
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
     (date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
     ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely
-    or not at all.
+    or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula begins with an apostrophe.
 
     Parameters
     ----------
@@ -99,6 +100,7 @@ def report(
     >>> path.name, (path.parent / "summary.csv").exists()
     ('report.html', True)
     """
+    check_kinds(report, locals())
     from tqdm.auto import tqdm
 
     out = path_of(out)
@@ -116,7 +118,8 @@ def report(
         for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".csv", ".json"):
-            write(data.summary, draft / f"summary{suffix}")
+            # A CSV file is opened in spreadsheets; the other two hold names as they are.
+            write(data.summary, draft / f"summary{suffix}", spreadsheet=suffix == ".csv")
         steps.update()
         html = page(
             data,

@@ -16,6 +16,7 @@ from typing import Any
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.jobs.store import Store, read
 from turnwise.rollout.payloads import canonical, encode, restored
+from turnwise.schema.kinds import check_kinds
 
 NAME = "rollouts"
 
@@ -158,6 +159,7 @@ def stored_runs(folder: str | Path) -> list[StoredRun]:
     >>> [(run.configuration, run.seeds, run.finished, run.errors) for run in stored_runs(folder)]
     [({'target': 'a'}, 2, 1, 1), ({'target': 'b'}, 2, 1, 1)]
     """
+    check_kinds(stored_runs, locals())
     place = Path(folder)
     if not place.is_dir():
         raise ReadError(f"{place} is not a folder; use the folder that was passed as store")

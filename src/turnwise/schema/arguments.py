@@ -9,11 +9,14 @@ from typing import Any
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, listing, meant
+from turnwise.errors import ArgumentError, SchemaError, listing, meant, writable
+from turnwise.schema.foreign import check_kinds_of_columns
 from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
+_LOWEST_LEVEL = 1e-6
+_LONGEST = 60  # letters of a value in a sentence
 
 
 def frame_of(data: object, verb: str) -> pl.DataFrame:
@@ -26,9 +29,13 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
     (1, 1)
     """
     if isinstance(data, pl.LazyFrame):
-        return data.collect(engine="streaming")
+        try:
+            return _without_objects(data.collect(engine="streaming"), verb)
+        except pl.exceptions.PolarsError as error:  # the user's own query
+            message = str(error).splitlines()[0]
+            raise SchemaError(f"{verb}: this lazy frame cannot be collected: {message}") from error
     if isinstance(data, pl.DataFrame):
-        return data
+        return _without_objects(data, verb)
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
     if isinstance(data, str | PathLike):
@@ -41,6 +48,17 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
         "pass a Polars, pandas or Arrow table, or create one: from turns with `tw.turns(records)`, from other records with "
         "`pl.DataFrame(records)`"
     )
+
+
+def _without_objects(frame: pl.DataFrame, verb: str) -> pl.DataFrame:
+    """Return the frame, or raise an error if a column holds Python objects, of which Polars can neither sort nor compare any."""
+    objects = [name for name, dtype in frame.schema.items() if dtype == pl.Object]
+    if objects:
+        raise SchemaError(
+            f"{verb}: column {listing(objects)} holds Python objects; make it text or numbers, or leave it out: "
+            f"`.drop({objects[0]!r})`"
+        )
+    return frame
 
 
 def names_of(by: By) -> tuple[str, ...]:
@@ -150,7 +168,33 @@ def _plain(number: Any) -> float:
 
 
 def _first_repr(values: Sequence[Any]) -> str:
-    return repr(values[0].item() if hasattr(values[0], "item") and getattr(values[0], "ndim", 0) == 0 else values[0])
+    return shown(values[0])
+
+
+def shown(value: Any) -> str:
+    r"""Return a value as a sentence shows it: in one line, and not longer than a sentence should be.
+
+    Examples
+    --------
+    >>> shown(0.5), shown("a\nb"), shown(pl.DataFrame({"a": [1]})), shown("x" * 100)
+    ('0.5', "'a\\nb'", 'a DataFrame', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    """
+    if isinstance(value, pl.DataFrame | pl.LazyFrame | pl.Series | pl.Expr):
+        return f"a {type(value).__name__}"
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
+    text = " ".join(writable(repr(plain)).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def is_text(value: object) -> bool:
+    r"""Return whether a value is text that a table can hold: half of a surrogate pair is not.
+
+    Examples
+    --------
+    >>> is_text("a"), is_text("\ud83d"), is_text(1)
+    (True, False, False)
+    """
+    return isinstance(value, str) and writable(value) == value
 
 
 def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
@@ -160,6 +204,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
             f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); "
             'rename yours with `.rename({"yours": "rollout_id"})`, or `tw.measure(turns)` first'
         )
+    check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
@@ -177,6 +222,10 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
                 hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
+        if frame.schema[name].is_nested() and not _is_list_of_values(frame.schema[name]):
+            raise ArgumentError(
+                f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no column to group by; make it text or numbers first"
+            )
         if name in result.names:
             raise ArgumentError(
                 f"{verb}: the grouping column {name!r} has the name of a result column; "
@@ -184,6 +233,11 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             )
     if len(set(by)) < len(by):
         raise ArgumentError(f"{verb}: by={list(by)} repeats a column; name each column once")
+
+
+def _is_list_of_values(dtype: pl.DataType) -> bool:
+    """Return whether a column holds lists of single values, such as tags."""
+    return isinstance(dtype, pl.List) and not dtype.inner.is_nested()
 
 
 def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
@@ -204,8 +258,8 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     ((0.95,), (0.5, 0.95))
     """
     levels = _as_tuple(level)
-    # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals.
-    wrong = [value for value in levels if not _is_number(value) or not 0 < value < (1 + value) / 2 < 1]
+    # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals, one close to 0 intervals without width.
+    wrong = [value for value in levels if not _is_number(value) or not _LOWEST_LEVEL <= value < (1 + value) / 2 < 1]
     if wrong or not levels:
         raise ArgumentError(
             f"level={_first_repr(wrong or [level])} is not a valid nominal coverage; give a number between 0 and 1, such as 0.95"

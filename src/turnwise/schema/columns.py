@@ -10,6 +10,8 @@ COMPETING = (GAVE_UP, TARGET_ENDED, FINISHED)
 NO_ATTACK = "none"
 POOLED = "all"  # group name of a margin that pools all groups
 
+LARGEST_DRAWN = 1e300  # a scale that reaches from -1e300 to 1e300 still has a length
+
 OUTCOMES = pl.Enum([SUCCESS, FAILURE, UNDETERMINED, ERROR])
 ENDINGS = pl.Enum([SUCCESS, BUDGET, GAVE_UP, TARGET_ENDED, FINISHED, ERROR])
 TOOL_CALLS = pl.List(pl.Struct({"name": pl.String, "arguments": pl.String}))
@@ -80,6 +82,7 @@ def kind_of(dtype: pl.DataType) -> str | None:
         return "number"
     if isinstance(dtype, pl.Struct):
         parts = {field.name: field.dtype for field in dtype.fields}
-        if set(parts) == {"duration", "observed"} and not parts["duration"].is_float():
-            return "time"
+        if set(parts) == {"duration", "observed"}:
+            is_time = parts["duration"].is_integer() or parts["duration"] == pl.Null
+            return "time" if is_time and parts["observed"] in (pl.Boolean, pl.Null) else None
     return None

@@ -67,6 +67,10 @@ class Incidence:
     reason: list[str | None]
     method: str
 
+    def place(self, at: int) -> int:
+        """Return the index of the values that hold at a position: those of the last position at or before it."""
+        return int(np.searchsorted(self.at, at, side="right")) - 1
+
     def point(self, place: int) -> Estimate:
         """Return one position of the curve as an estimate, None where undefined; its n counts all rollouts of the curve."""
         values = (self.estimate[place], self.std_error[place], self.low[place], self.high[place])
@@ -91,6 +95,7 @@ def cumulative_incidence(
     weights: ArrayLike | None = None,
     level: float = 0.95,
     horizon: int | None = None,
+    at: IntArray | None = None,
 ) -> Incidence:
     """Estimate the share with the event by each position (Aalen-Johansen): a competing ending rules the event out.
 
@@ -115,6 +120,8 @@ def cumulative_incidence(
         Nominal coverage.
     horizon
         Last position of the curve; None for the longest duration.
+    at
+        Positions of the curve; None for every position up to 1000, and then those at which something changes.
 
     Returns
     -------
@@ -136,10 +143,10 @@ def cumulative_incidence(
     >>> curve.estimate.tolist(), curve.at_risk.tolist()
     ([0.0, 0.25, 0.5, 0.5], [4, 4, 3, 1])
     """
-    life_table = watch(duration, cause, weights=weights, horizon=horizon)
+    life_table = watch(duration, cause, weights=weights, horizon=horizon, at=at)
     bounds = _bounds(life_table, clusters, level)
     return Incidence(
-        at=np.arange(life_table.horizon + 1),
+        at=life_table.at,
         estimate=np.where(life_table.known, life_table.incidence, np.nan),
         std_error=bounds.std_error,
         low=bounds.low,
@@ -279,7 +286,12 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
         least = correlation_effect(*cluster_moments(life_table, ways[0]), life_table.weights, ways[0])
     mixed = np.max([mixed_clusters(life_table, way) for way in ways], axis=0)
     copies = max(copies_effect(life_table.weights, way) for way in ways)
-    for t in np.flatnonzero(life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)):
+    inside = life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)
+    ended = life_table.events + life_table.competing + life_table.censored
+    for t in np.flatnonzero(inside):
+        if inside[t - 1] and not ended[t]:  # nothing changed
+            _carry(bounds, int(t))
+            continue
         share = float(life_table.incidence[t])
         effect = 1.0 if plain else shrunk(max(1.0, least[t], clustered[t] / independent[t]), float(mixed[t]), copies)
         size = share * (1 - share) / independent[t] / effect

@@ -1,4 +1,4 @@
-"""Life table for event times at positions 1..T, and each cluster's influence on the share with the event."""
+"""Life table for event times at positions 0, 1, ..., T, and each cluster's influence on the share with the event."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +19,9 @@ Number = TypeVar("Number", np.int64, np.float64)
 CELLS_AT_A_TIME = 1 << 20
 """Most cluster x position cells in memory at a time."""
 
+EVERY_POSITION_TO = 1000
+"""Up to here, every position is in a life table; after it, only those at which something changes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
@@ -26,10 +29,14 @@ class Watch:
 
     Attributes
     ----------
+    at
+        Integer (T + 1,): the positions, from 0. They are 0, 1, ... up to 1000; after it, only those at which something changes, so
+        that one long rollout costs no more than a short one. All arrays below have one value for each.
     duration, cause, weights
-        Integer, integer and float (n,): the last position followed (T + 1 if beyond the horizon T), the cause, the weight.
+        Integer, integer and float (n,): the index in `at` of the last position followed (T + 1 if beyond the horizon), the cause,
+        the weight.
     at_risk, events, competing, censored
-        Integer (T + 1,), by position 0..T: rollouts at risk at that position, and how follow-up ended there. At position 0
+        Integer (T + 1,): rollouts at risk at that position, and how follow-up ended there. At position 0
         all rollouts are at risk and none ends.
     mass
         Float (T + 1,): weight at risk.
@@ -42,6 +49,7 @@ class Watch:
         Float (T + 1,): F(t) = Σ S(s-)·h₁(s), the share with the event; valid only where `known`.
     """
 
+    at: IntArray
     duration: IntArray
     cause: IntArray
     weights: FloatArray
@@ -57,8 +65,8 @@ class Watch:
 
     @property
     def horizon(self) -> int:
-        """The last position T."""
-        return self.at_risk.size - 1
+        """The index T of the last position."""
+        return self.at.size - 1
 
     @property
     def known(self) -> BoolArray:
@@ -70,9 +78,42 @@ class Watch:
         """Share without any ending before each position, S(t-): float (T + 1,)."""
         return np.concatenate([[1.0], self.survival[:-1]])
 
+    def area(self, values: FloatArray, last: int) -> FloatArray:
+        """Sum values by position over all positions below `last`, along the last axis: float (...,).
+
+        A value holds from its position to the next one, and the last value for one position.
+        """
+        widths = np.diff(np.minimum(np.append(self.at, self.at[-1] + 1), last))
+        below = widths > 0
+        return np.asarray((values[..., below] * widths[below]).sum(axis=-1))
+
+
+def positions(duration: ArrayLike, horizon: int | None = None) -> IntArray:
+    """Return the positions of a life table: 0, 1, ... up to 1000, then each last position of a rollout and the one after it.
+
+    At the position after, fewer rollouts are at risk; nothing changes before the next last position.
+
+    Examples
+    --------
+    >>> positions([2, 3]).tolist(), positions([2, 5000, 7000])[1000:].tolist()
+    ([0, 1, 2, 3], [1000, 5000, 5001, 7000])
+    """
+    ends = np.asarray(duration, dtype=np.int64)
+    last = int(ends.max(initial=0)) if horizon is None else horizon
+    every = np.arange(min(last, EVERY_POSITION_TO) + 1)
+    if last <= EVERY_POSITION_TO:
+        return every
+    changes = ends[(ends > EVERY_POSITION_TO) & (ends < last)]
+    return np.unique(np.concatenate([every, changes, changes + 1, [last]]))
+
 
 def watch(
-    duration: ArrayLike, cause: ArrayLike, *, weights: ArrayLike | None = None, horizon: int | None = None
+    duration: ArrayLike,
+    cause: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    horizon: int | None = None,
+    at: IntArray | None = None,
 ) -> Watch:
     """Build the life table of rollouts up to a horizon.
 
@@ -85,7 +126,9 @@ def watch(
     weights
         Positive float (n,), or None for ones.
     horizon
-        Last position T; None for the longest duration (0 without rollouts).
+        Last position; None for the longest duration (0 without rollouts).
+    at
+        Positions, where several life tables must have the same ones; None for `positions(duration, horizon)`.
 
     References
     ----------
@@ -102,8 +145,10 @@ def watch(
         raise ArgumentError(f"duration contains {ends.min()}; positions are counted from 1")
     if ends.size and not CENSORED <= ending.min() <= ending.max() <= COMPETING:
         raise ArgumentError("cause must be 0 (censored), 1 (the event) or 2 (a competing ending)")
-    last = int(ends.max(initial=0)) if horizon is None else horizon
-    ends, ending = np.minimum(ends, last + 1), np.where(ends > last, CENSORED, ending)
+    at = positions(ends, horizon) if at is None else at
+    last = at.size - 1
+    ending = np.where(ends > at[-1], CENSORED, ending)
+    ends = np.searchsorted(at, ends)
     cells = ending * (last + 2) + ends
     count = np.bincount(cells, minlength=3 * (last + 2)).reshape(3, last + 2)
     weight = np.bincount(cells, weights=w, minlength=3 * (last + 2)).reshape(3, last + 2)
@@ -117,6 +162,7 @@ def watch(
     before = np.concatenate([[1.0], survival[:-1]])
     only_event = np.cumsum(competing) == 0
     return Watch(
+        at=at,
         duration=ends,
         cause=ending,
         weights=w,
@@ -216,7 +262,7 @@ def cluster_moments(life_table: Watch, way: Grouping) -> tuple[FloatArray, Float
 def area_variances(life_table: Watch, units: tuple[Grouping, ...], horizon: int) -> list[FloatArray]:
     """Return the variance of the area Σ_{t<horizon} F(t) over each grouping, which has at least two units: float () each."""
     return [
-        _squares(unit, (block[:, :horizon].sum(axis=1) for block in influences(life_table, unit))) for unit in units
+        _squares(unit, (life_table.area(block, horizon) for block in influences(life_table, unit))) for unit in units
     ]
 
 
@@ -240,7 +286,7 @@ def independent_variance(life_table: Watch, area: int | None = None) -> FloatArr
     squares, start = np.zeros(life_table.at_risk.size if area is None else ()), 0
     for block in influences(distinct, *groupings((), kinds.size)):
         weights = mass[kinds[start : start + len(block)]]
-        squares = squares + weights @ np.square(block if area is None else block[:, :area].sum(axis=1))
+        squares = squares + weights @ np.square(block if area is None else life_table.area(block, area))
         start += len(block)
     return np.asarray(squares * life_table.weights.mean())
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from turnwise.stats.clusters import ONE_CLUSTER
 from turnwise.stats.estimate import Clusters, FloatArray
 from turnwise.stats.incidence import Incidence, cumulative_incidence
-from turnwise.stats.influence import watch
+from turnwise.stats.influence import EVERY_POSITION_TO, watch
 from turnwise.stats.intervals import wilson
 from turnwise.stats.misclassification import NO_GOLD, Share, uninformative
 
@@ -100,6 +100,11 @@ def corrected_incidence(
     floor = 1 - specificity.estimate ** judged.at.astype(np.float64)
     if refusal := _refusal(sensitivity, specificity):
         return Corrected(_undefined(judged, refusal), floor)
+    if judged.at[-1] >= judged.at.size:
+        # False alarms come at every position, so none can be left out.
+        return Corrected(
+            _undefined(judged, f"corrected up to position {EVERY_POSITION_TO} only: end times are later"), floor
+        )
     if judged.at.size == 1:
         return Corrected(judged, floor)
     life_table = watch(duration, cause, horizon=horizon)

@@ -170,6 +170,7 @@ def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray)
     return below if (below.variance or 0.0) > (upto.variance or 0.0) else upto
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
 def _bootstrap(
     y: FloatArray,
     ordered: FloatArray,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, crossed, crossed_df, equal_weights, groupings, t_quantile
 from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
-from turnwise.stats.incidence import kaplan_meier
+from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.influence import Watch, area_variances, independent_variance, mixed_clusters, watch
 
 
@@ -60,16 +60,15 @@ def restricted_mean(
     n = life_table.duration.size
     if n == 0:
         return Estimate(reason=NO_VALUES)
-    last = life_table.horizon if horizon is None else horizon
+    longest = int(life_table.at[-1])
+    last = longest if horizon is None else horizon
     units = groupings(clusters, n)
     smallest = min(unit.count for unit in units)
     row = Estimate(n=n, n_clusters=smallest)
-    if last > life_table.horizon + 1 and life_table.survival[-1] > 0:
-        return replace(
-            row, reason=f"nobody was watched beyond position {life_table.horizon}, and some had no event by then"
-        )
+    if last > longest + 1 and life_table.survival[-1] > 0:
+        return replace(row, reason=f"nobody was watched beyond position {longest}, and some had no event by then")
     # Survival is 0 beyond the longest follow-up in this case, so later positions add nothing.
-    row = replace(row, estimate=float(life_table.survival[:last].sum()))
+    row = replace(row, estimate=float(life_table.area(life_table.survival, last)))
     if flaw := _flaw(life_table, smallest, last):
         return replace(row, reason=flaw)
     parts = area_variances(life_table, units, last)
@@ -93,7 +92,7 @@ def restricted_mean(
 
 def _flaw(life_table: Watch, smallest: int, last: int) -> str | None:
     """Return the reason why no interval exists, or None."""
-    if life_table.events[:last].sum() == 0:
+    if life_table.events[life_table.at < last].sum() == 0:
         return f"no event observed before position {last}"
     if smallest == 1:
         return ONE_CLUSTER if life_table.duration.size > 1 else "one rollout: no interval"
@@ -102,7 +101,8 @@ def _flaw(life_table: Watch, smallest: int, last: int) -> str | None:
 
 def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -> float:
     """Return the design effect, shrunk toward that of copies if few clusters provide evidence, as in `proportion`."""
-    ways, position = groupings(clusters, life_table.duration.size)[:2], min(last - 1, life_table.horizon)
+    ways = groupings(clusters, life_table.duration.size)[:2]
+    position = int(np.searchsorted(life_table.at, last - 1, side="right")) - 1
     mixed = max(float(mixed_clusters(life_table, way)[position]) for way in ways)
     return shrunk(max(1.0, observed), mixed, max(copies_effect(life_table.weights, way) for way in ways))
 
@@ -152,8 +152,10 @@ def survival_median(
     (3.0, 2.0, 4.0)
     """
     curve = kaplan_meier(duration, observed, clusters, weights=weights, level=level, horizon=horizon)
-    row = Estimate(estimate=_first_half(curve.estimate), n=int(curve.at_risk[0]), n_clusters=int(curve.n_clusters[0]))
-    low, high = _first_half(curve.high), _first_half(curve.low)
+    row = Estimate(
+        estimate=_first_half(curve, curve.estimate), n=int(curve.at_risk[0]), n_clusters=int(curve.n_clusters[0])
+    )
+    low, high = _first_half(curve, curve.high), _first_half(curve, curve.low)
     if row.n == 0:
         return Estimate(reason=NO_VALUES)
     if np.isnan(curve.high[1:]).all():
@@ -170,8 +172,8 @@ def survival_median(
     )
 
 
-def _first_half(share: FloatArray) -> float | None:
+def _first_half(curve: Incidence, share: FloatArray) -> float | None:
     """Return the first position at which a share reaches one half."""
     # The tolerance allows for the rounding of products of hazards.
     reached = np.flatnonzero(share >= 0.5 - 1e-12)
-    return float(reached[0]) if reached.size else None
+    return float(curve.at[reached[0]]) if reached.size else None

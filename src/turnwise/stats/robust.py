@@ -46,6 +46,7 @@ def optimality_gap(values: FloatArray, target: float = 1.0) -> float:
     return float(np.maximum(target - values, 0.0).mean())
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the caller says why sums of huge values are undefined
 def aggregate(values: FloatArray, goals: IntArray, which: Aggregate, *, target: float = 1.0) -> float:
     """Compute one aggregate: interquartile mean and gap over all values, mean and median over the goals' means.
 
@@ -62,6 +63,7 @@ def aggregate(values: FloatArray, goals: IntArray, which: Aggregate, *, target: 
     return float(np.median(means) if which == "median" else means.mean())
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
 def aggregate_replicates(
     values: FloatArray,
     goals: IntArray,

@@ -153,6 +153,7 @@ def _placements(values: FloatArray, others: FloatArray) -> FloatArray:
     return np.asarray((below + upto) / (2 * others.size))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
 def quantile_difference(
     arm_a: Arm, arm_b: Arm, draws: tuple[Draws, Draws], *, q: float, level: float = 0.95, common: IntArray | None = None
 ) -> Difference:
@@ -192,6 +193,8 @@ def quantile_difference(
     if not arm_a.values.size or not arm_b.values.size:
         return Difference(reason="no common goal" if common is not None else NO_UNITS)
     point = float(np.quantile(arm_a.values, q) - np.quantile(arm_b.values, q))
+    if not np.isfinite(point):
+        return Difference(reason=f"the {q:g} quantile of an arm is infinite")
     units = [groupings(arm.clusters, arm.values.size)[0] for arm in (arm_a, arm_b)]
     row = Difference(
         difference=point, n_clusters=units[0].count if common is not None else units[0].count + units[1].count

@@ -76,7 +76,7 @@ def hazard(
         return [math.nan if (value := getattr(share, name)) is None else value for share in shares]
 
     return Incidence(
-        at=np.arange(1, life_table.horizon + 1),
+        at=life_table.at[1:],
         estimate=np.array(column("estimate")),
         std_error=np.array(column("std_error")),
         low=np.array(column("low")),

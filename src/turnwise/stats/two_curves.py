@@ -11,7 +11,7 @@ from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_f
 from turnwise.stats.differences import difference_df, t_test
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.influence import EVENT, Watch, influences, watch
+from turnwise.stats.influence import EVENT, Watch, influences, positions, watch
 from turnwise.stats.pairs import score_difference
 
 
@@ -75,8 +75,9 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     arm: BoolArray = np.asarray(group, dtype=np.bool_)
     if not arm.any() or arm.all():
         return Compared(reason="one of the two groups has nobody watched")
-    both, last = watch(ends, event), int(ends.max(initial=0))
-    table_a, table_b = (watch(ends[rows], event[rows], horizon=last) for rows in (arm, ~arm))
+    both = watch(ends, event)
+    table_a, table_b = (watch(ends[rows], event[rows], at=both.at) for rows in (arm, ~arm))
+    last = both.duration  # of each rollout, as an index of the positions
     # Y₁/Y: the group's share of the rollouts at risk, by position.
     part = table_a.at_risk / np.maximum(both.at_risk, 1)
     score = float(table_a.events.sum() - (part * both.events).sum())
@@ -85,8 +86,8 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     units, arms = groupings(clusters, ends.size), (arm, ~arm)
     for hazards in ((table_a.event_hazard, table_b.event_hazard), (both.event_hazard, both.event_hazard)):
         # A rollout contributes its own event minus the number of events expected during its time at risk.
-        expected = [np.cumsum(share * hazard)[ends] for share, hazard in zip((1 - part, -part), hazards, strict=True)]
-        contributions = event * (arm - part[ends]) - np.where(arm, *expected)
+        expected = [np.cumsum(share * hazard)[last] for share, hazard in zip((1 - part, -part), hazards, strict=True)]
+        contributions = event * (arm - part[last]) - np.where(arm, *expected)
         moves = [
             [unit.sums(np.where(arm, contributions, 0.0)), unit.sums(np.where(arm, 0.0, -contributions))]
             for unit in units
@@ -116,6 +117,11 @@ def incidence_difference(
     level
         Nominal coverage.
 
+    Returns
+    -------
+    list
+        One difference for each of `common_positions` after 0; none if nobody was followed in one of the groups.
+
     References
     ----------
     Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I; Zou & Donner (2008),
@@ -131,19 +137,30 @@ def incidence_difference(
     arms = [(group, 1.0), (~group, -1.0)]
     if not all(rows.any() for rows, _ in arms):
         return []
-    last = int(min(duration[rows].max() for rows, _ in arms))
-    life_tables = [watch(duration[rows], cause[rows], horizon=last) for rows, _ in arms]
+    at = common_positions(duration, group)
+    life_tables = [watch(duration[rows], cause[rows], at=at) for rows, _ in arms]
     parts = [tuple(np.asarray(way)[rows] for way in clusters) for rows, _ in arms]
     shares = [
-        cumulative_incidence(life_table.duration, life_table.cause, ways, level=level, horizon=last)
-        for life_table, ways in zip(life_tables, parts, strict=True)
+        cumulative_incidence(duration[rows], cause[rows], ways, level=level, at=at)
+        for (rows, _), ways in zip(arms, parts, strict=True)
     ]
     moves = _together(life_tables, [rows for rows, _ in arms], clusters)
     differences = []
-    for t in range(1, last + 1):
+    for t in range(1, at.size):
         variances, joint = ([float(part[t]) for part in moves[:2]], float(moves[2][t])) if moves else ([0.0, 0.0], 0.0)
         differences.append(_difference([share.point(t) for share in shares], variances, joint))
     return differences
+
+
+def common_positions(duration: IntArray, group: BoolArray) -> IntArray:
+    """Return the positions, from 0, to which rollouts of both groups were followed; each group has at least one.
+
+    Examples
+    --------
+    >>> common_positions(np.array([1, 3, 2]), np.array([True, True, False])).tolist()
+    [0, 1, 2]
+    """
+    return positions(duration, int(min(duration[rows].max() for rows in (group, ~group))))
 
 
 def _together(life_tables: list[Watch], rows: list[BoolArray], clusters: Clusters) -> list[FloatArray] | None:
@@ -221,10 +238,12 @@ def restricted_mean_difference(
     arms = (group, ~group)
     if not all(rows.any() for rows in arms):
         return Compared(reason="one of the two groups has nobody watched"), 0
-    last = int(min(duration[rows].max() for rows in arms))
-    life_tables = [watch(duration[rows], observed[rows].astype(np.int64), horizon=last) for rows in arms]
+    at = common_positions(duration, group)
+    last = int(at[-1])
+    life_tables = [watch(duration[rows], observed[rows].astype(np.int64), at=at) for rows in arms]
     # Area under S up to τ: the sum of S(0) to S(τ-1).
-    gap = float(life_tables[0].survival[:last].sum() - life_tables[1].survival[:last].sum())
+    areas = [float(life_table.area(life_table.survival, last)) for life_table in life_tables]
+    gap = areas[0] - areas[1]
     units = groupings(clusters, duration.size)
     moves = [
         [
@@ -267,4 +286,4 @@ def _spread(
 
 def _moves(life_table: Watch, unit: Grouping, last: int) -> FloatArray:
     """Return each cluster's influence on the area up to the last position: float (clusters,)."""
-    return np.concatenate([block[:, :last].sum(axis=1) for block in influences(life_table, unit)])
+    return np.concatenate([life_table.area(block, last) for block in influences(life_table, unit)])

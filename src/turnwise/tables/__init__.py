@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnwise.schema import labels
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.tables.crossed import crossed_grid
 from turnwise.tables.frames import MOST_ROWS, grid_of
 from turnwise.tables.grid import Grid
@@ -129,7 +131,8 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
      b                 5.0 %     [1.0, 10.0]   144         24
     Intervals: 95 %, Wilson; n = 144 rollouts in 24 clusters per group.
     """
-    rows = labels.as_frame(frame, "table")
+    check_kinds(table, locals())
+    rows = frame_of(frame, "table")
     for column, value in (("metric", metric), ("statistic", statistic)):
         if value is not None:
             rows = labels.choose(rows, column, value, "table")
@@ -211,6 +214,7 @@ def pivot(
      Attack success by target (rows) and attack (columns), with 95 % intervals. Empty cells have no rollouts.
     Intervals: 95 %, Wilson; n = 50 rollouts per group.
     """
+    check_kinds(pivot, locals())
     return Table(
         crossed_grid(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level),
     )
@@ -228,6 +232,7 @@ def text(frame: object, *, metric: str | None = None, statistic: str | None = No
      a            3
      –           12
     """
+    check_kinds(text, locals())
     return terminal_text(table(frame, metric=metric, statistic=statistic).grid, width)
 
 
@@ -242,6 +247,7 @@ def markdown(frame: object, *, metric: str | None = None, statistic: str | None 
     | ------ | ----: |
     | a\|b   |     3 |
     """
+    check_kinds(markdown, locals())
     return table(frame, metric=metric, statistic=statistic).markdown
 
 
@@ -254,6 +260,7 @@ def html(frame: object, *, metric: str | None = None, statistic: str | None = No
     >>> "&lt;script&gt;" in html(pl.DataFrame({"target": ["<script>"]}))
     True
     """
+    check_kinds(html, locals())
     return table(frame, metric=metric, statistic=statistic).html
 
 
@@ -270,4 +277,5 @@ def latex(frame: object, *, metric: str | None = None, statistic: str | None = N
     >>> r"a\_b \& c" in latex(pl.DataFrame({"target": ["a_b & c"]}))
     True
     """
+    check_kinds(latex, locals())
     return table(frame, metric=metric, statistic=statistic).latex

@@ -89,6 +89,8 @@ def gold_of(
         first = labels.filter(duplicates)["rollout_id"][0]
         remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `tw.judges.correct_curve`"
         raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
+    if {judged, truth, "rollout_id"} & set(by):
+        raise ArgumentError(f"{verb}: by={list(by)} names the metric, the truth or the id; group by another column")
     # Columns that the labels have themselves are not taken from the rollouts.
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]

@@ -14,6 +14,7 @@ from turnwise.estimation.arrays import row_of, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
 from turnwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.mean import mean
@@ -145,6 +146,7 @@ def agreement(
     │ specificity ┆ 1.0      ┆ 0.342  ┆ 1.0   ┆ 2   ┆ 1          │
     └─────────────┴──────────┴────────┴───────┴─────┴────────────┘
     """
+    check_kinds(agreement, locals())
     frame = frame_of(verdicts, "agreement")
     truths = None if labels is None else frame_of(labels, "agreement")
     by, levels = names_of(by), check_levels(level)

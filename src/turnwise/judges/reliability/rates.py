@@ -17,6 +17,7 @@ from turnwise.estimation.missingness import INAPPLICABLE, counts, headings
 from turnwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
 from turnwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.misclassification import corrected_share, share
 from turnwise.stats.prediction_powered import prediction_powered
@@ -104,6 +105,7 @@ def correct(
     │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
     └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
     """
+    check_kinds(correct, locals())
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise.errors import SchemaError
 from turnwise.measurement.trees.forest import Forest, forest_of, typed
 from turnwise.schema import SUCCESS
+from turnwise.schema.kinds import check_kinds
 
 _TREE_TOTALS = ("queries", "total_tokens", "total_seconds", "total_cost_usd")
 
@@ -48,6 +49,7 @@ def paths(turns: Any) -> pl.DataFrame:
     >>> paths(pl.DataFrame(nodes)).select("rollout_id", "turn", "tree").rows()
     [('a/y', 1, 'a'), ('a/y', 2, 'a'), ('a/z', 1, 'a'), ('a/z', 2, 'a')]
     """
+    check_kinds(paths, locals())
     frame = typed(turns, "paths")
     forest = forest_of(frame, "paths")
     steps = forest.depths[forest.leaves]

@@ -15,6 +15,7 @@ from turnwise.measurement.trees.forest import Forest, coded, decoded, forest_of,
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import TOXIC
 from turnwise.schema import ERROR, FAILURE, SUCCESS
+from turnwise.schema.kinds import check_kinds
 
 
 def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
@@ -52,6 +53,7 @@ def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
     >>> measure_paths(turns, "attack_success").select("rollout_id", "num_turns", "attack_success").rows()
     [('a/y', 2, True), ('a/z', 2, None)]
     """
+    check_kinds(measure_paths, locals())
     for name in metrics:
         if not isinstance(name, str):
             raise MetricError(

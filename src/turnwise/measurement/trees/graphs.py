@@ -13,6 +13,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
+from turnwise.schema.kinds import check_kinds
 
 IntArray = npt.NDArray[np.int64]
 
@@ -63,6 +64,7 @@ def flatten(
     >>> flatten([graph], target="gpt").select("rollout_id", "turn", "target", "prompt", "response", "reward").rows()
     [('0', 1, 'gpt', 'Hi', 'Hello', None), ('0', 2, 'gpt', 'Again', 'No', 0.5)]
     """
+    check_kinds(flatten, locals())
     roots = _roots(graphs)
     if branches not in _WALKS:
         raise ArgumentError(f"flatten: branches={branches!r}; it is {' or '.join(map(repr, _WALKS))}")

@@ -10,6 +10,7 @@ from turnwise.rollout.simulation import design as checked
 from turnwise.rollout.simulation.design import Design, Hazard, Names
 from turnwise.rollout.simulation.table import table
 from turnwise.rollout.simulation.truth import truth
+from turnwise.schema.kinds import check_kinds
 
 __all__ = ["simulate"]
 
@@ -182,6 +183,7 @@ def simulate(
     >>> turns.height, round(truth.filter(metric="attack_success", statistic="icc", category="c")["value"][0], 12)
     (250, 0.3)
     """
+    check_kinds(simulate, locals())
     most_turns = checked.count("turns", turns, least=1)
     odds_by_category = checked.odds_by_name("categories", categories)
     design = Design(

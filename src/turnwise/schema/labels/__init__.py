@@ -2,7 +2,7 @@
 
 from turnwise.schema.labels.alternatives import alt_text
 from turnwise.schema.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_told
-from turnwise.schema.labels.frames import as_frame, choose, finished, shape_of
+from turnwise.schema.labels.frames import choose, finished, shape_of
 from turnwise.schema.labels.groups import (
     ALL,
     NONE,
@@ -46,7 +46,6 @@ __all__ = [
     "NONE",
     "NOTHING",
     "alt_text",
-    "as_frame",
     "bracket",
     "caption",
     "choose",

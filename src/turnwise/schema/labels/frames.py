@@ -4,6 +4,8 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import cast_column
 
 _MAKES = {
     "SUMMARY": "tw.summarize(rollouts)",
@@ -41,14 +43,14 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
 
 
 def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
-    """Return the frame with all columns and dtypes of its schema, and with null for NaN and infinity.
+    """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
 
     Raises
     ------
     ArgumentError
         If the argument is not a frame, lacks a required column, or has no rows.
     """
-    table = as_frame(frame, verb)
+    table = frame_of(frame, verb)
     missing = [name for name in shape.required if name not in table.columns]
     if missing:
         make = _MAKES.get(shape.name, "its verb")
@@ -60,26 +62,14 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; check the filter applied to it"
         )
-    schema_columns = [
-        (pl.col(column.name) if column.name in table.columns else pl.lit(None).alias(column.name)).cast(column.dtype)
-        for column in shape.columns
-    ]
     floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
-    return table.with_columns(schema_columns).with_columns(pl.when(pl.col(floats).is_finite()).then(pl.col(floats)))
-
-
-def as_frame(frame: object, verb: str) -> pl.DataFrame:
-    """Convert to an eager Polars frame; accepts Polars and anything with `__arrow_c_stream__`."""
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pl.DataFrame(frame)
-    raise ArgumentError(
-        f"{verb}: a {type(frame).__name__} is not a frame; "
-        "pass a Polars, pandas or Arrow table, such as the result of `tw.summarize(...)`"
+    table = table.with_columns(
+        cast_column(table, column, verb)
+        if column.name in table.columns
+        else pl.lit(None, dtype=column.dtype).alias(column.name)
+        for column in shape.columns
     )
+    return table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
 
 
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:

@@ -1,0 +1,107 @@
+"""Columns that came from elsewhere: whether their dtypes can be what the schema says, else one sentence.
+
+R, Excel, pandas and DuckDB write ids as numbers, counts as floats and words as categories. Such a column is taken for what it
+says. A column whose dtype cannot hold its meaning (a list of outcomes, a struct as an id) is refused here, before any verb
+computes with it.
+"""
+
+import polars as pl
+
+from turnwise.errors import SchemaError
+from turnwise.schema.columns import Column, Schema
+
+_LONGEST = 60  # letters of a dtype in a sentence
+_ONE_VALUE = ("rollout_id", "attack")
+"""Texts that have exactly one value; other texts may be lists, such as tags, to group by."""
+
+
+def check_kinds_of_columns(frame: pl.DataFrame, shape: Schema, verb: str) -> None:
+    """Raise an error for the first column of the schema whose dtype cannot hold its meaning.
+
+    Examples
+    --------
+    >>> from turnwise.schema.records import ROLLOUTS
+    >>> check_kinds_of_columns(pl.DataFrame({"rollout_id": [1], "num_turns": [2.0]}), ROLLOUTS, "curve")
+    >>> check_kinds_of_columns(pl.DataFrame({"rollout_id": ["a"], "outcome": [["success"]]}), ROLLOUTS, "curve")
+    Traceback (most recent call last):
+    turnwise.errors.SchemaError: curve: column `outcome` is List(String), and it should be text; make it so, or leave it out:
+    `.drop('outcome')`
+    """
+    for column in shape.columns:
+        if column.name not in frame.columns:
+            continue
+        dtype = frame.schema[column.name]
+        if dtype == pl.List and column.dtype == pl.String and column.name not in _ONE_VALUE:
+            continue
+        cast_column(frame, column, verb)
+
+
+def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
+    """Return a column of the frame with the dtype of its schema; words of an Enum stay text.
+
+    Raises
+    ------
+    SchemaError
+        If its dtype or one of its values cannot be what the schema says.
+
+    Examples
+    --------
+    >>> cast_column(pl.DataFrame({"n": [1.0, 2.0]}), Column("n", pl.Int64, "rollouts"), "forest").to_list()
+    [1, 2]
+    >>> cast_column(pl.DataFrame({"n": [1.5]}), Column("n", pl.Int64, "rollouts"), "forest")
+    Traceback (most recent call last):
+    turnwise.errors.SchemaError: forest: column `n` is Float64 and holds 1.5, and it should be a whole number; make it so, or
+    leave it out: `.drop('n')`
+    """
+    series = frame[column.name]
+    # Words that an Enum does not have are compared with its words, and are none of them.
+    target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
+    if series.dtype == target:
+        return series
+    wrong: pl.Series | None = None
+    if _may_be(series.dtype, target):
+        result = series.cast(target, strict=False)
+        wrong = series.filter(series.is_not_null() & (result.is_null() | _loses(series, result)))
+        if wrong.is_empty():
+            return result
+    holds = "" if wrong is None else f" and holds {str(wrong[0])[:_LONGEST]!r}".replace("'", "")
+    raise SchemaError(
+        f"{verb}: column `{column.name}` is {_in_words(series.dtype)}{holds}, and it should be {_meaning(target)}; "
+        f"make it so, or leave it out: `.drop({column.name!r})`"
+    )
+
+
+def _may_be(dtype: pl.DataType, target: pl.DataType | type[pl.DataType]) -> bool:
+    """Return whether values of a dtype can be values of another."""
+    if dtype == pl.Null:
+        return True
+    if target == pl.String:
+        # A number or date may be the name of something; bytes and spans of time are not.
+        return dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Time) or dtype.is_numeric()
+    if target == pl.Boolean:
+        return dtype.is_numeric()
+    if isinstance(target, pl.List | pl.Struct):
+        return isinstance(dtype, type(target))
+    return dtype.is_numeric() or dtype in (pl.Boolean, pl.String)
+
+
+def _loses(series: pl.Series, result: pl.Series) -> pl.Series:
+    """Mark the values that are another number after the cast, such as 1.5 as a whole number."""
+    if not (series.dtype.is_numeric() and (result.dtype.is_integer() or result.dtype == pl.Boolean)):
+        return pl.Series([False]).new_from_index(0, series.len())
+    return (series.cast(pl.Float64) != result.cast(pl.Float64)).fill_null(value=False)
+
+
+def _in_words(dtype: pl.DataType) -> str:
+    text = " ".join(str(dtype).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _meaning(target: pl.DataType | type[pl.DataType]) -> str:
+    if target == pl.String:
+        return "text"
+    if target == pl.Boolean:
+        return "True or False"
+    if target.is_integer():
+        return "a whole number"
+    return "a number" if target.is_float() else str(target)

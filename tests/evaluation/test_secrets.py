@@ -144,3 +144,31 @@ def test_a_header_that_cannot_be_sent_is_told_without_its_value(bench, items, ad
     errors = bench.run().items["error"]
     assert "Illegal header value b'***" in errors[0]
     assert leaks(errors[0]) == []
+
+
+def test_mistakes_in_addresses_and_options_are_told_without_secrets(bench, items) -> None:
+    """Of the workflow, of a model, and of the command line."""
+    bench.data(items)
+    for url in (f"ftp://me:{SECRET}@h/?sig={SIGNATURE}", f"h:80/v1?sig={SIGNATURE}"):
+        with pytest.raises(tw.errors.TurnwiseError, match="base_url is") as caught:
+            tw.judges.Endpoint("m", base_url=url, api_key="k")
+        assert leaks(str(caught.value)) == []
+        bench.config({"it": {"_type": "exact_match"}}, plugins=[], workflow={"_type": "endpoint", "url": url})
+        with pytest.raises(tw.errors.TurnwiseError, match="is not an HTTP address") as caught:
+            bench.run()
+        assert leaks(str(caught.value)) == []
+    with pytest.raises(tw.errors.TurnwiseError, match="override is") as caught:
+        bench.run(override=f"llms.a.api_key={SECRET}")
+    assert leaks(str(caught.value)) == []
+    done = bench.command("--override", f"=api_key: {SECRET}")
+    assert (done.returncode, leaks(done.stderr)) == (2, [])
+
+
+def test_an_endpoint_of_the_command_line_is_written_without_its_query(bench, items, address) -> None:
+    """With the results stands where the answers came from, and not the signature."""
+    bench.data(items)
+    bench.config({"it": {"_type": "exact_match"}}, plugins=[])
+    bench.run(endpoint=address)
+    assert bench.read("config_metadata.json")["endpoint"] == address.replace(SIGNATURE, "***")
+    files = [path for path in bench.out.rglob("*") if path.is_file()]
+    assert [path for path in files if leaks(path.read_bytes().decode(errors="replace"))] == []

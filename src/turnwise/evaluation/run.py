@@ -15,12 +15,12 @@ from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
 from turnwise.evaluation.frames import SAID, Tables, columns_of
 from turnwise.evaluation.llms import Models
+from turnwise.evaluation.masking import masked
 from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
 from turnwise.files.configuration import Document
-from turnwise.files.masking import masked
 from turnwise.files.references import looking_in
 from turnwise.schema import ROLLOUTS
 from turnwise.schema.labels import counted, say

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from turnwise.errors import ArgumentError
 from turnwise.files.hiding import hidden, secrets_of_request
+from turnwise.files.masking import for_message
 from turnwise.files.masking import without_secrets as without_secret_entries
 from turnwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
 from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
@@ -113,7 +114,7 @@ class Endpoint:
                 "Endpoint: the API key cannot be sent as a header; remove a line break at its end, as files have, by `.strip()`"
             )
         if self._address is not None and not _is_address(self._address):
-            public = str(self._address).rpartition("@")[2]  # without user and password
+            public = for_message(str(self._address)).rpartition("@")[2]  # without user and password
             raise ArgumentError(
                 f"Endpoint: base_url is {public!r}, not a web address; give one such as 'http://localhost:8000/v1'"
             )

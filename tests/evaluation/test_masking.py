@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from turnwise.files.masking import as_yaml, masked, without_secrets
+from turnwise.evaluation.masking import as_yaml, masked
+from turnwise.files.masking import without_secrets
 
 SECRET = "hunter2-hunter2"
 

@@ -1,7 +1,9 @@
 """An evaluation writes no secret into its results, its errors or its messages, wherever it was given."""
 
+import asyncio
 import json
 import threading
+import traceback
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,6 +13,7 @@ from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ReadError
+from turnwise.judges.clients import CallError
 
 SECRET, SIGNATURE = "hunter2-hunter2", "QUERYSECRET9"
 
@@ -172,3 +175,14 @@ def test_an_endpoint_of_the_command_line_is_written_without_its_query(bench, ite
     assert bench.read("config_metadata.json")["endpoint"] == address.replace(SIGNATURE, "***")
     files = [path for path in bench.out.rglob("*") if path.is_file()]
     assert [path for path in files if leaks(path.read_bytes().decode(errors="replace"))] == []
+
+
+def test_the_traceback_of_a_refused_call_has_no_secret(address) -> None:
+    """As Python prints it: the client's own error, with what the server says, is not a part of it."""
+    with pytest.raises(CallError) as caught:
+        asyncio.run(
+            tw.judges.Endpoint("m", base_url=address, api_key=SECRET).complete([{"role": "user", "content": "?"}])
+        )
+    printed = "".join(traceback.format_exception(caught.value))
+    assert "401, asked once" in printed
+    assert leaks(printed) == []

@@ -183,7 +183,9 @@ def score_in(
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
     # Verdicts with the code win. One that stands in the question is never the judge's own, though it had the right code: the
     # question as a whole counts, as a text could begin an object that our instructions, with the code in them, complete.
-    signed = [verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip() == code]
+    signed = [
+        verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip().lower() == code
+    ]
     valid = _outside([question], own, signed) if signed else []
     is_signed = bool(valid)
     # A wrong code is never accepted: it was forged, or copied from another question.

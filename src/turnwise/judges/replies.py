@@ -192,7 +192,10 @@ def score_in(
     if not signed:
         plain = _outside(texts, own, [verdict for verdict in verdicts if CHECK not in verdict[2]])
         if plain and code is not None and unsigned == "null":
-            raise UnreadableError("its verdict lacks the check code that it was told to include")
+            raise UnreadableError(
+                "its verdict lacks the check code that it was told to include (a model that cannot repeat a code needs "
+                "unsigned='accept')"
+            )
         valid = plain
         if not plain and len(_outside(texts, own, verdicts)) > 0:
             raise UnreadableError("its verdict has another check code than the one that it was told to include")

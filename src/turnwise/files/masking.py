@@ -6,8 +6,9 @@ from typing import Any
 
 MASK = "***"
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+# Repetitions before a fixed word are bounded: otherwise a long text without that word would take the square of its length.
 _WORDS = (
-    r"(?:(?:api|access|secret|private|subscription|account|auth|signing|encryption)[-_ ]?keys?|\bx-[\w-]*key|token|secrets?"
+    r"(?:(?:api|access|secret|private|subscription|account|auth|signing|encryption)[-_ ]?keys?|\bx-[\w-]{0,40}key|token|secrets?"
     r"|passwords?|passwd|passphrase|authorization|credentials?|cookies?|connection[-_ ]?string|signature"
     r"|(?:\b|_)(?:auth|pass|pwd|sig|sas|dsn|jwt))"
 )
@@ -16,12 +17,13 @@ _NAME = re.compile(rf"(?i)({_WORDS}|headers|extra_query)$")
 _PAIR = re.compile(rf"(?i){_WORDS}[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"',{{}}\[\]]+)")
 # Secrets in any text: what follows the name of a header, and a token after its scheme.
 _HEADER = re.compile(
-    r"(?i)\b(?:proxy-authorization|authorization|set-cookie|cookie|api-key|x-[\w-]*key)[\"']?:\s*[\"']?(?P<value>[^\r\n\"']+)"
+    r"(?i)\b(?:proxy-authorization|authorization|set-cookie|cookie|api-key|x-[\w-]{0,40}key)[\"']?:\s*[\"']?(?P<value>[^\r\n\"']+)"
 )
 _BEARER = re.compile(r"(?i)\bbearer\s+(?P<value>[\w.~+/=-]{8,})")
-_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://[^\s\"<>]+")
+_ADDRESS = re.compile(r"\b[a-zA-Z][\w+.-]{0,20}://[^\s\"<>]+")
 _USER = re.compile(r"(?<=://)(?P<value>[^/?#]+)(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&#;])(?:(?P<name>[^=&#;\s]*)=)?(?P<value>[^&#;\s\"]+)")
+_KEY = re.compile(r"(?i)(^|[-_])key$")  # the name of such a parameter
 _HARMLESS = frozenset({"api-version", "api_version", "version", "model", "deployment", "format", "stream"})
 _SHORT = 4  # characters: a shorter value in an address hides nothing, unless its name says so
 
@@ -110,17 +112,19 @@ def for_message(value: Any, name: str = "") -> Any:
 def _spans_of_secrets(text: str) -> list[tuple[int, int]]:
     """Return start and end of each secret in a text that is not a secret as a whole."""
     spans = [match.span("value") for pattern in (_HEADER, _BEARER) for match in pattern.finditer(text)]
-    # Of an address without a scheme, only the values of parameters whose names say that they are secret.
-    addresses = [match.span() for match in _ADDRESS.finditer(text)]
-    for start, end in addresses:
-        spans += [match.span("value") for match in _USER.finditer(text, start, end)]
-    for match in _PARAMETER.finditer(text):
-        name, value = match["name"] or "", match["value"]
-        is_named = is_secret(name) or re.search(r"(?i)(^|[-_])key$", name) is not None
-        is_within = any(start <= match.start() < end for start, end in addresses)
-        is_long = len(value) >= _SHORT and name.lower() not in _HARMLESS
-        if is_named or (is_within and is_long and (match["name"] is not None or text[match.start() - 1] == "?")):
-            spans.append(match.span("value"))
+    for address in _ADDRESS.finditer(text):
+        spans += [match.span("value") for match in _USER.finditer(text, *address.span())]
+        for match in _PARAMETER.finditer(text, *address.span()):
+            is_long = len(match["value"]) >= _SHORT and (match["name"] or "").lower() not in _HARMLESS
+            # What has no name is a value after the question mark, and the name of a place after `#`.
+            if is_long and (match["name"] is not None or text[match.start() - 1] == "?"):
+                spans.append(match.span("value"))
+    # Short values too, and those of an address without a scheme, where the name says that they are secret.
+    spans += [
+        match.span("value")
+        for match in _PARAMETER.finditer(text)
+        if match["name"] and (is_secret(match["name"]) or _KEY.search(match["name"]))
+    ]
     return [span for span in spans if text[slice(*span)] != MASK]
 
 

@@ -70,6 +70,7 @@ def test_addresses(address, shown) -> None:
     assert without_secrets({"url": address}) == {"url": shown}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "piece", ["a", "x-", "1f", "a.", "?a=b", "://", "x://a?b ", "token", "&x", "bearer ", "x-key: "]
 )

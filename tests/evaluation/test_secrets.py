@@ -1,7 +1,9 @@
 """An evaluation writes no secret into its results, its errors or its messages, wherever it was given."""
 
+import asyncio
 import json
 import threading
+import traceback
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,6 +13,7 @@ from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ReadError
+from turnwise.judges.clients import CallError
 
 SECRET, SIGNATURE = "hunter2-hunter2", "QUERYSECRET9"
 
@@ -144,3 +147,42 @@ def test_a_header_that_cannot_be_sent_is_told_without_its_value(bench, items, ad
     errors = bench.run().items["error"]
     assert "Illegal header value b'***" in errors[0]
     assert leaks(errors[0]) == []
+
+
+def test_mistakes_in_addresses_and_options_are_told_without_secrets(bench, items) -> None:
+    """Of the workflow, of a model, and of the command line."""
+    bench.data(items)
+    for url in (f"ftp://me:{SECRET}@h/?sig={SIGNATURE}", f"h:80/v1?sig={SIGNATURE}"):
+        with pytest.raises(tw.errors.TurnwiseError, match="base_url is") as caught:
+            tw.judges.Endpoint("m", base_url=url, api_key="k")
+        assert leaks(str(caught.value)) == []
+        bench.config({"it": {"_type": "exact_match"}}, plugins=[], workflow={"_type": "endpoint", "url": url})
+        with pytest.raises(tw.errors.TurnwiseError, match="is not an HTTP address") as caught:
+            bench.run()
+        assert leaks(str(caught.value)) == []
+    with pytest.raises(tw.errors.TurnwiseError, match="override is") as caught:
+        bench.run(override=f"llms.a.api_key={SECRET}")
+    assert leaks(str(caught.value)) == []
+    done = bench.command("--override", f"=api_key: {SECRET}")
+    assert (done.returncode, leaks(done.stderr)) == (2, [])
+
+
+def test_an_endpoint_of_the_command_line_is_written_without_its_query(bench, items, address) -> None:
+    """With the results stands where the answers came from, and not the signature."""
+    bench.data(items)
+    bench.config({"it": {"_type": "exact_match"}}, plugins=[])
+    bench.run(endpoint=address)
+    assert bench.read("config_metadata.json")["endpoint"] == address.replace(SIGNATURE, "***")
+    files = [path for path in bench.out.rglob("*") if path.is_file()]
+    assert [path for path in files if leaks(path.read_bytes().decode(errors="replace"))] == []
+
+
+def test_the_traceback_of_a_refused_call_has_no_secret(address) -> None:
+    """As Python prints it: the client's own error, with what the server says, is not a part of it."""
+    with pytest.raises(CallError) as caught:
+        asyncio.run(
+            tw.judges.Endpoint("m", base_url=address, api_key=SECRET).complete([{"role": "user", "content": "?"}])
+        )
+    printed = "".join(traceback.format_exception(caught.value))
+    assert "401, asked once" in printed
+    assert leaks(printed) == []

@@ -146,7 +146,9 @@ def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
     assert judge([text], ["q"])["scores"] == [1.0]
     strict = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0)([text], ["q"])
     assert strict["scores"] == [None]
-    assert strict["errors"] == ["<lambda>: its verdict lacks the check code that it was told to include"]
+    (error,) = strict["errors"]
+    assert error.startswith("<lambda>: its verdict lacks the check code that it was told to include")
+    assert "unsigned='accept'" in error
 
 
 @pytest.mark.integration

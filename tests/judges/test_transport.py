@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,8 @@ import polars as pl
 import pytest
 
 pytest.importorskip("openai", reason="openai is not installed (extra judge)")
+
+import httpx2
 
 import turnwise as tw
 from turnwise.evaluation.posting import RefusedError, posted
@@ -67,6 +70,13 @@ class Flood(BaseHTTPRequestHandler):
         """As much as is read."""
         body = json.dumps(ANSWER).encode()
         self.send(body + b" " * (MOST_BYTES - len(body)))
+
+    def drip(self) -> None:
+        """A little, again and again, for five seconds."""
+        self.head(200)
+        for _ in range(50):
+            self.chunk(b" ")
+            time.sleep(0.1)
 
     def send(self, body: bytes, **headers: str) -> None:
         """A whole answer."""
@@ -122,9 +132,9 @@ def asked(address: str, plan: str) -> tuple[str, int]:
         tracemalloc.stop()
 
 
-def post(address: str, plan: str) -> object:
+def post(address: str, plan: str, timeout: float = 60.0, max_retries: int = 2) -> object:
     """The answer of a workflow's address."""
-    options = SimpleNamespace(url=address, timeout=60.0, max_retries=2, headers={})
+    options = SimpleNamespace(url=address, timeout=timeout, max_retries=max_retries, headers={})
     return asyncio.run(posted(options, {"question": plan}))
 
 
@@ -165,3 +175,11 @@ def test_what_is_within_the_bound_is_read(plan: str, address: str) -> None:
     """Compressed, and up to the last byte."""
     assert asked(address, plan)[0] == "yes"
     assert post(address, plan) == ANSWER
+
+
+def test_the_time_limit_is_for_the_whole_answer(address: str) -> None:
+    """Also where a byte arrives now and then: a service that goes on for ever does not hold up an evaluation."""
+    start = time.perf_counter()
+    with pytest.raises(httpx2.ReadTimeout, match="did not end in time"):
+        post(address, "drip", timeout=0.4, max_retries=0)
+    assert time.perf_counter() - start < 4

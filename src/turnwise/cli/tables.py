@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from turnwise.errors import ArgumentError, WriteError
+from turnwise.files.masking import for_message
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +95,8 @@ def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, st
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             form = "NAME=VALUE" if "=" in example else "KEY VALUE"
-            raise ArgumentError(f"{option} {word!r} is not of the form {form}; write it as {option} {example}")
+            shown = for_message(word)  # without the secrets in it
+            raise ArgumentError(f"{option} {shown!r} is not of the form {form}; write it as {option} {example}")
         if name in pairs and "=" in example:
             raise ArgumentError(f"{option} says {name} twice ({pairs[name]}, {value}); say it once")
         pairs[name] = value

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnwise.errors import ArgumentError
 from turnwise.evaluation.results_log import through_json
+from turnwise.files.masking import for_message
 
 
 @dataclass(kw_only=True)
@@ -69,7 +70,9 @@ class Options:
             return [(str(key), through_json(value)) for key, value in pairs]
         except (TypeError, ValueError) as error:
             example = '{"eval.general.max_concurrency": 4}'
-            raise ArgumentError(f"override is {self.override!r:.80} ({error}); write {example}") from error
+            raise ArgumentError(
+                f"override is {for_message(repr(self.override)):.80} ({error}); write {example}"
+            ) from error
 
 
 def check(options: Options) -> None:

@@ -19,12 +19,13 @@ from turnwise.evaluation.config import EvalConfig
 from turnwise.evaluation.frames import Scored, Tables, rollouts, summary, verdicts
 from turnwise.evaluation.item_evaluator import is_number
 from turnwise.evaluation.items import EvalOutputItem
+from turnwise.evaluation.masking import as_yaml
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
 from turnwise.files.atomic import content_hash
 from turnwise.files.atomic import whole as atomic_write
 from turnwise.files.configuration import Document
-from turnwise.files.masking import as_yaml, without_secrets
+from turnwise.files.masking import without_secrets
 from turnwise.schema.labels import say
 
 METADATA = "config_metadata.json"

@@ -15,13 +15,13 @@ from turnwise.evaluation.config import EvalConfig, load
 from turnwise.evaluation.dataset import HERE, Item, read, repeated
 from turnwise.evaluation.frames import SAID, Scored, Tables, columns_of
 from turnwise.evaluation.llms import Models
+from turnwise.evaluation.masking import masked
 from turnwise.evaluation.options import Options, check
 from turnwise.evaluation.outputs import Evaluation, Folder
 from turnwise.evaluation.reachable import check_judges
 from turnwise.evaluation.scores import scores_of
 from turnwise.evaluation.workflow import workflow_of
 from turnwise.files.configuration import Document
-from turnwise.files.masking import masked
 from turnwise.files.references import looking_in
 from turnwise.schema import ROLLOUTS
 from turnwise.schema.labels import counted, say

@@ -14,6 +14,7 @@ from turnwise.evaluation.items import WorkflowOutput
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.reachable import guarded
 from turnwise.files.configuration import Document, Place, Strict
+from turnwise.files.masking import for_message
 from turnwise.files.references import json_steps, object_at, value_at
 from turnwise.jobs.calls import called
 from turnwise.jobs.identity import identity
@@ -182,7 +183,9 @@ def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any])
             "workflow: an HTTP address needs httpx2, which is not installed; pip install 'turnwise[judge]'"
         )
     if not options.url.startswith(("http://", "https://")):
-        raise ArgumentError(f"workflow: {options.url!r} is not an HTTP address; write http://host:port/path")
+        raise ArgumentError(
+            f"workflow: {for_message(options.url)!r} is not an HTTP address; write http://host:port/path"
+        )
     path = json_steps(options.result_json_path)
 
     async def answer(question: Any) -> Any:

@@ -1,19 +1,14 @@
-"""Content of a configuration file with keys and passwords masked, to be written into results and messages."""
+"""Keys, passwords and other secrets in entries of a configuration, found by their names, in addresses and in headers."""
 
-import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 MASK = "***"
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+# Repetitions before a fixed word are bounded: otherwise a long text without that word would take the square of its length.
 _WORDS = (
-    r"(?:(?:api|access|secret|private|subscription|account|auth|signing|encryption)[-_ ]?keys?|\bx-[\w-]*key|token|secrets?"
+    r"(?:(?:api|access|secret|private|subscription|account|auth|signing|encryption)[-_ ]?keys?|\bx-[\w-]{0,40}key|token|secrets?"
     r"|passwords?|passwd|passphrase|authorization|credentials?|cookies?|connection[-_ ]?string|signature"
     r"|(?:\b|_)(?:auth|pass|pwd|sig|sas|dsn|jwt))"
 )
@@ -22,17 +17,15 @@ _NAME = re.compile(rf"(?i)({_WORDS}|headers|extra_query)$")
 _PAIR = re.compile(rf"(?i){_WORDS}[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"',{{}}\[\]]+)")
 # Secrets in any text: what follows the name of a header, and a token after its scheme.
 _HEADER = re.compile(
-    r"(?i)\b(?:proxy-authorization|authorization|set-cookie|cookie|api-key|x-[\w-]*key)[\"']?:\s*[\"']?(?P<value>[^\r\n\"']+)"
+    r"(?i)\b(?:proxy-authorization|authorization|set-cookie|cookie|api-key|x-[\w-]{0,40}key)[\"']?:\s*[\"']?(?P<value>[^\r\n\"']+)"
 )
 _BEARER = re.compile(r"(?i)\bbearer\s+(?P<value>[\w.~+/=-]{8,})")
-_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://[^\s\"<>]+")
+_ADDRESS = re.compile(r"\b[a-zA-Z][\w+.-]{0,20}://[^\s\"<>]+")
 _USER = re.compile(r"(?<=://)(?P<value>[^/?#]+)(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&#;])(?:(?P<name>[^=&#;\s]*)=)?(?P<value>[^&#;\s\"]+)")
+_KEY = re.compile(r"(?i)(^|[-_])key$")  # the name of such a parameter
 _HARMLESS = frozenset({"api-version", "api_version", "version", "model", "deployment", "format", "stream"})
 _SHORT = 4  # characters: a shorter value in an address hides nothing, unless its name says so
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_BEFORE = re.compile(r"(?:[&!]\S*\s+)*")  # an anchor or a tag
-_LONG = 8  # characters of a secret that does not occur as another word by chance
 
 
 def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> Any:
@@ -119,17 +112,19 @@ def for_message(value: Any, name: str = "") -> Any:
 def _spans_of_secrets(text: str) -> list[tuple[int, int]]:
     """Return start and end of each secret in a text that is not a secret as a whole."""
     spans = [match.span("value") for pattern in (_HEADER, _BEARER) for match in pattern.finditer(text)]
-    # Of an address without a scheme, only the values of parameters whose names say that they are secret.
-    addresses = [match.span() for match in _ADDRESS.finditer(text)]
-    for start, end in addresses:
-        spans += [match.span("value") for match in _USER.finditer(text, start, end)]
-    for match in _PARAMETER.finditer(text):
-        name, value = match["name"] or "", match["value"]
-        is_named = is_secret(name) or re.search(r"(?i)(^|[-_])key$", name) is not None
-        is_within = any(start <= match.start() < end for start, end in addresses)
-        is_long = len(value) >= _SHORT and name.lower() not in _HARMLESS
-        if is_named or (is_within and is_long and (match["name"] is not None or text[match.start() - 1] == "?")):
-            spans.append(match.span("value"))
+    for address in _ADDRESS.finditer(text):
+        spans += [match.span("value") for match in _USER.finditer(text, *address.span())]
+        for match in _PARAMETER.finditer(text, *address.span()):
+            is_long = len(match["value"]) >= _SHORT and (match["name"] or "").lower() not in _HARMLESS
+            # What has no name is a value after the question mark, and the name of a place after `#`.
+            if is_long and (match["name"] is not None or text[match.start() - 1] == "?"):
+                spans.append(match.span("value"))
+    # Short values too, and those of an address without a scheme, where the name says that they are secret.
+    spans += [
+        match.span("value")
+        for match in _PARAMETER.finditer(text)
+        if match["name"] and (is_secret(match["name"]) or _KEY.search(match["name"]))
+    ]
     return [span for span in spans if text[slice(*span)] != MASK]
 
 
@@ -141,65 +136,3 @@ def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
             parts += [text[at:start], MASK]
         at = max(at, end)
     return "".join([*parts, text[at:]])
-
-
-def masked(text: str, also: Collection[str] = ()) -> str:
-    r"""Return the text of a YAML file with its secrets masked in place, long ones also in comments.
-
-    Examples
-    --------
-    >>> masked("model: gpt-4o  # mine\napi_key: sk-1  # mine as well")
-    "model: gpt-4o  # mine\napi_key: '***'  # mine as well"
-    """
-    root = YAML(typ="safe", pure=True).compose(text)
-    spans = dict(_spans(root, "", also, set())) if isinstance(root, Node) else {}
-    secrets = set()
-    # From the end of the text, so that the positions of the spans before a change stay valid.
-    for (start, end), (secret, value) in sorted(spans.items(), reverse=True):
-        # Anchors, tags and a final line break around the value stay; the value is written in single quotes.
-        scalar = text[start:end]
-        before, tail = _BEFORE.match(scalar)[0], "\n" if scalar.endswith("\n") else ""  # type: ignore[index]  # matches any
-        quoted = value.replace("'", "''") if value.isprintable() else MASK
-        text = f"{text[:start]}{before}'{quoted}'{tail}{text[end:]}"
-        secrets |= {secret} if value == MASK else secrets_in(secret)
-    # A secret may be repeated in a comment; a replacement that would change the content of the file is not made.
-    for secret in secrets:
-        if secret in text and len(secret) >= _LONG:
-            without = text.replace(secret, MASK)
-            with suppress(YAMLError, ValueError):
-                text = without if _loaded(without) == _loaded(text) else text
-    return text
-
-
-def _loaded(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)
-
-
-def _spans(
-    node: Node, name: str, also: Collection[str], visited: set[tuple[int, str]]
-) -> Iterator[tuple[tuple[int, int], tuple[str, str]]]:
-    """Yield the span of each value with a secret, the value, and the value with the secret masked."""
-    if (id(node), name) in visited:  # an alias refers to a node that was visited already
-        return
-    visited.add((id(node), name))
-    if isinstance(node, MappingNode):
-        for key, inner in node.value:
-            inherits = name in also or is_secret(name)
-            yield from _spans(inner, name if inherits else str(key.value), also, visited)
-    elif isinstance(node, SequenceNode):
-        for inner in node.value:
-            yield from _spans(inner, name, also, visited)
-    elif isinstance(node, ScalarNode):
-        # The value of a number does not matter: it is masked or kept according to its name.
-        hidden = without_secrets(0 if node.tag in _NUMBERS else node.value, name, also)
-        if hidden not in {0, node.value} and str(node.tag).endswith((":str", ":int", ":float")):
-            yield (node.start_mark.index, node.end_mark.index), (node.value, hidden)
-
-
-def as_yaml(value: Any) -> str:
-    """Return entries as YAML in block style."""
-    stream = io.StringIO()
-    writer = YAML(typ="safe", pure=True)
-    writer.default_flow_style = False
-    writer.dump(value, stream)
-    return stream.getvalue()

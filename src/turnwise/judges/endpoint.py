@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from turnwise.errors import ArgumentError
 from turnwise.files.hiding import hidden, secrets_of_request
+from turnwise.files.masking import for_message
 from turnwise.files.masking import without_secrets as without_secret_entries
 from turnwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
 from turnwise.judges.transport import TOO_LONG, bounded, is_too_long
@@ -113,7 +114,7 @@ class Endpoint:
                 "Endpoint: the API key cannot be sent as a header; remove a line break at its end, as files have, by `.strip()`"
             )
         if self._address is not None and not _is_address(self._address):
-            public = str(self._address).rpartition("@")[2]  # without user and password
+            public = for_message(str(self._address)).rpartition("@")[2]  # without user and password
             raise ArgumentError(
                 f"Endpoint: base_url is {public!r}, not a web address; give one such as 'http://localhost:8000/v1'"
             )
@@ -166,6 +167,7 @@ class Endpoint:
             if sent:
                 await asyncio.sleep(min(0.25 * 2**sent, 8.0))
                 client = client.with_options(max_retries=most - sent - 1)
+            # The errors of the client repeat what the server says, so none of them is the cause of ours, which hides secrets.
             try:
                 async with turn:
                     started = perf_counter() if sent == 0 else started  # without the wait for one's turn
@@ -174,13 +176,13 @@ class Endpoint:
                 if error.code in _FILTERED:
                     return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
                 kind = UnservedError if error.status_code in _UNSERVED else CallError
-                raise self._failed(f"{error.status_code}, {_tries(sent, error)}: {_reason(error)}", kind) from error
+                raise self._failed(f"{error.status_code}, {_tries(sent, error)}: {_reason(error)}", kind) from None
             except openai.APITimeoutError as error:
-                raise self._failed(f"no answer within {self.timeout:g} s, {_tries(sent, error)}") from error
+                raise self._failed(f"no answer within {self.timeout:g} s, {_tries(sent, error)}") from None
             except openai.APIConnectionError as error:
-                raise self._failed(f"no connection, {_tries(sent, error)}: {error.__cause__ or error}") from error
+                raise self._failed(f"no connection, {_tries(sent, error)}: {error.__cause__ or error}") from None
             except (openai.OpenAIError, ValueError, TypeError) as error:
-                raise self._failed(str(error)) from error
+                raise self._failed(str(error)) from None
             sent += raw.retries_taken + 1
             reply, flaw = _read(raw.http_response.text, self.hide)
             if (fault := _lasting_fault(raw.http_response, reply)) is not None:

@@ -183,14 +183,19 @@ def score_in(
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
     # Verdicts with the code win. One that stands in the question is never the judge's own, though it had the right code: the
     # question as a whole counts, as a text could begin an object that our instructions, with the code in them, complete.
-    signed = [verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip() == code]
+    signed = [
+        verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip().lower() == code
+    ]
     valid = _outside([question], own, signed) if signed else []
     is_signed = bool(valid)
     # A wrong code is never accepted: it was forged, or copied from another question.
     if not signed:
         plain = _outside(texts, own, [verdict for verdict in verdicts if CHECK not in verdict[2]])
         if plain and code is not None and unsigned == "null":
-            raise UnreadableError("its verdict lacks the check code that it was told to include")
+            raise UnreadableError(
+                "its verdict lacks the check code that it was told to include (a model that cannot repeat a code needs "
+                "unsigned='accept')"
+            )
         valid = plain
         if not plain and len(_outside(texts, own, verdicts)) > 0:
             raise UnreadableError("its verdict has another check code than the one that it was told to include")

@@ -162,7 +162,7 @@ def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
             )
     if "sample" not in verdicts.columns:
         verdicts = verdicts.with_columns(sample=pl.lit(1))
-    if "signed" not in verdicts.columns:
+    if verdicts.schema.get("signed") != pl.Boolean:  # missing, or a column of somebody else
         verdicts = verdicts.with_columns(signed=pl.lit(None, pl.Boolean))
     return verdicts.with_columns(pl.col("judge").cast(pl.String).fill_null("(none)"), pl.col("sample").fill_null(1))
 

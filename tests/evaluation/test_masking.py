@@ -1,13 +1,15 @@
 """What is written down of a file holds no key and no password, wherever and however they stand in it."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from turnwise.files.masking import as_yaml, masked, without_secrets
+from turnwise.evaluation.masking import as_yaml, masked
+from turnwise.files.masking import for_message, without_secrets
 
 SECRET = "hunter2-hunter2"
 
@@ -66,6 +68,19 @@ def test_names_that_do_not(name) -> None:
 def test_addresses(address, shown) -> None:
     """Keep what says where, and lose who asks."""
     assert without_secrets({"url": address}) == {"url": shown}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "piece", ["a", "x-", "1f", "a.", "?a=b", "://", "x://a?b ", "token", "&x", "bearer ", "x-key: "]
+)
+def test_a_long_text_takes_no_longer_than_its_length(piece) -> None:
+    """200,000 characters of anything, as a prompt or an image in a file may be."""
+    text = piece * (200_000 // len(piece))
+    start = time.perf_counter()
+    without_secrets({"prompt": text})
+    for_message(text)
+    assert time.perf_counter() - start < 10
 
 
 @pytest.mark.parametrize(

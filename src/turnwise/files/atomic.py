@@ -22,6 +22,7 @@ from turnwise.files.swaps import (
     remove_files,
     repair_folder,
     replace_folder,
+    sync,
 )
 
 MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
@@ -59,6 +60,8 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
     # In the same folder, since renaming is atomic only within one disk.
     with _reporting(path), _draft(place.parent, place.name, is_folder=False) as draft:
         yield draft
+        if place.exists():
+            sync(draft)
         draft.replace(place)
 
 

@@ -74,6 +74,9 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
     ['b.txt', 'mine.txt']
     """
     _check_kinds(draft, folder)
+    for file in draft.rglob("*"):
+        if file.is_file():
+            sync(file)
     if draft.parent == folder.parent:
         linked: list[Path] = []
         with suppress(OSError):
@@ -93,6 +96,12 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
         moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
         draft.rename(moving)  # from now on the new files count
         _finish(moving, folder)
+
+
+def sync(file: Path) -> None:
+    """Wait until a file is on the disk: what it replaces is gone afterwards, also if the power fails."""
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
 
 
 def repair_folder(folder: Path) -> None:

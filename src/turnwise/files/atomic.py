@@ -132,7 +132,7 @@ def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_drafts(folder, name)
     while True:
-        draft = folder / f".{name[:100]}.{secrets.token_hex(4)}{DRAFT}"  # names are limited in length
+        draft = folder / f".{_shortened(name)}.{secrets.token_hex(4)}{DRAFT}"
         if is_folder:
             draft.mkdir()
         else:
@@ -152,9 +152,14 @@ def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
         close(handle)
 
 
+def _shortened(name: str) -> str:
+    """Return the beginning of a name: names are limited to 255 bytes, of which a letter may need four."""
+    return os.fsencode(name)[:100].decode(errors="ignore")
+
+
 def _remove_drafts(folder: Path, name: str) -> None:
     """Remove drafts of a file or folder of this name whose processes ended."""
-    draft_name = re.compile(rf"\.{re.escape(name[:100])}\.[0-9a-f]{{8}}{re.escape(DRAFT)}")
+    draft_name = re.compile(rf"\.{re.escape(_shortened(name))}\.[0-9a-f]{{8}}{re.escape(DRAFT)}")
     with os.scandir(folder) as entries:
         drafts = [Path(entry) for entry in entries if draft_name.fullmatch(entry.name) and not entry.is_symlink()]
     for draft in drafts:

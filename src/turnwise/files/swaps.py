@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 LAST = "_manifest.json"  # the file that states that all others are complete
 DRAFT = ".part"  # suffix of an unfinished file or folder
 NEXT = ".next"  # suffix of a finished folder whose files are being moved to their places
-_NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}")
+_NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}", re.DOTALL)
 _STALE = ".stale.json"  # in such a folder: names of files of an earlier run, which are removed
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
 _NO_FOLDER = -100  # the folder that relative paths begin in; all paths here are absolute

@@ -76,8 +76,9 @@ class Machine:
         return [entry.name for entry in folder.iterdir()]
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
-        path.unlink(missing_ok=True)
+        """Remove a file, if it is there and may be removed."""
+        with suppress(OSError):
+            path.unlink()
 
     def seconds(self) -> float:
         """Return the seconds since some moment, which no change of the clock affects."""

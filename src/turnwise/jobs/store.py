@@ -16,8 +16,6 @@ when the process ends for any reason. Where several processes share the file, ea
 """
 
 import json
-import os
-import platform
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -224,7 +222,8 @@ class Store:
         elif damaged := _content(text if text.endswith(b"\n") else text + b"\n", self.path).damaged:
             self._report(damaged)
         since = self._machine.now().isoformat(timespec="microseconds")
-        opened = {"process": os.getpid(), "host": platform.node(), "since": since}
+        process, host = self._machine.process()
+        opened = {"process": process, "host": host, "since": since}
         self._add(_line(OPENED, json.dumps(opened).encode(), self._salt))
 
     def _report(self, damaged: list[int]) -> None:

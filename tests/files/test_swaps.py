@@ -245,3 +245,22 @@ def test_without_locks_files_are_written_and_no_draft_is_taken_for_left_behind(
         draft.write_text("a")
     assert files(tmp_path) == sorted(["t.csv", *(f"out/{name}" for name in NEW)])
     assert (tmp_path / ".out.0a1b2c3d.part").exists()
+
+
+def test_what_replaces_something_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power failure could leave neither the old nor the new."""
+    out, table = tmp_path / "out", tmp_path / "t.csv"
+    filled(out, OLD)
+    table.write_text("old")
+    real, synced = os.fsync, list[tuple[int, str]]()
+
+    def fsync(handle: int) -> None:
+        synced.append((os.fstat(handle).st_ino, table.read_text() + (out / "b.txt").read_text()))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with whole(table, overwrite=True) as draft:
+        draft.write_text("new")
+    with whole_folder(out, overwrite=True) as folder:
+        (folder / "b.txt").write_text("new")
+    assert synced == [(table.stat().st_ino, "oldb.txt"), ((out / "b.txt").stat().st_ino, "newb.txt")]

@@ -256,6 +256,19 @@ def test_every_format_is_written_under_every_name(tmp_path: Path, suffix: str, m
     assert Path(name).read_bytes() == (tmp_path / "home" / f"a{suffix}").read_bytes()
 
 
+@pytest.mark.parametrize(
+    "name", ["漢" * 83, "é" * 125, "a" * 251, "\U0001f99c" * 62, "a\nb", os.fsdecode(b"\xe9" * 250)]
+)
+def test_a_name_as_long_as_the_disk_takes_is_written(tmp_path: Path, name: str) -> None:
+    """Also where its letters take several bytes, and as the name of a folder; nothing else stays."""
+    tw.write(FRAME, tmp_path / f"{name}.csv")
+    for text in ("old", "new"):
+        with whole_folder(tmp_path / name, overwrite=True) as draft:
+            (draft / "a.txt").write_text(text)
+    assert (tmp_path / name / "a.txt").read_text() == "new"
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.csv"}
+
+
 def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
     """The link stays, also where it leads to what is not there yet; without leave, nothing is replaced."""
     link = tmp_path / "latest.csv"

@@ -44,23 +44,23 @@ class File:
 
 
 class Disk(Machine):
-    """The machine as one process sees it; without a process (None), only to look."""
+    """The machine as one process (`owner`) sees it; without one (None), only to look."""
 
-    def __init__(self, world: Any, process: Any) -> None:
-        self.world, self.process = world, process
+    def __init__(self, world: Any, owner: Any) -> None:
+        self.world, self.owner = world, owner
         self.handles: dict[int, File] = {}
         self.next_handle = 3
 
     def step(self, operation: str) -> None:
-        if self.process is not None:
-            self.world.step(self.process, operation)
+        if self.owner is not None:
+            self.world.step(self.owner, operation)
 
     def make_folder(self, path: Path) -> None:
         self.step("make folder")
         self.world.is_folder = True
 
     def open(self, path: Path) -> int:
-        self.step(f"open {path.name[-12:]}")
+        self.step(f"open {path.suffix}")
         if not self.world.is_folder:
             raise FileNotFoundError(2, "No such file or directory")
         self.next_handle += 1
@@ -142,6 +142,9 @@ class Disk(Machine):
     def remove(self, path: Path) -> None:
         self.step("remove")
         self.world.files.pop(path, None)
+
+    def process(self) -> tuple[int, str]:
+        return 1, "host"
 
     def seconds(self) -> float:
         return float(self.world.time)

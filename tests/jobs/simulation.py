@@ -207,12 +207,16 @@ class Process:
             self.end()
 
     def end(self) -> None:
-        """Close all files; what was paid for and not accepted may be paid for again."""
+        """Close all files, and give up what was under way."""
         self.is_over = self.is_dead = True
         with contextlib.suppress(Killed, ValueError):  # it is running now, and ends by `Killed`
             self.actions.close()
         for file in list(self.disk.handles):
             self.disk.close(file)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Let what was paid for and not accepted be paid for again."""
         self.world.excuses.update(self.under_way.keys())
         self.under_way.clear()
 
@@ -249,7 +253,11 @@ class Process:
             yield
             portion = dict(rng.sample(sorted(self.under_way.items()), rng.randint(0, len(self.under_way))))
             if portion:
-                store.put(portion)
+                try:
+                    store.put(portion)
+                except UnkeptError:
+                    self.give_up()  # before this process has ended, another one may ask for what could not be kept
+                    raise
                 for key, content in portion.items():
                     self.world.accepted[key] = Answer(content, self.world.time)
                     del self.under_way[key]

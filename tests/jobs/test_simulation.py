@@ -1,10 +1,13 @@
 """Seeded schedules of crashes, torn writes and processes on the real code of the store; see `simulation.py`."""
 
+import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from jobs.simulation import JOBS, failures  # type: ignore[import-not-found]
+from jobs.simulation import JOBS, World, failures, simulate  # type: ignore[import-not-found]
 
 from turnwise.evaluation.results_log import ResultsLog
 from turnwise.judges.store import VerdictStore
@@ -35,6 +38,26 @@ def test_no_schedule_of_a_million_does(part: int) -> None:
 def test_a_broken_store_is_noticed(mutant: str) -> None:
     """Without any one of its precautions, some of the first schedules fail."""
     assert failures(range(1000), mutant) != []
+
+
+def trace(seed: int) -> str:
+    """A digest of all operations of a schedule."""
+    world = World(seed)
+    simulate(world)
+    return hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
+
+
+@pytest.mark.integration
+def test_a_seed_is_the_same_schedule_in_every_process() -> None:
+    """So a failing seed can be replayed: no address, no process number and no order of a set matters."""
+    seeds = range(60)
+    code = f"from jobs.test_simulation import trace\nprint(*map(trace, range({len(seeds)})))"
+    command = [sys.executable, "-c", code]
+    folder = Path(__file__).parent.parent
+    for hash_seed in "12":
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [trace(seed) for seed in seeds]
 
 
 def test_the_simulated_jobs_are_the_three_jobs(tmp_path: Path) -> None:

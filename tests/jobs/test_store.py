@@ -9,11 +9,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from turnwise.errors import ArgumentError, ReadError, UnkeptError, WriteError
+from turnwise.jobs.machine import Machine
 from turnwise.jobs.store import Store, read
 
 ROWS = {"0": b'"No"', "1": b'["Yes",0.5]', "2": b"null"}
@@ -251,6 +254,41 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(ArgumentError, match="store='s3://bucket/x' is an address; a store is a folder"):
         Store("s3://bucket/x", "answers", b"1")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("fails_at", range(40))
+def test_an_operation_that_fails_is_one_sentence(tmp_path: Path, fails_at: int, *, shared: bool) -> None:
+    """Whichever it is, here by its number; and what was accepted before is there afterwards."""
+    count, accepted = 0, dict[str, bytes]()
+
+    class Failing(Machine):
+        def __getattribute__(self, name: str) -> Any:
+            nonlocal count
+            if name not in {"close", "remove", "sync_folder", "seconds", "now", "process"}:  # these report no error
+                count += 1
+                if count == fails_at + 1:
+                    raise OSError(5, "Input/output error")
+            return super().__getattribute__(name)
+
+    store = Store(tmp_path / "new", "answers", b"1", shared=shared, machine=Failing())
+
+    def fill() -> None:
+        with store:
+            for number in range(40):
+                rows = {str(number): b"%d" % number}
+                with store.claim(rows) if shared else nullcontext():
+                    store.put(rows)
+                accepted.update(rows)
+                assert store.read() == accepted
+
+    with pytest.raises((WriteError, ReadError), match=r"cannot be (written|read) \(Input/output error\)"):
+        fill()
+    again = Store(tmp_path / "new", "answers", b"1", shared=shared)
+    assert accepted.items() <= again.read().items()
+    with again:
+        again.put({"more": b"1"})
+    assert again.read().keys() >= {*accepted, "more"}
 
 
 # ── several writers ───────────────────────────────────────────────────────────────────────────────────────────────────

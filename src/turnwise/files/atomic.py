@@ -22,6 +22,7 @@ from turnwise.files.swaps import (
     remove_files,
     repair_folder,
     replace_folder,
+    sync,
 )
 
 MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names that begin with an underscore
@@ -59,6 +60,8 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
     # In the same folder, since renaming is atomic only within one disk.
     with _reporting(path), _draft(place.parent, place.name, is_folder=False) as draft:
         yield draft
+        if place.exists():
+            sync(draft)
         draft.replace(place)
 
 
@@ -129,7 +132,7 @@ def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_drafts(folder, name)
     while True:
-        draft = folder / f".{name[:100]}.{secrets.token_hex(4)}{DRAFT}"  # names are limited in length
+        draft = folder / f".{_shortened(name)}.{secrets.token_hex(4)}{DRAFT}"
         if is_folder:
             draft.mkdir()
         else:
@@ -149,9 +152,14 @@ def _draft(folder: Path, name: str, *, is_folder: bool) -> Iterator[Path]:
         close(handle)
 
 
+def _shortened(name: str) -> str:
+    """Return the beginning of a name: names are limited to 255 bytes, of which a letter may need four."""
+    return os.fsencode(name)[:100].decode(errors="ignore")
+
+
 def _remove_drafts(folder: Path, name: str) -> None:
     """Remove drafts of a file or folder of this name whose processes ended."""
-    draft_name = re.compile(rf"\.{re.escape(name[:100])}\.[0-9a-f]{{8}}{re.escape(DRAFT)}")
+    draft_name = re.compile(rf"\.{re.escape(_shortened(name))}\.[0-9a-f]{{8}}{re.escape(DRAFT)}")
     with os.scandir(folder) as entries:
         drafts = [Path(entry) for entry in entries if draft_name.fullmatch(entry.name) and not entry.is_symlink()]
     for draft in drafts:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 LAST = "_manifest.json"  # the file that states that all others are complete
 DRAFT = ".part"  # suffix of an unfinished file or folder
 NEXT = ".next"  # suffix of a finished folder whose files are being moved to their places
-_NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}")
+_NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}", re.DOTALL)
 _STALE = ".stale.json"  # in such a folder: names of files of an earlier run, which are removed
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
 _NO_FOLDER = -100  # the folder that relative paths begin in; all paths here are absolute
@@ -74,6 +74,9 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
     ['b.txt', 'mine.txt']
     """
     _check_kinds(draft, folder)
+    for file in draft.rglob("*"):
+        if file.is_file():
+            sync(file)
     if draft.parent == folder.parent:
         linked: list[Path] = []
         with suppress(OSError):
@@ -93,6 +96,12 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
         moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
         draft.rename(moving)  # from now on the new files count
         _finish(moving, folder)
+
+
+def sync(file: Path) -> None:
+    """Wait until a file is on the disk: what it replaces is gone afterwards, also if the power fails."""
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
 
 
 def repair_folder(folder: Path) -> None:

@@ -3,6 +3,6 @@
 Judging, rolling out and evaluating call the user's functions and models here, so that a plain function, a coroutine function, an
 exit from within and a call that never returns mean the same everywhere, and that nothing is paid for twice. `workers.py` calls a
 function for many items, `store.py` keeps every answer at once, `identity.py` says whether two functions are the same,
-`progress.py` draws the bar, `calls.py` makes one call, and `machine.py` has the operations of the system that a store uses.
-Open `store.py` first.
+`progress.py` draws the bar, `calls.py` makes one call, and `machine.py` has what a store asks of the operating system. Open
+`store.py` first.
 """

@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import platform
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -76,8 +77,13 @@ class Machine:
         return [entry.name for entry in folder.iterdir()]
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
-        path.unlink(missing_ok=True)
+        """Remove a file, if it is there and may be removed."""
+        with suppress(OSError):
+            path.unlink()
+
+    def process(self) -> tuple[int, str]:
+        """Return the number of this process and the name of this machine."""
+        return os.getpid(), platform.node()
 
     def seconds(self) -> float:
         """Return the seconds since some moment, which no change of the clock affects."""

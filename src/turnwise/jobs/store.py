@@ -16,8 +16,6 @@ when the process ends for any reason. Where several processes share the file, ea
 """
 
 import json
-import os
-import platform
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -142,9 +140,10 @@ class Store:
                 raise WriteError(
                     f"{self.path} is in use by {self._owner()}; wait for it, or name another folder with {self._option}"
                 )
-            self._begin()
-            if self._shared:
-                self._machine.unlock(self._file)
+            with self._reporting(UnkeptError, _AGAIN):
+                self._begin()
+                if self._shared:
+                    self._machine.unlock(self._file)
             self._open = opening.pop_all()
         return self
 
@@ -213,26 +212,26 @@ class Store:
         """Check the file; write the first line of a new one, which lines are damaged, and who writes from now on."""
         text = self._machine.read(self.path)
         if _is_part(text, self._header):  # new, or killed while it wrote the first line
-            with self._reporting(UnkeptError, _AGAIN):
-                self._machine.truncate(self._file, 0)
-                self._add(self._header)
-                self._sync(is_due=True)
-                if self._sync_every is not None:
-                    self._machine.sync_folder(self.path.parent)
-                    self._machine.sync_folder(self.path.parent.parent)  # the folder may be new too
+            self._machine.truncate(self._file, 0)
+            self._add(self._header)
+            self._sync(is_due=True)
+            if self._sync_every is not None:
+                self._machine.sync_folder(self.path.parent)
+                self._machine.sync_folder(self.path.parent.parent)  # the folder may be new too
         # A process that was killed while it wrote a line left no line break, and the next line adds it.
         elif damaged := _content(text if text.endswith(b"\n") else text + b"\n", self.path).damaged:
             self._report(damaged)
         since = self._machine.now().isoformat(timespec="microseconds")
-        opened = {"process": os.getpid(), "host": platform.node(), "since": since}
-        self._append(_line(OPENED, json.dumps(opened).encode(), self._salt))
+        process, host = self._machine.process()
+        opened = {"process": process, "host": host, "since": since}
+        self._add(_line(OPENED, json.dumps(opened).encode(), self._salt))
 
     def _report(self, damaged: list[int]) -> None:
         from turnwise.schema.labels import say
 
         lines = counted(len(damaged), "line is", "lines are")
         say(f"{self.path}: {lines} damaged (line {listing(damaged)}); what stood there is asked again")
-        self._append(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
+        self._add(_line(DAMAGED, json.dumps(damaged).encode(), self._salt))
 
     def put(self, rows: Mapping[str, bytes]) -> None:
         """Add rows: JSON text in bytes, without line breaks, by key; a key is text without quotes and does not begin with @.
@@ -243,17 +242,13 @@ class Store:
             Where they cannot be written, such as on a full disk; those that fit are in the file.
         """
         lines = b"".join(_line(key, payload, self._salt) for key, payload in rows.items())
-        with self._locked() if self._shared else nullcontext():
-            self._append(lines)
         with self._reporting(UnkeptError, _AGAIN):
+            with self._locked() if self._shared else nullcontext():
+                self._add(lines)
             self._sync()
 
-    def _append(self, lines: bytes) -> None:
-        """Append lines, of which a full disk keeps those that fit."""
-        with self._reporting(UnkeptError, _AGAIN):
-            self._add(lines)
-
     def _add(self, lines: bytes) -> None:
+        """Append lines, of which a full disk keeps those that fit."""
         size = self._machine.size(self._file)
         # Whatever ended without a line break, such as the last line of a process that was killed, would spoil this line.
         if size and self._machine.last_byte(self._file, size) != b"\n":

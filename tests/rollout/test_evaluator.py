@@ -1035,16 +1035,102 @@ def test_a_text_that_is_unknown_is_not_scored() -> None:
     [
         (lambda texts: [0.5] * (len(texts) + 1), "gave 3 numbers for 2 texts"),
         (lambda _: [[0.5, 0.5]], "gave 1 x 2 numbers for 2 texts"),
-        (lambda _: [{"a": 1}, {}], "gives no list of numbers"),
+        (lambda _: [{"a": 1}, 0.5], "gives no list of numbers"),
+        (lambda _: [{"a": 1}], "the scorer of harm, a, gave one number for 2 texts"),
+        (lambda _: {"a": [1, 2], "b": [1]}, "the scorer of harm, b, gave one number for 2 texts"),
+        (lambda _: [{"a": "much"}, {"a": 1}], "the scorer of harm, a, gives no list of numbers"),
         (lambda _: 0.5, "gives no list of numbers"),
         ("toxicity", "a str is not a scorer"),
     ],
-    ids=["too many", "nested", "dicts", "one number", "a name"],
+    ids=["too many", "nested", "dicts", "one dict", "a short list", "a word", "one number", "a name"],
 )
 def test_scorers_that_do_not_keep_the_contract_are_named(scorer: Any, sentence: str) -> None:
     """As many numbers as texts, in order."""
     with pytest.raises((SchemaError, ArgumentError), match=sentence):
         FrameEvaluator(None, scores={"harm": ("response", scorer)}).measure([graph_of(0)])
+
+
+def counts(text: str) -> dict[str, float]:
+    """How often vowels are in a text; those that are not are not named."""
+    return {vowel: text.count(vowel) for vowel in "aeiou" if vowel in text}
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda texts: [counts(text) for text in texts],
+        lambda texts: {vowel: [counts(text).get(vowel) for text in texts] for vowel in "aei"},
+    ],
+    ids=["a mapping for each text", "a mapping of lists"],
+)
+@pytest.mark.parametrize("batch_size", [1, 1024])
+def test_a_scorer_may_name_several_scores(give: Any, batch_size: int) -> None:
+    """Each is a column, which metrics read; unknown texts and names that a text lacks are null."""
+    graphs = [
+        Graph("", []),
+        Graph("", [Node("", "Hi", None, None, [Node("", "Hi", "aerie")])]),
+        Graph("", [Node("", "Hi", "a")]),
+    ]
+    evaluator = FrameEvaluator(
+        None,
+        metrics=[m.average("vowel_a"), m.ever(pl.col("vowel_e") > 1)],
+        scores={"vowel": ("response", give), "length": ("response", lambda texts: [len(text) for text in texts])},
+        batch_size=batch_size,
+    )
+    results = evaluator.measure(graphs)
+    turns = evaluator.turns
+    assert [name for name in turns.columns if name.startswith(("vowel", "length"))] == [
+        "vowel_a",
+        "vowel_e",
+        "vowel_i",
+        "length",
+    ]
+    assert turns["vowel_a"].to_list() == [None, None, 1, 1]
+    assert turns["vowel_e"].to_list() == [None, None, 2, None]
+    assert evaluator.rollouts["average_vowel_a"].to_list() == [None, 1.0, 1.0]
+    per_turn = results["details"][1]["per_turn"]
+    assert per_turn[1] == {
+        "turn": 2,
+        "prompt": "Hi",
+        "response": "aerie",
+        "vowel_a": 1.0,
+        "vowel_e": 2.0,
+        "vowel_i": 1.0,
+        "length": 5.0,
+    }
+
+
+def test_named_scores_under_a_stopping_rule() -> None:
+    """Graphs are scored one by one there, one of them without any text; the frames are the same as at once."""
+    graphs = {0: graph_of(0), 1: Graph("", [Node("", "Hi", None)]), 2: graph_of(2), 3: graph_of(3)}
+    scores = {"vowel": ("response", lambda texts: [counts(text) for text in texts])}
+    metrics = [m.average("vowel_a"), m.ever(pl.col("vowel_a") > 0)]
+    evaluators = [FrameEvaluator(graphs.get, metrics=metrics, scores=scores) for _ in range(2)]
+    evaluators[0].evaluate(4, progress=False)
+    evaluators[1].evaluate(4, progress=False, until=Precision("ever", half_width=0.01))
+    assert evaluators[1].turns["vowel_a"].to_list() == [1, 1, None, 1, 1, 1, 1]
+    assert_frame_equal(*(evaluator.turns.drop("total_seconds") for evaluator in evaluators))
+
+
+def test_names_of_scores_must_be_free() -> None:
+    """Two scorers cannot fill one column, and none that of TURNS; ASTRA-RL's evaluator takes one score of a text."""
+    for scores, sentence in (
+        (
+            {"a_b": ("response", len_each), "a": ("prompt", lambda texts: [{"b": 1}] * len(texts))},
+            "two scorers give 'a_b'",
+        ),
+        ({"prompt": ("prompt", lambda texts: [{"tokens": 1}] * len(texts))}, "TURNS has a column 'prompt"),
+    ):
+        with pytest.raises(ArgumentError, match=sentence):
+            FrameEvaluator(None, scores=scores).measure([graph_of(0)])
+    evaluator = ASTEvaluator(None, scorer=lambda texts: [{"toxic": 0.1, "insult": 0.2}] * len(texts))
+    with pytest.raises(SchemaError, match=r"gives several scores of a text \(insult, toxic\); choose one with scorer="):
+        evaluator.measure([graph_of(0)])
+
+
+def len_each(texts: Any) -> list[int]:
+    """Lengths."""
+    return [len(text) for text in texts]
 
 
 @pytest.mark.parametrize(

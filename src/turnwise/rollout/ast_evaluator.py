@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 
 from turnwise import metrics as m
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric
 from turnwise.metrics.adversarial import ADVERSARIAL, TARGET, TOXIC
 from turnwise.metrics.catalog import WITH_THRESHOLD
-from turnwise.rollout.frame_evaluator import FloatArray, FrameEvaluator, Scorer, Scores, call_of
+from turnwise.rollout.frame_evaluator import FrameEvaluator
 from turnwise.rollout.frames import entries_of
 from turnwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts, details_of
 from turnwise.rollout.results import JSONLike, Results
+from turnwise.rollout.scorers import FloatArray, Scorer, Scores, call_of
 from turnwise.schema import FAILURE, SUCCESS
 
 Wording = Literal["attack", "probe"]
@@ -150,6 +151,15 @@ class ASTEvaluator(FrameEvaluator):
                 f"ASTEvaluator: the sampler has neither {' nor '.join(_SCORERS.values())}; give scorer=, a function of texts"
             )
         return call_of(scorer)(texts)
+
+    def _score(self, dialogue: Spoken) -> Scores:
+        scores = super()._score(dialogue)
+        if lacking := [name for name in _SCORED if name not in scores]:
+            names = listing(part.removeprefix(f"{lacking[0]}_") for part in self._parts_of(lacking[0]))
+            raise SchemaError(
+                f"ASTEvaluator: the scorer gives several scores of a text ({names}); choose one with scorer=, a function of texts"
+            )
+        return scores
 
     def _toxic(self, score: Any) -> Any:
         return score > self.at if self.strict else score >= self.at

@@ -1,22 +1,19 @@
 """Evaluator whose metrics are column expressions, over scores computed in batches."""
 
-import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError, SchemaError, counted, type_and_message
+from turnwise.errors import ArgumentError, MetricError, type_and_message
 from turnwise.estimation.summary import summarize
-from turnwise.jobs.calls import complete
 from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric, expressions, measure
 from turnwise.metrics import catalog, num_turns
@@ -24,12 +21,10 @@ from turnwise.rollout.evaluator import Evaluator
 from turnwise.rollout.frames import facts_of, turns_with, with_entries, with_overall
 from turnwise.rollout.graph import GraphMetrics, Spoken, details_of, spoken
 from turnwise.rollout.results import JSONLike, Results
+from turnwise.rollout.scorers import Scorer, Scores, parts, scores_of
 from turnwise.rollout.stopping import Observation
 from turnwise.rollout.store import Run
 
-Scorer: TypeAlias = Callable[[Sequence[str]], Iterable[Any]] | object
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-Scores: TypeAlias = dict[str, FloatArray]
 _NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
 
 
@@ -48,6 +43,8 @@ class FrameEvaluator(Evaluator):
     scores
         New columns of turns: name = (``"prompt"`` or ``"response"``, scorer). A scorer, sync or async, takes a list of texts
         and returns as many numbers, in order. It is called once for each column and batch. An unknown text is not scored.
+        A scorer of several scores returns a mapping of names to numbers for each text, or one of names to lists of numbers;
+        its columns are called ``<name>_<score>``.
     per_turn
         Expressions for further columns of turns, from TURNS and the scores; one named `succeeded` is the verdict.
     batch_size
@@ -136,10 +133,11 @@ class FrameEvaluator(Evaluator):
     # ── private steps ─────────────────────────────────────────────────────────────────────────────────────────────────
     _scores: Scores
     _scores_by_graph: dict[int, tuple[Any, Scores]]  # by id of the graph, which is kept so that its id is not reused
+    _parts: dict[str, list[str]]  # names of the scores of each scorer, once it was called
 
     def _begin(self, n_rollouts: int | None, out: str | Path | None) -> list[Any]:
         seeds = super()._begin(n_rollouts, out)
-        self._scores_by_graph, self._measured = {}, []
+        self._scores_by_graph, self._measured, self._parts = {}, [], {}
         return seeds
 
     def _results(self, *, record: bool) -> JSONLike:
@@ -261,7 +259,8 @@ class FrameEvaluator(Evaluator):
         """Return the columns of a turn."""
         computed = [expression.meta.output_name() for expression in self.per_turn]
         filled = [name for name in ("prompt", "response", "reward") if turns[name].null_count() < turns.height]
-        return list(dict.fromkeys(["turn", *filled, *self.scores, *computed]))
+        scored = [part for name in self.scores for part in self._parts_of(name)]
+        return list(dict.fromkeys(["turn", *filled, *scored, *computed]))
 
     def _graph_metrics(self, turns: pl.DataFrame, rollouts: pl.DataFrame) -> Iterator[GraphMetrics]:
         empty = turns.clear()
@@ -292,19 +291,24 @@ class FrameEvaluator(Evaluator):
     def _with_scores(self, turns: pl.DataFrame, dialogue: Spoken, scores: Scores) -> pl.DataFrame:
         """Return the turns with their scores, and with the columns of `per_turn`, which are computed from these."""
         has_turn = turns["turn"].is_not_null()
-        for name, column in scores.items():
-            texts = self._texts(dialogue, name)
+        scorer_of = {part: name for name in self.scores for part in self._parts_of(name)}
+        for part, column in scores.items():
+            texts = self._texts(dialogue, scorer_of[part])
             has_text = np.array([text is not None for text in texts]) if None in texts else True
             values = np.where(has_text, column, np.nan)
             if not has_turn.all():  # rows of rollouts without turns have no scores
                 values, filled = np.full(turns.height, np.nan), values
                 values[has_turn.to_numpy()] = filled
-            turns = turns.with_columns(pl.Series(name, values).fill_nan(None))
+            turns = turns.with_columns(pl.Series(part, values).fill_nan(None))
         return turns.with_columns(*self.per_turn)
 
     def _texts(self, dialogue: Spoken, name: str) -> list[Any]:
         """Return the texts that are scored."""
         return dialogue.prompts if self.scores[name][0] == "prompt" else dialogue.responses
+
+    def _parts_of(self, name: str) -> Sequence[str]:
+        """Return the columns that a scorer fills: its own name, until it has named several scores."""
+        return self._parts.get(name) or [name]
 
     def _scored(self, graphs: Sequence[Any]) -> tuple[Spoken, Scores]:
         """Return the texts along the graphs, and the scores of each turn; graphs that were scored are not scored again."""
@@ -315,8 +319,15 @@ class FrameEvaluator(Evaluator):
         new = spoken([graph for graph in graphs if id(graph) not in earlier])
         new_parts = parts(self._score(new), new.sizes)
         by_graph = [earlier[id(graph)][1] if id(graph) in earlier else next(new_parts) for graph in graphs]
-        scores = {name: np.concatenate([np.empty(0), *(part[name] for part in by_graph)]) for name in self.scores}
-        return spoken(graphs), scores
+        dialogue, scores = spoken(graphs), {}
+        for part in (part for name in self.scores for part in self._parts_of(name)):
+            # A graph without texts was scored before the scorer named its scores.
+            columns = [
+                of_graph.get(part, np.full(size, np.nan))
+                for of_graph, size in zip(by_graph, dialogue.sizes.tolist(), strict=True)
+            ]
+            scores[part] = np.concatenate([np.empty(0), *columns])
+        return dialogue, scores
 
     def _score(self, dialogue: Spoken) -> Scores:
         """Return the scores, from one call of each scorer for each batch of texts."""
@@ -326,69 +337,28 @@ class FrameEvaluator(Evaluator):
         for name, (column, scorer) in self.scores.items():
             if column not in {"prompt", "response"}:
                 raise ArgumentError(f"scores: {name} is for {column!r}; a scorer reads the prompt or the response")
-            if name in schema.TURNS.names and name != "score":
-                raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
-            texts = self._texts(dialogue, name)
+            _check_free(name)
             # An unknown text is scored as `_unknown` if there is one, else its score stays NaN.
-            if None not in texts:
-                scores[name] = self._batched(name, scorer, texts)
-            elif self._unknown is not None:
-                scores[name] = self._batched(name, scorer, [text or self._unknown for text in texts])
-            else:
-                has_text = np.array([text is not None for text in texts], dtype=np.bool_)
-                scores[name] = np.full(len(texts), np.nan)
-                scores[name][has_text] = self._batched(name, scorer, [text for text in texts if text is not None])
-        return scores
-
-    def _batched(self, name: str, scorer: Scorer, texts: list[Any]) -> FloatArray:
-        # Batches bound the memory of a scorer that is a neural network.
-        scorer = call_of(scorer)
-        scores = np.empty(len(texts))
-        for begin in range(0, len(texts), self.batch_size):
-            batch = texts[begin : begin + self.batch_size]
-            scores[begin : begin + len(batch)] = _numbers(_ready(scorer(batch)), len(batch), name)
+            texts = self._texts(dialogue, name)
+            if self._unknown is not None:
+                texts = [self._unknown if text is None else text for text in texts]
+            has_text = np.array([text is not None for text in texts], dtype=np.bool_)
+            of_texts = scores_of(name, scorer, [text for text in texts if text is not None], self.batch_size)
+            known = self._parts.setdefault(name, [])
+            known += [part for part in of_texts if part not in known]
+            for part in self._parts_of(name):
+                if part != name:
+                    _check_free(part)
+                if part in scores:
+                    raise ArgumentError(f"scores: two scorers give {part!r}; rename one of them")
+                scores[part] = np.full(len(texts), np.nan)
+                scores[part][has_text] = of_texts.get(part, np.nan)
         return scores
 
 
-def call_of(scorer: Any) -> Callable[[Sequence[str]], Any]:
-    """Return the function to call for scores: the scorer, or its method `score` or `moderate`."""
-    for candidate in (scorer, getattr(scorer, "score", None), getattr(scorer, "moderate", None)):
-        if callable(candidate):
-            call: Callable[[Sequence[str]], Any] = candidate
-            return call
-    raise ArgumentError(f"scores: a {type(scorer).__name__} is not a scorer; give a function of a list of texts")
-
-
-def _ready(result: Any) -> Any:
-    """Return the scorer's result, awaited if it is asynchronous."""
-
-    async def awaited() -> Any:
-        return await result
-
-    return complete(awaited()) if inspect.isawaitable(result) else result
-
-
-def parts(scores: Scores, sizes: npt.NDArray[np.int64]) -> Iterator[Scores]:
-    """The scores of each graph."""
-    end = 0
-    for size in sizes.tolist():
-        begin, end = end, end + size
-        yield {name: column[begin:end] for name, column in scores.items()}
-
-
-def _numbers(result: Any, expected: int, name: str) -> FloatArray:
-    """Return the scorer's batch of results as numbers; NaN where it returned None."""
-    try:
-        values = np.array(result.tolist() if hasattr(result, "tolist") else list(result), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SchemaError(f"scores: the scorer of {name} gives no list of numbers ({error})") from error
-    if values.shape != (expected,):
-        numbers = "one number" if not values.shape else f"{' x '.join(map(str, values.shape))} numbers"
-        raise SchemaError(
-            f"scores: the scorer of {name} gave {numbers} for {counted(expected, 'text')}; "
-            "it must give one for each, in order"
-        )
-    return values
+def _check_free(name: str) -> None:
+    if name in schema.TURNS.names and name != "score":
+        raise ArgumentError(f"scores: TURNS has a column {name!r} already; give the score another name")
 
 
 def _statistics(summary: pl.DataFrame, rollouts: int, errors: int = 0) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
 
+INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
+
 
 class Trace(msgspec.Struct):
     """One file: the run of one user task."""
@@ -57,6 +59,8 @@ def read_agentdojo(document: Document, table: Table) -> None:
     `security`                        `outcome`: true is success **of the attack**; null without an attack,
                                       where AgentDojo always writes true
     `utility`                         `solved`
+    an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
+    as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
                                       attack `outcome` error: AgentDojo writes `security` true there
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
@@ -83,30 +87,35 @@ def read_agentdojo(document: Document, table: Table) -> None:
     record = parse(document.value, dict[str, Any])
     trace = parse(record, Trace)
     attack = trace.attack_type or NO_ATTACK
-    injection = trace.injection_task_id
+    # Each injection task is also run alone, as the user's request, to see whether the target can do it at all.
+    alone = trace.user_task_id.startswith(INJECTION_TASK) and attack == NO_ATTACK
+    injection = trace.user_task_id if alone else trace.injection_task_id
     # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if trace.messages is None else "messages"
     turns = split(getattr(trace, chat) or [], chat)
     # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
+    capability = {"injection_task_utility": trace.utility} if alone else {}
     table.add(
         document.name,
-        "/".join((trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, injection or "none")),
+        "/".join(
+            (trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, trace.injection_task_id or "none")
+        ),
         turns,
         {
             "run": trace.pipeline_name,
             "target": trace.pipeline_name,
             "attack": attack,
-            "goal": None if attack == NO_ATTACK or injection is None else f"{trace.suite_name}/{injection}",
-            "task": f"{trace.suite_name}/{trace.user_task_id}",
+            "goal": f"{trace.suite_name}/{injection}" if injection and (alone or attack != NO_ATTACK) else None,
+            "task": None if alone else f"{trace.suite_name}/{trace.user_task_id}",
             "attempt": 1,
             "ending": FINISHED if trace.error is None else ERROR,
             "outcome": None if attack == NO_ATTACK else _outcome(trace),
-            "solved": trace.utility,
+            "solved": None if alone else trace.utility,
             "total_tokens": whole(trace.total_tokens, "total_tokens"),
             "total_seconds": trace.duration,
         },
-        {"suite_name": trace.suite_name, **leftovers(record, Trace)},
+        {"suite_name": trace.suite_name, **capability, **leftovers(record, Trace)},
     )
 
 

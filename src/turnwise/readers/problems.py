@@ -20,6 +20,9 @@ LACKING = "as it would be without that name"
 WORDING: ContextVar[Callable[[str], str]] = ContextVar(
     "wording", default=str
 )  # of notices: arguments, or options of a command
+RECORD: ContextVar["tuple[Problems, str] | None"] = ContextVar(
+    "record", default=None
+)  # problems and file of the record
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
@@ -31,6 +34,23 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
         yield
     finally:
         WORDING.reset(token)
+
+
+def doubt(field: str, reason: str) -> None:
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.noted`.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     doubt("role", "'narrator' is not a known speaker")
+    >>> problems.frame().row(0)
+    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
+    """
+    current = RECORD.get()
+    if current is not None:
+        problems, file = current
+        problems.noted(file, None, field, reason)
 
 
 class BrokenError(Exception):
@@ -88,6 +108,7 @@ class Problems:
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+        token = RECORD.set((self, file))
         try:
             yield
         except BrokenError as error:
@@ -102,6 +123,8 @@ class Problems:
             problem, cause = BrokenError(reason, record=record), error
         else:
             return
+        finally:
+            RECORD.reset(token)
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)

@@ -350,6 +350,8 @@ class Document(Contents):
             raise BrokenError(description, remedy=LEAVE)
         if not self.text.strip():
             raise BrokenError("is empty, not JSON, perhaps half-written")
+        if self.too_deep:
+            raise BrokenError("is nested too deeply")
         _ = self.top  # raises an error that names the position
         raise BrokenError("is not valid JSON")
 

@@ -72,7 +72,9 @@ def bounded(text: bytes) -> tuple[bytes, list[Place]]:
             end = token.end()
         elif depth <= DEEPEST:
             _follow(path, token)
-    return b"".join([*pieces, text[end : start if depth > DEEPEST else None]]), places
+    if depth > DEEPEST:  # it ends within such a value
+        return b"".join([*pieces, text[end:start]]), [*places, _shown(path)]
+    return b"".join([*pieces, text[end:]]), places
 
 
 def _follow(path: list[str | int], token: re.Match[bytes]) -> None:

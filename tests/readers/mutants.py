@@ -16,9 +16,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -29,6 +30,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
 SECONDS = 10  # that a mutant may take
 OTHER = {"x": "y"}
+REMOVALS = frozenset({"null", "another object", "no item", "no field", "first item"})  # changes of a list or an object
 
 
 @dataclass(frozen=True)
@@ -83,52 +85,67 @@ def changes(value: Any) -> dict[str, Any]:
     return {"word": "zzz", "number": 7, "flag": True, **same}
 
 
-def mutants_of(log: Path) -> list[Mutant]:
-    """Return all mutants of a log."""
+def mutants_of(log: Path, answers: frozenset[str] = frozenset()) -> list[Mutant]:
+    """Return all mutants of a log; `answers` are the texts of the target in it, which a change may take away."""
     value = loaded(log)
     result = []
     for container, key, place in spots(value):
         before = container[key]
         is_part = isinstance(before, dict | list) and bool(before)
+        is_answer = isinstance(before, str) and any(answer in before for answer in answers)
         for name, after in changes(before).items():
             if after == before and type(after) is type(before):
                 continue
             container[key] = after
-            takes_away = is_part and name in {"null", "another object", "no item", "no field", "first item"}
+            takes_away = (is_part and name in REMOVALS) or (is_answer and after in (None, ""))
             result.append(Mutant(log, place, name, written(log, value), takes_away))
         container[key] = before
         if isinstance(container, dict):
             rest = {name: item for name, item in container.items() if name != key}
             container.pop(key)
-            result.append(Mutant(log, place, "removed", written(log, value), is_part))
+            result.append(Mutant(log, place, "removed", written(log, value), is_part or is_answer))
             container.clear()
             container.update({**rest, key: before})
     return result
 
 
-def sizes(path: Path) -> tuple[int, int, int]:
-    """Return how many rollouts, turns and problems a log has."""
+class Contents(NamedTuple):
+    """What is read from a log."""
+
+    rollouts: int
+    rows: int
+    turns: int
+    problems: frozenset[Any]
+    answers: frozenset[str]
+
+
+def contents(path: Path) -> Contents:
+    """Return what is read from a log."""
     turns, problems = read(path, errors="collect")
-    return turns["rollout_id"].n_unique(), turns.filter(pl.col("turn").is_not_null()).height, problems.height
+    count = turns.filter(pl.col("turn").is_not_null()).height
+    answers = frozenset(turns["response"].drop_nulls()) - {""}
+    return Contents(turns["rollout_id"].n_unique(), turns.height, count, frozenset(problems.rows()), answers)
 
 
-def finding(mutant: Mutant, path: Path, before: tuple[int, int, int]) -> str | None:
+def finding(mutant: Mutant, path: Path, before: Contents) -> str | None:
     """Return what is wrong with reading a mutant: an error that is not ours, a hang, or a silent loss; None if nothing is."""
     path.write_text(mutant.text)
     start = time.perf_counter()
     try:
-        rollouts, turns, problems = sizes(path)
+        after = contents(path)
     except TurnwiseError as refusal:
         return "a refusal of several lines" if "\n" in str(refusal) else None
     except Exception as error:  # noqa: BLE001 - any of them is a finding
         return f"raw {type(error).__name__}"
     if time.perf_counter() - start > SECONDS:
         return "a hang"
-    if problems > before[2] or mutant.is_removal:
+    if after.problems - before.problems or mutant.is_removal:
         return None
-    if rollouts < before[0]:
-        return f"{before[0]} rollouts became {rollouts}"
-    return f"{before[1]} turns became {turns}" if turns < before[1] else None
+    if after.turns < before.turns:
+        return f"{before.turns} turns became {after.turns}"
+    # Where all rows are there, two parts of one conversation were joined.
+    is_fewer = after.rollouts < before.rollouts and after.rows < before.rows
+    return f"{before.rollouts} rollouts became {after.rollouts}" if is_fewer else None
 
 
 def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterator[tuple[Mutant, str | None]]:
@@ -138,21 +155,18 @@ def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterato
         by_format.setdefault(log.relative_to(FIXTURES).parts[0], []).append(log)
     names = [name for name in by_format if not formats or name in formats]
     for name in names:
-        everything = [mutant for log in by_format[name] for mutant in mutants_of(log)]
+        before = {}
+        everything = []
+        for log in by_format[name]:
+            path = folder / log.relative_to(FIXTURES)  # some formats read facts from the names of folders
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(log.read_text())
+            with suppress(TurnwiseError):  # which holds no rollouts, such as the header of a run
+                before[log] = contents(path)
+                everything += mutants_of(log, before[log].answers)
         random.Random(f"{name} {seed}").shuffle(everything)
-        sizes_before: dict[Path, tuple[int, int, int] | None] = {}
         for mutant in everything[: -(-count // len(names))]:
-            path = folder / mutant.log.relative_to(FIXTURES)  # some formats read facts from the names of folders
-            if mutant.log not in sizes_before:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(mutant.log.read_text())
-                try:
-                    sizes_before[mutant.log] = sizes(path)
-                except TurnwiseError:
-                    sizes_before[mutant.log] = None
-            before = sizes_before[mutant.log]
-            if before is not None:
-                yield mutant, finding(mutant, path, before)
+            yield mutant, finding(mutant, folder / mutant.log.relative_to(FIXTURES), before[mutant.log])
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import Message, calls, split, text_of
+from turnwise.readers.chats.turns import ANSWERS, Message, calls, speaker, split, text_of
 from turnwise.readers.formats.common import has_fields, join_texts, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole, worded
 from turnwise.readers.sources.documents import Document
@@ -51,6 +51,11 @@ class Step(msgspec.Struct):
     tool_calls: list[dict[str, Any]] | None = None
     observation: Any = None
     metrics: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Write the word for a known speaker as the format does, whatever its letters."""
+        word = speaker(self.source)
+        self.source = AGENT if word in ANSWERS else word
 
 
 class Metrics(msgspec.Struct):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import is_object, outcome_of
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
@@ -100,6 +100,8 @@ def read_harmbench(document: Document, table: Table) -> None:
 def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int, Any]]:
     """Yield each completion with its behavior, its name there, its model and the number of the attempt."""
     for goal, answers in parse(document.value, dict[str, Any]).items():
+        if not answers:
+            doubt(goal, "holds no test case")
         if isinstance(answers, dict):
             yield from ((goal, model, model, 1, record) for model, record in answers.items())
         else:

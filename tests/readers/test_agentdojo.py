@@ -141,7 +141,12 @@ def test_a_malformed_field_is_named(tmp_path, old, new, field):
         read(tmp_path)
     assert f"a.json: field `{field}`: " in str(caught.value)
     frame, problems = read(tmp_path, errors="collect")
-    assert frame["rollout_id"].n_unique() == 1
+    assert frame.drop_nulls("turn")["rollout_id"].n_unique() == 1
+    # A record that has a verdict counts as missing: it keeps a row without a turn and without the verdict.
+    broken = frame.filter(pl.col("turn").is_null())
+    assert broken.select("outcome", "solved", "ending").rows() == (
+        [] if field == "suite_name" else [(None, None, None)]
+    )
     assert problems["field"].to_list() == [field]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from readers.mutants import FIXTURES, LOGS, findings
+from readers.mutants import FIXTURES, LOGS, findings  # type: ignore[import-not-found]  # needs the path of tests
 
 from turnwise.readers.read import read
 

@@ -145,6 +145,17 @@ def solved_by(reward: float | None) -> bool | None:
     return None if reward is None else abs(reward - 1) < TOLERANCE
 
 
+def is_verdict(value: Any) -> bool:
+    """Return whether a raw value of a log can be a verdict: a number or a Boolean.
+
+    Examples
+    --------
+    >>> is_verdict(False), is_verdict(0.5), is_verdict(None), is_verdict("no")
+    (True, True, False, False)
+    """
+    return isinstance(value, bool | int | float)
+
+
 # ── chats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def as_prompt(message: Message) -> Message:
     """Return a message of a prompt: an assistant message in it is an example, not an answer of this target.

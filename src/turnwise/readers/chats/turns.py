@@ -15,44 +15,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from turnwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, WORDS, speaker
 from turnwise.readers.chats.wordings import usual
 from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import json_text, parse, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
 
-# Names of the speakers in chats of all kinds.
-ASKS = (
-    "user",
-    "human",
-    "prompter",
-    "attacker",
-    "adversary",
-    "red_team",
-    "customer",
-)
-REPLIES = (
-    "assistant",
-    "ai",
-    "model",
-    "gpt",
-    "chatgpt",
-    "bing",
-    "bard",
-    "llm",
-    "bot",
-    "chatbot",
-    "agent",
-    "target",
-    "victim",
-)
-TOOLS = ("tool", "function", "function_response", "observation", "environment")
-ANSWERS = frozenset(spelling for word in REPLIES for spelling in (word, word.capitalize(), word.upper()))
-SYSTEM = frozenset({"system", "System", "SYSTEM", "developer"})
-SPEAKERS = (
-    ANSWERS | SYSTEM | {spelling for word in (*ASKS, *TOOLS) for spelling in (word, word.capitalize(), word.upper())}
-)
-WORDS = frozenset({*REPLIES, *ASKS, *TOOLS, "system", "developer"})
 # Types of parts of a message: calls of tools, reasoning (with the field of its text), refusals, and parts without text.
 CALLING = frozenset(
     {"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use", "mcp_tool_use", "dynamic-tool"}
@@ -84,18 +53,6 @@ class Message(msgspec.Struct):
 
 
 M = TypeVar("M", bound=Message)
-
-
-def speaker(role: str) -> str:
-    """Return the word for a known speaker without blanks and in small letters; a speaker with a name of its own keeps it.
-
-    Examples
-    --------
-    >>> speaker("Assistant "), speaker("USER"), speaker("Ann")
-    ('assistant', 'user', 'Ann')
-    """
-    word = role.strip().lower()
-    return word if word in WORDS else role
 
 
 def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, calls, speaker, split, text_of
+from turnwise.readers.chats.speakers import ANSWERS, speaker
+from turnwise.readers.chats.turns import Message, calls, split, text_of
 from turnwise.readers.formats.common import has_fields, join_texts, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole, worded
 from turnwise.readers.sources.documents import Document

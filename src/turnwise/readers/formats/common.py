@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, joined, messages_of
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, joined, messages_of
 from turnwise.readers.records import Count, inner, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any

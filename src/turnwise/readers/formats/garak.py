@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from turnwise.errors import counted
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import has_fields, outcome_of
 from turnwise.readers.problems import BrokenError, Problems, doubt
 from turnwise.readers.records import Whole, json_text, kind_of, leftovers, parse

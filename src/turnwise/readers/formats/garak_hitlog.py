@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats import garak
 from turnwise.readers.formats.common import has_fields
 from turnwise.readers.problems import doubt

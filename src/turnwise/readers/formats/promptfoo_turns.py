@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.readers.chats.turns import WORDS, Message, messages_of, split
+from turnwise.readers.chats.speakers import WORDS
+from turnwise.readers.chats.turns import Message, messages_of, split
 from turnwise.readers.formats.common import as_prompt, parse_all
 from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import Small, worded

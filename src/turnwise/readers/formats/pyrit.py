@@ -9,7 +9,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import first_of
 from turnwise.readers.formats.pyrit_memory import (
     PIECES,

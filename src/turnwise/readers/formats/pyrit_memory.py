@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import speaker
+from turnwise.readers.chats.speakers import speaker
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Whole, parse
 from turnwise.readers.results.measured import plain_frame

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, parse_all, solved_by, text_in
 from turnwise.readers.records import Key, Small, leftovers, parse
 from turnwise.readers.sources.documents import Document

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.links import Links
-from turnwise.readers.chats.turns import ANSWERS, Message, message_text, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, message_text, split
 from turnwise.readers.formats.common import (
     OpenAIUsage,
     as_prompt,

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from turnwise.readers.chats.turns import ANSWERS, Message, messages_of, text_of
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, messages_of, text_of
 from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import worded
 

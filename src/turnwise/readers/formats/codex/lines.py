@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, SYSTEM, WORDS, speaker, text_of
+from turnwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
+from turnwise.readers.chats.turns import text_of
 from turnwise.readers.formats.common import first_of
 from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import Count, Small, json_text, kind_of, parse, worded

@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import turnwise as tw
+from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
@@ -139,5 +141,30 @@ def test_a_malformed_field_is_named(tmp_path, old, new, field):
         read(tmp_path)
     assert f"a.json: field `{field}`: " in str(caught.value)
     frame, problems = read(tmp_path, errors="collect")
-    assert frame["rollout_id"].n_unique() == 1
+    assert frame.drop_nulls("turn")["rollout_id"].n_unique() == 1
+    # A record that has a verdict counts as missing: it keeps a row without a turn and without the verdict.
+    broken = frame.filter(pl.col("turn").is_null())
+    assert broken.select("outcome", "solved", "ending").rows() == (
+        [] if field == "suite_name" else [(None, None, None)]
+    )
     assert problems["field"].to_list() == [field]
+
+
+def test_utility_counts_user_tasks_alone(tmp_path):
+    """A benign run holds each injection task as well, as if a user had asked for it."""
+    log = json.loads((FIXTURES / "messages.json").read_text())
+    tasks = [*(f"user_task_{number}" for number in range(4)), *(f"injection_task_{number}" for number in range(3))]
+    for task in tasks:
+        path = tmp_path / task / "none" / "none.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({**log, "user_task_id": task, "utility": task.startswith("injection")}))
+    turns = read(tmp_path)
+    rollouts = tw.measure(turns, m.task_success(), m.attack_success(), keep="injection_task_utility")
+    (utility,) = tw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
+    assert (utility["n"], utility["estimate"], utility["n_inapplicable"]) == (4, 0, 3)
+    (attacks,) = tw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
+    assert (attacks["n"], attacks["n_inapplicable"]) == (0, 7)
+    alone = rollouts.filter(pl.col("task").is_null()).sort("goal")
+    assert alone["goal"].to_list() == [f"banking/injection_task_{number}" for number in range(3)]
+    assert rollouts["injection_task_utility"].sum() == 3
+    assert turns["rollout_id"].min() == "parrot-1/banking/injection_task_0/none/none"

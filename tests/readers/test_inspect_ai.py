@@ -96,6 +96,13 @@ def test_two_logs_of_one_run_id_are_two_runs(shared):
     assert scout["run"].n_unique() == scout["task_name"].n_unique() == 2
 
 
+def test_results_by_evaluation(shared):
+    rollouts = tw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
+    summary = tw.summarize(rollouts, by="task_name", metrics="task_success")
+    assert summary["task_name"].n_unique() == summary.height == 2
+    assert summary["n"].sum() + summary["n_missing"].sum() == rollouts.height
+
+
 def test_samples_and_turns(logs):
     assert logs["rollout_id"].n_unique() == 570
     assert logs["turn"].count() == 710

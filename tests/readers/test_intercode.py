@@ -1,10 +1,14 @@
 """InterCode: the paper's table, and the four shapes of its logs."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+import turnwise as tw
+from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
@@ -148,5 +152,47 @@ def test_a_malformed_record_is_named(tmp_path, old, new, field):
         read(tmp_path)
     assert f"record 0: field `{field}`" in str(caught.value)
     frame, problems = read(tmp_path, errors="collect")
-    assert frame["rollout_id"].n_unique() == 3
     assert problems.select("record", "field").rows() == [("0", field)]
+    broken = frame.filter(pl.col("rollout_id").str.ends_with("/0"))
+    assert frame["rollout_id"].n_unique() == 4
+    if field == "turn_history.observations":  # which only leaves the observations open
+        assert broken.select("response", "prompt", "observation", "reward", "solved").rows() == [
+            ("ls", "Count the files", None, 0.0, True),
+            ("ls | wc -l", None, None, 1.0, True),
+        ]
+        assert broken["turn_history_observations"].unique().to_list() == ['["2\\n"]']
+    else:  # it counts as missing: it keeps a row without a turn and without the verdict
+        assert broken.select("turn", "solved", "ending", "task").rows() == [(None, None, None, "./data/toy.json/0")]
+
+
+def broken_log(log: dict[str, Any], *, observations: int, queries: int) -> dict[str, Any]:
+    """The log, of whose failures some lack an observation, and some have a query that is no text."""
+    failures = [record for record in log.values() if record["summary"]["max_reward"] < 1]
+    for record in failures[:observations]:
+        record["turn_history"]["observations"].pop()
+    for record in failures[observations : observations + queries]:
+        record["query"] = 3
+    return log
+
+
+@pytest.mark.integration
+def test_odd_records_bias_no_rate(shared, tmp_path):
+    """Five failures that lack an observation still count: leaving them out would make 762 of 1,034 into 762 of 1,029."""
+    path = tmp_path / "ic_sql_multiturn_gpt-4_10_turns.json"
+    log = json.loads((shared / "intercode/sql/gpt-4" / path.name).read_text())
+    path.write_text(json.dumps(broken_log(log, observations=5, queries=3)))
+    turns, problems = read(path, errors="collect")
+    (rate,) = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
+    assert (rate["n"], rate["n_missing"], round(rate["estimate"] * rate["n"])) == (1031, 3, 762)
+    assert problems["field"].value_counts().sort("field").rows() == [("query", 3), ("turn_history.observations", 5)]
+    assert turns.filter(pl.col("turn").is_null())["task"].null_count() == 0
+
+
+def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(tmp_path):
+    log = json.loads((FIXTURES / "multiturn.json").read_text())
+    log["1"]["turn_history"]["actions"] = "ls"
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    turns, _ = read(tmp_path, errors="collect")
+    (rate,) = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
+    before = tw.summarize(tw.measure(read(FIXTURES / "multiturn.json"), m.task_success()), metrics="task_success")
+    assert (rate["n"], rate["n_missing"]) == (before["n"][0] - 1, before["n_missing"][0] + 1)

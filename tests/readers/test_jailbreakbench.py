@@ -157,7 +157,12 @@ def test_a_malformed_record_is_named(tmp_path, old, new, record, field):
     with pytest.raises(ReadError, match=rf"a\.json: record {record}: " + (f"field `{field}`: " if field else "")):
         read(file)
     frame, problems = read(file, errors="collect")
-    assert frame.height == 2
+    answered = frame.drop_nulls("turn")
+    assert answered.height == 2
+    # A record that has a verdict counts as missing: it keeps a row without a turn and without the verdict.
+    broken = frame.filter(pl.col("turn").is_null())
+    assert broken.height == (field in {"number_of_queries", "prompt_tokens", "goal"})
+    assert broken["outcome"].null_count() == broken["succeeded"].null_count() == broken.height
     assert problems.select("record", "field").rows() == [(record, field)]
 
 

@@ -90,6 +90,29 @@ def test_the_red_team_of_nat(tmp_path):
     ]
 
 
+def test_an_item_that_nat_failed_to_evaluate_has_an_error_and_no_value(tmp_path):
+    failed = [
+        {"id": 1, "score": 0.0, "error": None, "reasoning": {"error": "Evaluator error: no key"}},
+        {"id": 2, "score": 0.0, "error": "no score found", "reasoning": {"error_type": "ValueError"}},
+        {"id": 3, "score": 0.0, "reasoning": {"reasoning": "Error in evaluator from parsing judge LLM response."}},
+    ]
+    judged = [
+        {"id": 4, "score": 0.0, "reasoning": {"error": "the answer names the wrong year"}},
+        {"id": 5, "score": 0.5, "error": None, "reasoning": {"reasoning": "half of it"}},
+        {"id": 6, "score": 0.8, "reasoning": {"error_type": "ValueError", "recovered_from_output_parser_error": True}},
+    ]
+    log = {"average_score": 1.3 / 6, "eval_output_items": failed + judged}
+    (tmp_path / "accuracy_output.json").write_text(json.dumps(log))
+    verdicts = tw.judges.read_verdicts(tmp_path)
+    assert verdicts["value"].to_list() == [None, None, None, 0.0, 0.5, 0.8]
+    assert verdicts["error"].to_list()[:3] == [
+        "Evaluator error: no key",
+        "no score found",
+        "Error in evaluator from parsing judge LLM response.",
+    ]
+    assert verdicts["error"].null_count() == 3
+
+
 def test_what_holds_no_verdicts(tmp_path, shared):
     with pytest.raises(ReadError, match=r"holds no verdicts; `tw.read` reads rollouts"):
         tw.judges.read_verdicts(FIXTURES / "native" / "toy.csv")

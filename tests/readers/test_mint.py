@@ -140,7 +140,13 @@ def test_a_malformed_line_is_named(tmp_path, old, new, field):
         read(tmp_path)
     assert f"record 1: field `{field}`: " in str(caught.value)
     frame, problems = read(tmp_path, errors="collect")
-    assert frame["rollout_id"].n_unique() == 2
+    answered = frame.drop_nulls("turn")
+    assert answered["rollout_id"].n_unique() == 2
+    # A record that has a verdict counts as missing: it keeps a row without a turn and without the verdict.
+    broken = frame.filter(pl.col("turn").is_null())
+    assert broken.select("solved", "ending").rows() == (
+        [] if field in {"state.success", "task.task_id"} else [(None, None)]
+    )
     assert problems.select("record", "field").rows() == [("1", field)]
 
 

@@ -286,11 +286,12 @@ class Naming:
         elif document.kind == "lines":
             translation = Document(document.path, fields.lines(document))
         elif document.kind == "json":
-            translation = Document(document.path, fields.text(document.data))
+            translation = Document(document.path, fields.text(document.text))
         else:
             return self._translated_table(document)
         fields.check_labels()
         translation.odd_numbers = fields.odd_numbers
+        translation.too_deep = document.too_deep
         translation.digest = document.digest  # ids of rollouts come from the file itself
         self._columns |= fields.occurring
         return translation, fields.renamed

@@ -15,10 +15,14 @@ from turnwise.schema.labels import counted, say
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
+TOO_DEEP = "is nested too deeply, and became null where it is"
 LACKING = "as it would be without that name"
 WORDING: ContextVar[Callable[[str], str]] = ContextVar(
     "wording", default=str
 )  # of notices: arguments, or options of a command
+RECORD: ContextVar["tuple[Problems, str] | None"] = ContextVar(
+    "record", default=None
+)  # problems and file of the record
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
@@ -30,6 +34,23 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
         yield
     finally:
         WORDING.reset(token)
+
+
+def doubt(field: str, reason: str) -> None:
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.noted`.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     doubt("role", "'narrator' is not a known speaker")
+    >>> problems.frame().row(0)
+    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
+    """
+    current = RECORD.get()
+    if current is not None:
+        problems, file = current
+        problems.noted(file, None, field, reason)
 
 
 class BrokenError(Exception):
@@ -76,6 +97,8 @@ class Problems:
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
         self._left_out: Counter[str] = Counter()
+        self._noted: Counter[str] = Counter()
+        self._rows_noted: set[tuple[str, str | None, str | None, str]] = set()
         self._nulled: Counter[str] = Counter()
         self._lacking: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
@@ -85,6 +108,7 @@ class Problems:
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+        token = RECORD.set((self, file))
         try:
             yield
         except BrokenError as error:
@@ -99,6 +123,8 @@ class Problems:
             problem, cause = BrokenError(reason, record=record), error
         else:
             return
+        finally:
+            RECORD.reset(token)
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
@@ -122,6 +148,22 @@ class Problems:
         """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
         self._left_out[file] += 1
+
+    def noted(self, file: str, record: object, field: str | None, reason: str) -> None:
+        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
+
+        Examples
+        --------
+        >>> problems = Problems(collect=True)
+        >>> problems.noted("a.jsonl", 3, "note", TOO_DEEP)
+        >>> problems.frame().row(0)
+        ('a.jsonl', '3', 'note', 'is nested too deeply, and became null where it is')
+        """
+        row = (file, None if record is None else str(record), field, reason)
+        if row not in self._rows_noted:
+            self._rows_noted.add(row)
+            self.rows.append(row)
+            self._noted[file] += 1
 
     def nulled(self, file: str, count: int, numbers: str = "NaN", field: str | None = None) -> None:
         """Note how many numbers of a file were NaN and became null."""
@@ -152,6 +194,7 @@ class Problems:
             "rows": self.rows,
             "unread": self._unread,
             "left_out": list(self._left_out.items()),
+            "noted": list(self._noted.items()),
             "nulled": list(self._nulled.items()),
             "lacking": list(self._lacking.items()),
             "readings": list(self._readings),
@@ -172,12 +215,13 @@ class Problems:
         """
         # A damaged cache raises here, before anything is added.
         rows = [tuple(row) for row in memory["rows"]]
-        left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
+        left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
         self.rows += rows
         self._unread += memory["unread"]
         self._left_out.update(left_out)
         self._nulled.update(nulled)
+        self._noted.update(noted)
         self._lacking.update(memory["lacking"])
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
@@ -202,10 +246,13 @@ class Problems:
             return
         if self._unread:
             say(f"{counted(len(self._unread), 'file')} not recognized: {_some(self._unread)}")
+        hint = 'errors="collect" tells why'
         if self._left_out:
             places = [f"{place} ({count})" for place, count in self._left_out.items()]
-            hint = 'errors="collect" tells why'
             say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({hint})")
+        if self._noted:
+            places = [f"{place} ({count})" for place, count in self._noted.items()]
+            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {_some(places)} ({hint})")
         for column, files in self._lacking.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {_some(files)}")
         if self._nulled:

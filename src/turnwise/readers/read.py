@@ -15,7 +15,7 @@ from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
 from turnwise.readers.plugins import Format, versions
-from turnwise.readers.problems import Problems
+from turnwise.readers.problems import TOO_DEEP, Problems
 from turnwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of, is_known
 from turnwise.readers.sources.cache import Cache
 from turnwise.readers.sources.documents import Document
@@ -352,6 +352,8 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
     finally:
         # Also after an error: the numbers of what was read count.
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+        for record, field in document.too_deep:
+            table.problems.noted(document.name, record, field or None, TOO_DEEP)
     if table.height == rows and len(table.problems.rows) == problem_count:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.schema import TURNS
 
 T = TypeVar("T")
@@ -124,6 +124,26 @@ def whole(value: Count, field: str) -> int | None:
     if not value.is_integer() or abs(value) >= 2**63:
         raise BrokenError(f"expected a whole number, got {value!r}", field=field)
     return int(value)
+
+
+def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | None:
+    """Return the word for a kind of entry as its format writes it, whatever its letters and blanks.
+
+    A kind that is not known is noted as a doubt about the record (see `turnwise.readers.problems.doubt`), and returned
+    unchanged; one that is no text is null.
+
+    Examples
+    --------
+    >>> kind_of("Attempt ", {"attempt", "eval"}, "entry_type"), kind_of("attempt2", {"attempt", "eval"}, "entry_type")
+    ('attempt', 'attempt2')
+    """
+    if isinstance(value, str) and value in known:
+        return value
+    word = value.strip().lower() if isinstance(value, str) else None
+    kind = next((kind for kind in known if kind.lower() == word), None)
+    if kind is None:
+        doubt(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
+    return kind or (value if isinstance(value, str) else None)
 
 
 def inner(value: Any, *names: str) -> Any:

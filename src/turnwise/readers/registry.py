@@ -48,7 +48,7 @@ from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
 from turnwise.readers.native import files as native_files
 from turnwise.readers.plugins import Format, installed
-from turnwise.readers.problems import Problems
+from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.results.hints import examples_of, hint
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.sources.contents import wrapping
@@ -235,6 +235,8 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
     # From here on the file is not read. Find the most helpful reason.
     refusal = refusal or wrapping(document.head, document.suffix) or hint(document)
+    if refusal is None and document.too_deep:
+        raise BrokenError("is nested too deeply to be recognized")
     reason = refusal or ("is empty" if is_empty else "is not recognized")
     if by_name:
         advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)

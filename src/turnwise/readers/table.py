@@ -1,7 +1,7 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from turnwise.readers.columns import Columns, arrange, column
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, TURNS
 
+Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
 SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
@@ -129,6 +130,39 @@ class Table:
     def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
         """Read one record in this block; see `Problems.record`."""
         return self.problems.record(file, record)
+
+    @contextmanager
+    def rollout(self, file: str, record: object, identity: Identity | None) -> Iterator[None]:
+        """Read one record that is one rollout in this block; one that is broken still counts, as missing.
+
+        Leaving it out would bias every rate, as records are not broken at random. Where problems are collected, it keeps one
+        row, without a turn and without a verdict.
+
+        Parameters
+        ----------
+        file
+            Name of its file.
+        record
+            Name or number of the record.
+        identity
+            Its id and the facts that can be read in any case; None if it has no id or no verdict, so that it may not be a
+            rollout at all.
+
+        Examples
+        --------
+        >>> table = Table("toy", Problems(collect=True), {})
+        >>> with table.rollout("log.json", 7, ("run/7", {"target": "parrot"})):
+        ...     raise BrokenError("is missing", field="turns")
+        >>> table.frame().select("rollout_id", "turn", "target", "outcome", "ending").row(0)
+        ('run/7', None, 'parrot', None, None)
+        """
+        height, problem_count = self.height, len(self.problems.rows)
+        with self.record(file, record):
+            yield
+        is_broken = self.height == height and len(self.problems.rows) > problem_count
+        if is_broken and identity is not None and not self.knows(identity[0]):
+            rollout_id, facts = identity
+            self.add(file, rollout_id, [Turn(turn=None)], facts)
 
     def add(
         self,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from turnwise.readers.chats.layouts import Layout
-from turnwise.readers.chats.turns import SPEAKERS, by_turn
+from turnwise.readers.chats.speakers import SPEAKERS
+from turnwise.readers.chats.turns import by_turn
 from turnwise.readers.native.facts import facts
 from turnwise.readers.records import Key, T, spare
 

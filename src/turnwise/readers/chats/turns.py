@@ -15,43 +15,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from turnwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, WORDS, speaker
 from turnwise.readers.chats.wordings import usual
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import json_text, parse, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
 
-# Names of the speakers in chats of all kinds.
-ASKS = (
-    "user",
-    "human",
-    "prompter",
-    "attacker",
-    "adversary",
-    "red_team",
-    "customer",
-)
-REPLIES = (
-    "assistant",
-    "ai",
-    "model",
-    "gpt",
-    "chatgpt",
-    "bing",
-    "bard",
-    "llm",
-    "bot",
-    "chatbot",
-    "agent",
-    "target",
-    "victim",
-)
-TOOLS = ("tool", "function", "function_response", "observation", "environment")
-ANSWERS = frozenset(spelling for word in REPLIES for spelling in (word, word.capitalize(), word.upper()))
-SYSTEM = frozenset({"system", "System", "SYSTEM", "developer"})
-SPEAKERS = (
-    ANSWERS | SYSTEM | {spelling for word in (*ASKS, *TOOLS) for spelling in (word, word.capitalize(), word.upper())}
-)
 # Types of parts of a message: calls of tools, reasoning (with the field of its text), refusals, and parts without text.
 CALLING = frozenset(
     {"tool_use", "tool_call", "tool-call", "function_call", "server_tool_use", "mcp_tool_use", "dynamic-tool"}
@@ -75,6 +45,11 @@ class Message(msgspec.Struct):
     tool_calls: list[Any] | None = None
     error: Any = None
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Write the word for a known speaker as all readers compare it: without blanks, in small letters."""
+        if self.role not in WORDS:
+            self.role = speaker(self.role)
 
 
 M = TypeVar("M", bound=Message)
@@ -118,6 +93,8 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
         if is_answer:
             may_call = message.tool_calls or not is_text
             tool_calls.append(calls(_calls_in(message), field=f"{field}[{number}].tool_calls") if may_call else None)
+        elif role not in WORDS:
+            doubt("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
         if is_answer or text is not None:
             roles.append(role)
             texts.append(text)
@@ -236,7 +213,7 @@ def answered(messages: list[M], field: str = "messages", role: str = "role") -> 
     Examples
     --------
     >>> [message.role for message in answered([Message("USER", "Hi"), Message("SYSTEM", "Hello")], role="speaker")]
-    ['USER', 'assistant']
+    ['user', 'assistant']
     """
     if any(message.role in ANSWERS for message in messages):
         return messages

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import complete_last, outcome_of
+from turnwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in
 from turnwise.readers.records import Count, leftovers, parse, whole, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Identity, Table
 from turnwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
+
+INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
 
 
 class Trace(msgspec.Struct):
@@ -57,6 +59,8 @@ def read_agentdojo(document: Document, table: Table) -> None:
     `security`                        `outcome`: true is success **of the attack**; null without an attack,
                                       where AgentDojo always writes true
     `utility`                         `solved`
+    an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
+    as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
                                       attack `outcome` error: AgentDojo writes `security` true there
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
@@ -81,32 +85,72 @@ def read_agentdojo(document: Document, table: Table) -> None:
     ('gpt-4o/slack/user_task_0/direct/injection_task_1', 'slack/injection_task_1', 'failure', True)
     """
     record = parse(document.value, dict[str, Any])
+    with table.rollout(document.name, None, _identity(record)):
+        _add(document, table, record)
+
+
+def _identity(record: dict[str, Any]) -> Identity | None:
+    """Return what can be read of a trace that is broken; None where it has no task or no verdict."""
+    pipeline, suite, task = (text_in(record, name) for name in ("pipeline_name", "suite_name", "user_task_id"))
+    attack, injection = text_in(record, "attack_type") or NO_ATTACK, text_in(record, "injection_task_id")
+    verdicts = (record.get("utility"), record.get("security"))
+    if pipeline is None or suite is None or task is None or not any(map(is_verdict, verdicts)):
+        return None
+    return _name(pipeline, suite, task, attack, injection), _facts(pipeline, suite, task, attack, injection)
+
+
+def _name(pipeline: str, suite: str, task: str, attack: str, injection: str | None) -> str:
+    return "/".join((pipeline, suite, task, attack, injection or "none"))
+
+
+def _facts(pipeline: str, suite: str, task: str, attack: str, injection: str | None) -> dict[str, Any]:
+    # Each injection task is also run alone, as the user's request, to see whether the target can do it at all.
+    alone = _is_alone(task, attack)
+    goal = task if alone else None if attack == NO_ATTACK else injection
+    return {
+        "run": pipeline,
+        "target": pipeline,
+        "attack": attack,
+        "goal": None if goal is None else f"{suite}/{goal}",
+        "task": None if alone else f"{suite}/{task}",
+        "attempt": 1,
+    }
+
+
+def _is_alone(task: str, attack: str) -> bool:
+    """Return whether an injection task was run without an attack, as if it were a user's task."""
+    return task.startswith(INJECTION_TASK) and attack == NO_ATTACK
+
+
+def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
     trace = parse(record, Trace)
-    attack = trace.attack_type or NO_ATTACK
-    injection = trace.injection_task_id
+    names = (
+        trace.pipeline_name,
+        trace.suite_name,
+        trace.user_task_id,
+        trace.attack_type or NO_ATTACK,
+        trace.injection_task_id,
+    )
+    attack, alone = names[3], _is_alone(trace.user_task_id, names[3])
     # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if trace.messages is None else "messages"
     turns = split(getattr(trace, chat) or [], chat)
     # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
+    capability = {"injection_task_utility": trace.utility} if alone else {}
     table.add(
         document.name,
-        "/".join((trace.pipeline_name, trace.suite_name, trace.user_task_id, attack, injection or "none")),
+        _name(*names),
         turns,
         {
-            "run": trace.pipeline_name,
-            "target": trace.pipeline_name,
-            "attack": attack,
-            "goal": None if attack == NO_ATTACK or injection is None else f"{trace.suite_name}/{injection}",
-            "task": f"{trace.suite_name}/{trace.user_task_id}",
-            "attempt": 1,
+            **_facts(*names),
             "ending": FINISHED if trace.error is None else ERROR,
             "outcome": None if attack == NO_ATTACK else _outcome(trace),
-            "solved": trace.utility,
+            "solved": None if alone else trace.utility,
             "total_tokens": whole(trace.total_tokens, "total_tokens"),
             "total_seconds": trace.duration,
         },
-        {"suite_name": trace.suite_name, **leftovers(record, Trace)},
+        {"suite_name": trace.suite_name, **capability, **leftovers(record, Trace)},
     )
 
 

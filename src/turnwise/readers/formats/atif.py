@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from turnwise.readers.chats.speakers import ANSWERS, speaker
 from turnwise.readers.chats.turns import Message, calls, split, text_of
 from turnwise.readers.formats.common import has_fields, join_texts, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole, worded
@@ -51,6 +52,11 @@ class Step(msgspec.Struct):
     tool_calls: list[dict[str, Any]] | None = None
     observation: Any = None
     metrics: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Write the word for a known speaker as the format does, whatever its letters."""
+        word = speaker(self.source)
+        self.source = AGENT if word in ANSWERS else word
 
 
 class Metrics(msgspec.Struct):

@@ -13,10 +13,17 @@ import msgspec
 from turnwise.readers.chats.turns import calls, joined, text_of
 from turnwise.readers.formats.common import has_fields
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import json_text, parse, worded
+from turnwise.readers.records import json_text, kind_of, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
+
+MARK = "mark"  # a moment, which has no scope
+ENDS = frozenset({"start", "end"})
+CATEGORIES = frozenset(
+    {"agent", "chain", "custom", "embedder", "evaluator", "function", "guardrail", "llm"}
+    | {"reranker", "retriever", "tool", "unknown", "workflow"}
+)
 
 
 class Event(msgspec.Struct):
@@ -30,6 +37,12 @@ class Event(msgspec.Struct):
     parent_uuid: str | None = None
     data: Any = None
     category_profile: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Write the kinds as the format does, whatever their letters."""
+        if self.kind.strip().lower() != MARK:
+            self.scope_category = kind_of(self.scope_category, ENDS, "scope_category")
+            self.category = kind_of(self.category, CATEGORIES, "category")
 
 
 def sniff(document: Document) -> bool:
@@ -121,7 +134,11 @@ def _turns(events: list[Event], root: Event) -> list[Turn]:
         turns[-1] = turns[-1]._replace(observation=joined(prompts))
         return turns
     # No model event: the workflow is opaque, and its own end is the only answer.
-    last = next((event for event in events if event.uuid == root.uuid and event.scope_category == "end"), root)
+    ends = [event for event in events if event.scope_category == "end"]
+    outer = [event for event in ends if event.uuid == root.uuid] or [
+        event for event in ends if event.parent_uuid is None
+    ]
+    last = next(iter(outer), root)
     answer = None if last is root else _content(last.data, "response", "output")
     return [Turn(turn=None if last is root else 1, prompt=joined(prompts), response=answer)]
 

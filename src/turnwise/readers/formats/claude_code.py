@@ -16,8 +16,8 @@ import msgspec
 from turnwise.readers.chats.links import Links
 from turnwise.readers.chats.turns import calls, text_of, thoughts
 from turnwise.readers.formats.common import AnthropicUsage, first_of, join_texts
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import parse, total
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import kind_of, parse, total
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
@@ -121,7 +121,7 @@ def read_claude_code(document: Document, table: Table) -> None:
             name = f"{session}/side/{entry.uuid}"
         elif not entry.sidechain and counts.get(session, 1) > 1 and (entry.parent is None or "/side/" in name):
             name = f"{session}/{counts[session]}"
-        if isinstance(entry.message.content, str) and CLEAR in entry.message.content:
+        if any(isinstance(part, str) and CLEAR in part for part in _parts(entry)):
             # The command belongs to no rollout, but messages that name it as their parent begin the next part.
             counts[session] = counts.get(session, 1) + 1
             part_of[entry.uuid] = f"{session}/{counts[session]}"
@@ -140,10 +140,14 @@ def _linked(document: Document, table: Table) -> list[Entry]:
     for number, value in document.records():
         with table.record(document.name, number):
             line = parse(value, Line)
+            if line.type not in MESSAGES and isinstance(value.get("message"), dict):
+                line.type = value["type"] = kind_of(line.type, MESSAGES)
             if line.type not in MESSAGES:
                 skipped |= {} if line.uuid is None else {line.uuid: line.parent or line.logical}
                 continue
             entry = parse(value, Entry)
+            if entry.message.content is None:
+                doubt("message.content", "is missing: the message is read as empty")
             if entry.uuid in messages:
                 raise BrokenError(f"the message {entry.uuid!r} occurs twice in this file")
             messages[entry.uuid] = entry

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, joined, messages_of
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, joined, messages_of
 from turnwise.readers.records import Count, inner, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any
@@ -143,6 +144,17 @@ def solved_by(reward: float | None) -> bool | None:
     (True, False, None)
     """
     return None if reward is None else abs(reward - 1) < TOLERANCE
+
+
+def is_verdict(value: Any) -> bool:
+    """Return whether a raw value of a log can be a verdict: a number or a Boolean.
+
+    Examples
+    --------
+    >>> is_verdict(False), is_verdict(0.5), is_verdict(None), is_verdict("no")
+    (True, True, False, False)
+    """
+    return isinstance(value, bool | int | float)
 
 
 # ── chats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,10 +14,11 @@ from typing import Any, TypeAlias
 import msgspec
 
 from turnwise.errors import counted
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import has_fields, outcome_of
-from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.records import Whole, json_text, leftovers, parse
+from turnwise.readers.problems import BrokenError, Problems, doubt
+from turnwise.readers.records import Whole, json_text, kind_of, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import UNDETERMINED
@@ -25,6 +26,9 @@ from turnwise.schema import UNDETERMINED
 EVALUATED = 2  # status of an attempt that the detectors have judged
 THRESHOLD = 0.5  # garak's default, where a report does not state another
 PACKAGE = "garak.detectors."
+SETUP, INIT, ATTEMPT = "start_run setup", "init", "attempt"
+OTHERS = ("completion", "eval", "digest", "config", "probe_summary", "plugin_cache", "tree_data", "payload_init")
+ENTRIES = frozenset({SETUP, INIT, ATTEMPT, *OTHERS})
 
 
 class Line(msgspec.Struct):
@@ -158,7 +162,7 @@ def read_garak(document: Document, table: Table) -> None:
     # Two passes: the highest status of each attempt is known only after the last line.
     highest: dict[Key, int] = {}
     attempts: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
-    for number, run, record in lines(document, table.problems, "attempt"):
+    for number, run, record in lines(document, table.problems, ATTEMPT):
         with table.record(document.name, number):
             attempt = parse(record, Attempt)
             key = _key(run, attempt)
@@ -187,12 +191,12 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
         with problems.record(document.name, number):
             if isinstance(value, BrokenError):
                 raise value
-            kind = parse(value, Line).entry_type
+            kind = kind_of(parse(value, Line).entry_type, ENTRIES, "entry_type")
             # Settings and the name of the run come before its attempts; joined reports may have several runs.
-            if kind == "start_run setup":
+            if kind == SETUP:
                 setup = parse(value, Setup)
                 run = Run(setup.run or run.name, setup)
-            elif kind == "init":
+            elif kind == INIT:
                 run = Run(parse(value, Start).run or run.name, run.setup)
             elif kind == wanted:
                 yield number, run, value
@@ -268,6 +272,8 @@ def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | Non
 def _turns(attempt: Attempt, place: int) -> list[Turn]:
     """Return the turns up to one output, from its conversation or else from the prompt alone."""
     chats = attempt.conversations or attempt.messages or []
+    if place < len(chats) and isinstance(chats[place], str):
+        doubt("conversations", "is a text, not messages: it is read as a prompt")
     chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
     # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:

@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats import garak
 from turnwise.readers.formats.common import has_fields
+from turnwise.readers.problems import doubt
 from turnwise.readers.records import Small, Whole, json_text, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -86,6 +88,8 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             hit = parse(value, Hit)
+            if "attempt_idx" not in value:
+                doubt("attempt_idx", "is missing: it is read as 0, the first output")
             run = hit.run_id or f"garak-{document.digest}"
             seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
             name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
@@ -96,6 +100,8 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
             if table.knows(name):
                 table.problems.left_out(document.name, number, "the report of this run is read, which holds it")
                 continue
+            if any(hit.output != hits[0][1].output for _, hit, _ in hits):
+                doubt("attempt_idx", "several outputs have the same: only the first of them is read")
             _add(document, table, name, [hit for _, hit, _ in hits], leftovers(record, Hit))
 
 

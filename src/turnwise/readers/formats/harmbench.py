@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import is_object, outcome_of
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import leftovers, parse, worded
+from turnwise.readers.formats.common import is_object, outcome_of, zero_or_one
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import inner, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
 from turnwise.readers.table import Table, Turn
@@ -76,7 +76,9 @@ def read_harmbench(document: Document, table: Table) -> None:
     """
     run = f"harmbench-{document.digest}"
     for goal, name, target, attempt, record in _completions(document):
-        with table.record(document.name, f"{goal}/{name}"):
+        facts = {"run": run, "target": target, "goal": goal, "attempt": attempt}
+        identity = (f"{run}/{goal}/{name}", facts) if zero_or_one(inner(record, "label")) is not None else None
+        with table.rollout(document.name, f"{goal}/{name}", identity):
             completion = parse(record, Completion)
             success = _verdict(completion)
             has_picture = isinstance(completion.test_case, list) and len(completion.test_case) == 2  # and a text
@@ -86,13 +88,7 @@ def read_harmbench(document: Document, table: Table) -> None:
                 document.name,
                 f"{run}/{goal}/{name}",
                 [Turn(turn=1, prompt=worded(prompt), response=completion.generation, succeeded=success)],
-                {
-                    "run": run,
-                    "target": target,
-                    "goal": goal,
-                    "attempt": attempt,
-                    "outcome": outcome_of(success),
-                },
+                {**facts, "outcome": outcome_of(success)},
                 {"image": completion.test_case[0] if has_picture else None, **leftovers(record, Completion)},
             )
 
@@ -100,6 +96,8 @@ def read_harmbench(document: Document, table: Table) -> None:
 def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int, Any]]:
     """Yield each completion with its behavior, its name there, its model and the number of the attempt."""
     for goal, answers in parse(document.value, dict[str, Any]).items():
+        if not answers:
+            doubt(goal, "holds no test case")
         if isinstance(answers, dict):
             yield from ((goal, model, model, 1, record) for model, record in answers.items())
         else:

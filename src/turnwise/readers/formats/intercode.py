@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from turnwise.errors import counted
+from turnwise.readers.formats.common import first_of, is_verdict, text_in
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, leftovers, parse, spare, worded
+from turnwise.readers.records import Key, inner, leftovers, parse, spare, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, FINISHED, NO_ATTACK, SUCCESS
 
 
@@ -100,13 +101,16 @@ def read_intercode(document: Document, table: Table) -> None:
     """
     run: str | None = None
     for key, record in parse(document.value, dict[str, Any]).items():
-        with table.record(document.name, key):
+        environment = text_in(record, "environment")
+        run_here = run or (environment and f"{environment}-{document.digest}")
+        with table.rollout(document.name, key, _identity(run_here, key, record)):
             trajectory = parse(record, Trajectory)
             # The environment is named in each trajectory, and is the same in a file.
             run = run or f"{trajectory.environment}-{document.digest}"
             history = _history(trajectory)
             summary = parse(trajectory.summary or {}, Summary)
             best = _best(trajectory, summary, history)
+            history, unpaired = _paired(document, table, key, history)
             table.add(
                 document.name,
                 f"{run}/{key}",
@@ -120,13 +124,13 @@ def read_intercode(document: Document, table: Table) -> None:
                     "ending": _ending(best, summary),
                     "solved": None if best is None else best == 1,
                 },
-                _extras(record, trajectory, history),
+                {**_extras(record, trajectory, history), **unpaired},
                 _turn_extras(trajectory, history),
             )
 
 
 def _history(trajectory: Trajectory) -> History:
-    """Return the actions of an agent or a human in one form, after a check of their lengths."""
+    """Return the actions of an agent or a human in one form."""
     if trajectory.turn_history is not None:
         try:
             history = parse(trajectory.turn_history, History)
@@ -137,14 +141,37 @@ def _history(trajectory: Trajectory) -> History:
         steps = trajectory.trajectory or []
         final = [*([None] * (len(steps) - 1)), trajectory.reward] if steps else []
         history = History([step.action for step in steps], [step.observation for step in steps], final)
-    count = len(history.actions)
-    # An empty list means that the log does not record them.
-    for name, values in (("observations", history.observations), ("rewards", history.rewards)):
-        if len(values) not in {0, count}:
-            raise BrokenError(
-                f"has {counted(len(values), 'entry')} for {counted(count, 'action')}", field=f"turn_history.{name}"
-            )
     return history
+
+
+def _paired(document: Document, table: Table, key: str, history: History) -> tuple[History, dict[str, Any]]:
+    """Return the history without lists that lack an entry, and these lists by the names of their columns.
+
+    Which action such a list has no entry for is unknown: it is a problem, and what belongs to the turns is null.
+    """
+    count = len(history.actions)
+    unpaired = {}
+    # An empty list means that the log does not record them.
+    for name in ("observations", "rewards"):
+        values = getattr(history, name)
+        if len(values) not in {0, count}:
+            reason = f"has {counted(len(values), 'entry')} for {counted(count, 'action')}"
+            table.problems.broken(document.name, BrokenError(reason, record=key, field=f"turn_history.{name}"))
+            unpaired[f"turn_history_{name}"] = values
+    empty: dict[str, list[Any]] = {name.removeprefix("turn_history_"): [] for name in unpaired}
+    return msgspec.structs.replace(history, **empty), unpaired
+
+
+def _identity(run: str | None, key: str, record: Any) -> Identity | None:
+    """Return what can be read of a trajectory that is broken; None where it has no reward."""
+    rewards = inner(record, "turn_history", "rewards")
+    verdicts = [inner(record, "summary", "max_reward"), inner(record, "reward")]
+    if run is None or not any(map(is_verdict, [*verdicts, *(rewards if isinstance(rewards, list) else [])])):
+        return None
+    source = text_in(record, "dataset") or text_in(record, "environment")
+    task = first_of(*(inner(record, name) for name in ("task_id", "query_idx")))
+    task = f"{source}/{task}" if source is not None and isinstance(task, str | int) else None
+    return f"{run}/{key}", {"run": run, "attack": NO_ATTACK, "task": task, "attempt": 1}
 
 
 def _turns(query: str, history: History) -> list[Turn]:

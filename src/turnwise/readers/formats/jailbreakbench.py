@@ -6,14 +6,15 @@
 - Lost: nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import outcome_of
-from turnwise.readers.records import Count, Key, json_text, leftovers, parse, whole
+from turnwise.readers.formats.common import is_verdict, outcome_of, text_in
+from turnwise.readers.records import Count, Key, inner, json_text, leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, GAVE_UP, SUCCESS
 
 
@@ -93,7 +94,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     # All records of a file share the method and the model.
     facts = {"run": run, "target": shared.model, "attack": shared.method, "attempt": 1}
     for position, record in enumerate(artifact.jailbreaks):
-        with table.record(document.name, position):
+        with table.rollout(document.name, position, _identity(run, facts, record)):
             jailbreak = parse(record, Jailbreak)
             table.add(
                 document.name,
@@ -107,6 +108,14 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
                     **leftovers(record, Jailbreak),
                 },
             )
+
+
+def _identity(run: str, facts: Mapping[str, Any], record: Any) -> Identity | None:
+    """Return what can be read of a record that is broken; None where it has no index or no verdict."""
+    index = inner(record, "index")
+    if not isinstance(index, str | int) or not is_verdict(inner(record, "jailbroken")):
+        return None
+    return f"{run}/{index}", {**facts, "goal": text_in(record, "goal"), "category": text_in(record, "category")}
 
 
 def run_of(shared: Parameters, document: Document) -> str:

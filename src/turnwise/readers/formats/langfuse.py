@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import fields_in_data, records_in_data
-from turnwise.readers.records import Count, Finite, Key, parse, whole
+from turnwise.readers.problems import doubt
+from turnwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
@@ -19,6 +20,9 @@ from turnwise.readers.traces.spoken import gave_back, given
 from turnwise.readers.traces.steps import Stamp
 
 MODEL, FAILED = "GENERATION", "ERROR"  # type and level of observations
+TYPES = frozenset(
+    {MODEL, "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"}
+)
 TRACE = frozenset({"id", "observations", "timestamp"})
 OBSERVATION = frozenset({"id", "type", "traceId", "startTime"})
 TRACE_COLUMNS = {
@@ -154,6 +158,8 @@ def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> 
     trace = parse(record, Trace)
     observations = enumerate(trace.observations or ())  # in lists of traces, only their ids, as text
     spans = [_span(value, f"observations[{place}]") for place, value in observations if not isinstance(value, str)]
+    if spans and len(spans) < len(trace.observations or ()):
+        doubt("observations", "are not all objects: the others are passed over")
     if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
         messages, answer = given(trace.input), gave_back(trace.output)
         spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]
@@ -183,7 +189,7 @@ def _span(record: Any, within: str = "") -> Span:
         str(observation.trace_id),
         str(observation.id),
         None if observation.parent_observation_id is None else str(observation.parent_observation_id),
-        observation.type == MODEL,
+        kind_of(observation.type, TYPES) == MODEL,
         seconds_of(observation.start_time, f"{within}.startTime".lstrip(".")),
         seconds_of(observation.end_time, f"{within}.endTime".lstrip(".")),
         observation.model,

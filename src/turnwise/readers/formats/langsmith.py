@@ -13,7 +13,7 @@ import msgspec
 
 from turnwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, parse, whole
+from turnwise.readers.records import Count, Key, kind_of, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
@@ -21,6 +21,7 @@ from turnwise.readers.traces.spoken import gave_back, given
 from turnwise.readers.traces.steps import Stamp
 
 MODEL = "llm"  # type of a run
+TYPES = frozenset({MODEL, "chain", "tool", "retriever", "embedding", "prompt", "parser"})
 
 
 class Run(msgspec.Struct):
@@ -131,7 +132,7 @@ def _span(run: Run, within: str) -> Span:
         str(run.trace_id),
         str(run.id),
         None if run.parent_run_id is None else str(run.parent_run_id),
-        run.run_type == MODEL,
+        kind_of(run.run_type, TYPES, "run_type") == MODEL,
         seconds_of(run.start_time, f"{within}start_time"),
         seconds_of(run.end_time, f"{within}end_time"),
         text_in(extra, "metadata", "ls_model_name") or text_in(extra, "invocation_params", "model"),

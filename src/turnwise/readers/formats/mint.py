@@ -7,15 +7,16 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import complete_last, has_fields
-from turnwise.readers.records import Count, Key, leftovers, parse, whole, worded
+from turnwise.readers.formats.common import complete_last, has_fields, is_verdict, text_in
+from turnwise.readers.records import Count, Key, inner, leftovers, parse, whole, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Identity, Table
 from turnwise.schema import BUDGET, ERROR, NO_ATTACK, SUCCESS
 
 ENDINGS = {"task_success": SUCCESS, "max_steps": BUDGET, "max_propose_steps": BUDGET, "error": ERROR}
@@ -113,7 +114,7 @@ def read_mint(document: Document, table: Table) -> None:
     run = f"mint-{document.digest}"
     folders = _folders(document)
     for number, value in document.records():
-        with table.record(document.name, number):
+        with table.rollout(document.name, number, _identity(run, folders, value)):
             line = parse(value, Line)
             state, task = parse(line.state, State, "state"), parse(line.task, Task, "task")
             # The history includes the messages of the user and the feedback of the other model.
@@ -144,6 +145,22 @@ def read_mint(document: Document, table: Table) -> None:
                     **{f"task_{name}": value for name, value in line.task.items() if name not in TASK_FIELDS},
                 },
             )
+
+
+def _identity(run: str, folders: Mapping[str, Any], record: Any) -> Identity | None:
+    """Return what can be read of a line that is broken; None where it has no task or no verdict."""
+    task = inner(record, "task", "task_id")
+    if not isinstance(task, str | int) or not is_verdict(inner(record, "state", "success")):
+        return None
+    source = folders["task"] or text_in(record, "task", "task_name")
+    return f"{run}/{task}", {
+        "run": run,
+        "target": folders["model"],
+        "attack": NO_ATTACK,
+        "task": str(task) if source is None else f"{source}/{task}",
+        "category": folders["category"],
+        "attempt": 1,
+    }
 
 
 def _tokens(state: dict[str, Any]) -> int | None:

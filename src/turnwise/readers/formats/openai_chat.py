@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.layouts import RESPONSES, Layout, layouts
+from turnwise.readers.chats.speakers import ANSWERS, SYSTEM
 from turnwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
-from turnwise.readers.chats.turns import ANSWERS, SYSTEM, Message, answered, refusals, split_by_column, thoughts
+from turnwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from turnwise.readers.chats.wordings import usual
 from turnwise.readers.native.facts import FACTS, OF_CORPORA, stated
 from turnwise.readers.problems import BrokenError

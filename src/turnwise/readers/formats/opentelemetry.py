@@ -11,6 +11,7 @@ from typing import Any
 from turnwise.readers.chats.turns import thoughts
 from turnwise.readers.formats.common import first_of, text_in, without_nulls
 from turnwise.readers.formats.phoenix import FAILED, span_of
+from turnwise.readers.problems import doubt
 from turnwise.readers.records import parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -92,7 +93,10 @@ def read_opentelemetry(document: Document, table: Table) -> None:
                     )
                     extras["agent"] = extras["agent"] or text_in(plain.told, "gen_ai", "agent", "name")
     for trace, trace_spans in traces_of(spans).items():
-        if trace in traces:
+        if trace not in traces:
+            with table.record(document.name, trace):
+                doubt("attributes", "traces without any call of a model are passed over")
+        else:
             with table.record(document.name, trace):
                 add_trace(document, table, run, trace_spans, {"attempt": 1}, traces[trace])
 

@@ -12,7 +12,7 @@ import msgspec
 
 from turnwise.readers.chats.turns import Message
 from turnwise.readers.formats.common import fields_in_data, of_trace, records_in_data
-from turnwise.readers.records import Count, Finite, Key, inner, parse, whole, worded
+from turnwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
@@ -21,6 +21,21 @@ from turnwise.readers.traces.steps import Stamp
 FLAT = frozenset({"context.trace_id", "context.span_id"})  # columns of Phoenix's data frames
 NESTED = frozenset({"context", "attributes"})  # fields of its API
 MODEL = "LLM"  # kind of a span that is a model call
+KINDS = frozenset(
+    {
+        MODEL,
+        "CHAIN",
+        "RETRIEVER",
+        "RERANKER",
+        "EMBEDDING",
+        "AGENT",
+        "TOOL",
+        "GUARDRAIL",
+        "EVALUATOR",
+        "PROMPT",
+        "UNKNOWN",
+    }
+)
 FAILED = "ERROR"  # status of a span
 TRACE_ATTRIBUTES = ("session", "user", "metadata", "tag")  # attributes that describe a whole trace
 
@@ -167,7 +182,7 @@ def span_of(row: dict[str, Any]) -> Span:
         str(record.context.trace_id),
         str(record.context.span_id),
         None if record.parent_id in {None, ""} else str(record.parent_id),
-        str(kind).upper() == MODEL,
+        kind_of(kind, KINDS, "span_kind") == MODEL,
         seconds_of(record.start_time, "start_time"),
         seconds_of(record.end_time, "end_time"),
         model.model_name,

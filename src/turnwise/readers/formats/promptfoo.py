@@ -13,6 +13,7 @@ import msgspec
 
 from turnwise.readers.formats.common import complete_last, has_fields, is_object, outcome_of
 from turnwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
+from turnwise.readers.problems import doubt
 from turnwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -224,6 +225,8 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
     error = error or response.error
     # Strategies record their conversation in the metadata of the result or of the response.
     metadata = {**_object(result.metadata), **_object(response.metadata)}
+    if any(part and not isinstance(part, dict) for part in (result.metadata, response.metadata)):
+        doubt("metadata", "is not an object: the conversation in it is passed over")
     no_answer = response.error is not None or not result.response
     turns, turn_extras = turns_of(result.prompt, response.output, metadata, failed=no_answer)
     failed = error is not None or result.failure == TEST_ERROR

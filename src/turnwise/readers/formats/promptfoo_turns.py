@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from turnwise.readers.chats.speakers import WORDS
 from turnwise.readers.chats.turns import Message, messages_of, split
 from turnwise.readers.formats.common import as_prompt, parse_all
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import Small, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
@@ -72,6 +73,9 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
         metadata.get("redteamTreeHistory"),
         _decoded(metadata.get("messages")),
     )
+    for name, value in (("redteamHistory", history), ("redteamTreeHistory", nodes), ("messages", messages)):
+        if value and not isinstance(value, list):
+            doubt(f"metadata.{name}", "is not a list: the conversation in it is passed over")
     # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
         recorded = parse_all(history, Exchange, "redteamHistory")
@@ -82,6 +86,8 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
         chat = messages_of(messages, "metadata.messages")
         if any(message.role == "assistant" for message in chat):
             return Conversation(split(chat, "metadata.messages"), {})
+        if any(message.role not in WORDS for message in chat):
+            doubt("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
     if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
         final = metadata.get("redteamFinalPrompt") if response else None
         return Conversation(

@@ -9,7 +9,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import first_of
 from turnwise.readers.formats.pyrit_memory import (
     PIECES,
@@ -166,9 +167,9 @@ def _add(
 
 def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[list[Turn], dict[str, list[Any]]]:
     """Return the turns of a conversation, and by column the original prompt, the answer's id and the scores of each."""
-    messages: dict[int, list[Piece]] = {}
+    messages: dict[tuple[int, str], list[Piece]] = {}  # by place and speaker: an export may lack the places
     for piece in sorted(pieces, key=lambda piece: piece.sequence):
-        messages.setdefault(piece.sequence, []).append(piece)
+        messages.setdefault((piece.sequence, piece.role), []).append(piece)
     chat = [Message(_role(parts[0]), _text(parts)) for parts in messages.values()]
     turns = split(chat, "conversation")
     # Every answer makes one turn, so turns and answers go together one by one.

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from turnwise.readers.chats.speakers import speaker
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Whole, parse
 from turnwise.readers.results.measured import plain_frame
@@ -42,6 +43,10 @@ class Piece(msgspec.Struct):
     response_error: str | None = None
     labels: Any = None
     scores: Any = None
+
+    def __post_init__(self) -> None:
+        """Write the word for a known speaker as all readers compare it."""
+        self.role = speaker(self.role)
 
     @property
     def origin(self) -> str:

@@ -239,7 +239,7 @@ def _read_session(document: Document, table: Table) -> None:
 
 def _message(value: Any, number: int) -> Message:
     message = parse(value, SessionMessage, f"turns[{number}]")
-    return Message("assistant" if message.role == "target" else "user", message.content)
+    return Message(message.role, message.content)
 
 
 def _read_written(document: Document, table: Table) -> None:

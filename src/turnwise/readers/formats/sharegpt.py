@@ -13,8 +13,9 @@ import msgspec
 import polars as pl
 
 from turnwise.readers.chats.layouts import Layout
+from turnwise.readers.chats.speakers import SPEAKERS
 from turnwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
-from turnwise.readers.chats.turns import SPEAKERS, Message, calls, split_by_column
+from turnwise.readers.chats.turns import Message, calls, split_by_column
 from turnwise.readers.formats.common import has_fields
 from turnwise.readers.native.facts import OF_CORPORA, stated
 from turnwise.readers.problems import BrokenError

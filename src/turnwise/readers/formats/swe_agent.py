@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, calls, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, calls, split
 from turnwise.readers.formats.common import as_prompt, is_object, parse_all
 from turnwise.readers.records import Count, leftovers, parse, total, whole
 from turnwise.readers.sources.documents import Document

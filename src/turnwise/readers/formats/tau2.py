@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, parse_all, solved_by, text_in
 from turnwise.readers.records import Key, Small, leftovers, parse
@@ -197,7 +198,7 @@ def _written(messages: Iterable[Any]) -> list[Turn]:
     # The user's tool calls, like the results above, are not shown to the agent.
     shown_to_agent = [Message(message.role, message.content) if message.role == "user" else message for message in chat]
     # Each message of the agent makes one turn, so they go together one by one.
-    answers = [message for message in chat if message.role == "assistant"]
+    answers = [message for message in chat if message.role in ANSWERS]
     turns = split(shown_to_agent, "messages")
     return [_measured(turn, message) for turn, message in zip(turns, answers, strict=True)] if answers else turns
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import complete_last, solved_by
-from turnwise.readers.records import Key, Small, leftovers, parse, worded
+from turnwise.readers.formats.common import complete_last, is_verdict, solved_by
+from turnwise.readers.records import Key, Small, inner, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Identity, Table
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 STOP = "###STOP###"  # the user's message that ends a conversation
@@ -80,9 +80,22 @@ def read_tau_bench(document: Document, table: Table) -> None:
     run = f"tau_bench-{document.digest}"
     value = document.value
     for position, record in enumerate(value if isinstance(value, list) else [value]):
-        with table.record(document.name, position):
+        with table.rollout(document.name, position, _identity(run, record)):
             simulation = parse(record, Simulation)
             _add(document, table, run, simulation, leftovers(record, Simulation))
+
+
+def _identity(run: str, record: Any) -> Identity | None:
+    """Return what can be read of a simulation that is broken; None where it has no task or no reward."""
+    task, trial = inner(record, "task_id"), inner(record, "trial") or 0
+    if (
+        not isinstance(task, str | int)
+        or not isinstance(trial, int)
+        or trial < 0
+        or not is_verdict(inner(record, "reward"))
+    ):
+        return None
+    return f"{run}/{task}/{trial}", {"run": run, "attack": NO_ATTACK, "task": str(task), "attempt": trial + 1}
 
 
 def _add(document: Document, table: Table, run: str, simulation: Simulation, extras: dict[str, Any]) -> None:

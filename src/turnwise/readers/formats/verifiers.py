@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.links import Links
-from turnwise.readers.chats.turns import ANSWERS, Message, message_text, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, message_text, split
 from turnwise.readers.formats.common import (
     OpenAIUsage,
     as_prompt,
@@ -27,7 +28,7 @@ from turnwise.readers.formats.common import (
     text_in,
 )
 from turnwise.readers.native.facts import step_in
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import Key, Small, inner, leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -280,6 +281,8 @@ def _turns(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     # Nodes that the model wrote are marked; in traces without marks, its role says so.
     marked = any(node.sampled is not None for node in nodes)
     answers = [at for at, node in enumerate(nodes) if (node.sampled if marked else node.message.role in ANSWERS)]
+    if marked and any(node.sampled is None and node.message.role in ANSWERS for node in nodes):
+        doubt("nodes.sampled", "is missing where the assistant speaks: what it says there is read as a prompt")
     if not answers:
         return split([node.message for node in nodes], "nodes")
     # A call is linked to the node of its answer.

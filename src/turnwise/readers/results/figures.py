@@ -82,7 +82,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
         with Archive(document) as archive:
             text = archive.read(inspect_ai.HEADER) if inspect_ai.HEADER in archive.names else None
     else:
-        text = document.data.removeprefix(b"\xef\xbb\xbf")
+        text = document.text
     if text is None:  # the run did not finish
         return
     log = document.typed(text, _concluded)

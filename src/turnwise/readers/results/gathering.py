@@ -8,7 +8,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.columns import reconcile
-from turnwise.readers.problems import Problems
+from turnwise.readers.problems import TOO_DEEP, Problems
 from turnwise.readers.registry import format_of
 from turnwise.readers.sources.contents import wrapping
 from turnwise.readers.sources.documents import Document
@@ -76,6 +76,8 @@ def gather(
                 frame = frame_of(document, problems)
             finally:
                 problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+                for record, field in document.too_deep:
+                    problems.noted(document.name, record, field or None, TOO_DEEP)
             if not frame.is_empty():
                 frames.append(frame)
             elif by_name:

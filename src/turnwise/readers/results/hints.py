@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
-from turnwise.readers.chats.turns import SPEAKERS
+from turnwise.readers.chats.speakers import SPEAKERS
 from turnwise.readers.labels import as_names
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document

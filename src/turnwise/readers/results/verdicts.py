@@ -11,7 +11,7 @@ from turnwise.readers.columns import Columns, column
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.records import Key, parse, worded
+from turnwise.readers.records import Key, inner, parse, worded
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -21,6 +21,7 @@ from turnwise.schema import VERDICTS
 
 PEOPLE = "human"
 KNOWN_BY = f"a table of them has a column `rollout_id`, and one called {' or '.join(WORDS)}"
+NAT_ERRORS = ("Evaluator error:", "Error in evaluator ")  # how NAT's evaluators begin the reason of a failure
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 
 Verdict = dict[str, Any]
@@ -50,7 +51,8 @@ def read_verdicts(
     verdicts        VERDICTS, and tables of              `judge`; else the name of    unchanged
                     `rollout_id` (and `turn`) with a     the file
                     `label`, `value`, `verdict`
-    nat_eval        ``<evaluator>_output.json``          the evaluator                `score`
+    nat_eval        ``<evaluator>_output.json``          the evaluator                `score`; null and an `error`
+                                                                                      where the evaluator failed
     nat_red_team    evaluation_results.jsonl             the condition                `score`; `error_message` is
                                                                                       `error`
     grades          `score, grader, LLM` (HiBayES)       `grader`                     `score`
@@ -179,17 +181,35 @@ def _of_nat(document: Document, problems: Problems) -> Iterator[Verdict]:
             item = parse(value, Item)
             # An item that was repeated has the number of the repetition in its id.
             repeat = REPEAT.fullmatch(str(item.id))
-            number = item.score if isinstance(item.score, int | float) else None
+            error = nat_error(item.score, item.reasoning, item.error)
+            number = item.score if isinstance(item.score, int | float) and error is None else None
             yield {
                 "rollout_id": f"nat-{document.digest}/{item.id}",
                 "judge": judge,
                 "value": None if number is None else float(number),
                 "label": None if isinstance(item.score, int | float) else worded(item.score),
                 "reasoning": worded(item.reasoning),
-                "error": item.error,
+                "error": error,
                 "task": str(item.id) if repeat is None else repeat["item"],
                 "attempt": 1 if repeat is None else int(repeat["number"]) + 1,
             }
+
+
+def nat_error(score: Any, reasoning: Any, error: str | None = None) -> str | None:
+    """Return the error of an item that an evaluator of the toolkit failed to judge; null for an item that it judged.
+
+    The toolkit gives a failed item the score 0. Only the trajectory evaluator says so in `error`: version 1.9 writes what
+    went wrong into `reasoning`, as ``{"error": "Evaluator error: ..."}``, and the RAG evaluator as a text.
+
+    Examples
+    --------
+    >>> nat_error(0.0, {"error": "Evaluator error: timeout"}), nat_error(0.0, {"error": "none in the answer"})
+    ('Evaluator error: timeout', None)
+    """
+    if error:
+        return error
+    texts = [inner(reasoning, "error"), inner(reasoning, "reasoning"), reasoning]
+    return next((text for text in texts if score == 0 and isinstance(text, str) and text.startswith(NAT_ERRORS)), None)
 
 
 def _of_red_team(document: Document, problems: Problems) -> Iterator[Verdict]:

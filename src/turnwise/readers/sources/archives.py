@@ -113,7 +113,7 @@ class Archive:
         # A member that is larger than stated was cut by `_unpacked`, and differs in length.
         if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
             raise BrokenError("is damaged (its length or checksum is not what the archive says)")
-        return data
+        return self._document.bounded(data, name)
 
     @cached_property
     def _file(self) -> IO[bytes]:

@@ -29,6 +29,7 @@ from turnwise.readers.sources.binary import (
 from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import facts_missing_in, literals
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
+from turnwise.readers.sources.nesting import bounded
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
@@ -68,6 +69,9 @@ class Document(Contents):
         super().__init__(path, data)
         self._path_facts = pl.DataFrame() if path_facts is None else path_facts
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
+        self.too_deep: dict[
+            tuple[object, str], None
+        ] = {}  # record and field of values that became null for their depth
         self.named: frozenset[str] = frozenset()  # columns of TURNS for which the user named one of this file
 
     @cached_property
@@ -99,12 +103,12 @@ class Document(Contents):
     @cached_property
     def top(self) -> Any:
         """The outermost JSON value, decoded only as far as its names; only for a file whose `kind` is json."""
-        return surface(self._json_text)
+        return surface(self.text)
 
     @cached_property
     def value(self) -> Any:
         """The whole JSON value."""
-        return self._decoded(self._json_text)
+        return self._decoded(self.text)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -215,7 +219,26 @@ class Document(Contents):
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
-        return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
+        lines = lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
+        return ((number, self.bounded(line, number)) for number, line in lines)
+
+    def bounded(self, text: bytes, record: object = None) -> bytes:
+        """Return a JSON text of this file in which null stands for what is nested too deeply, and note that in `too_deep`.
+
+        `record` is the record that the text is; without one, the records may be the items of a list.
+
+        Examples
+        --------
+        >>> document = Document(Path("a.jsonl"), b"")
+        >>> document.bounded(b'{"id": 7, "note": ' + b"[" * 900 + b"]" * 900 + b"}", 3)[:24], document.too_deep
+        (b'{"id": 7, "note": [[[[[[', {(3, 'note'): None})
+        """
+        text, places = bounded(text)
+        for place in places:
+            number, *names = place if record is None and isinstance(place[0], int) else (record, *place)
+            field = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names).removeprefix(".")
+            self.too_deep[number, field] = None
+        return text
 
     def batches(self, size: int | None = None) -> Iterator[pl.DataFrame]:
         """Iterate over the rows of a Parquet or Arrow file, at most `size` at a time."""
@@ -281,22 +304,27 @@ class Document(Contents):
             raise broken("cannot be read", error) from error
 
     @cached_property
-    def _json_text(self) -> bytes:
-        """The JSON text. Objects one after another, each on several lines as `jq` prints them, become a list."""
+    def text(self) -> bytes:
+        """The JSON text. Objects one after another, each on several lines as `jq` prints them, become a list.
+
+        What is nested too deeply is null in it, as in every text that a document returns; see `too_deep`.
+        """
         text = self.data.removeprefix(BOM)
         for newline in (b"\n", b"\r\n"):
             # Such a border occurs only between two objects: within one a comma would follow, and no string has line breaks.
             border = newline + b"}" + newline + b"{"
             if border in text:
                 text = b"[" + text.replace(border, newline + b"}," + newline + b"{") + b"]"
-        return text
+        return self.bounded(text)
 
     @cached_property
     def _first_lines(self) -> list[bytes]:
         """The first two lines that are not blank, without reading the entire file if its first bytes hold two."""
         complete = self.head[: self.head.rfind(b"\n") + 1].removeprefix(BOM)
         lines = LINE.findall(complete)[:2]
-        return lines if len(lines) == 2 else [line.group() for line in islice(LINE.finditer(self._json_text), 2)]
+        if len(lines) < 2:
+            lines = [line.group() for line in islice(LINE.finditer(self.data.removeprefix(BOM)), 2)]
+        return [bounded(line)[0] for line in lines]
 
     @cached_property
     def _header_line(self) -> str:
@@ -320,8 +348,10 @@ class Document(Contents):
             raise BrokenError("is a Git LFS pointer, not the file itself: fetch it with `git lfs pull`", remedy=LEAVE)
         if (description := wrapping(self.head)) is not None:
             raise BrokenError(description, remedy=LEAVE)
-        if not self._json_text.strip():
+        if not self.text.strip():
             raise BrokenError("is empty, not JSON, perhaps half-written")
+        if self.too_deep:
+            raise BrokenError("is nested too deeply")
         _ = self.top  # raises an error that names the position
         raise BrokenError("is not valid JSON")
 

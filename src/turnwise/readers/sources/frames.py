@@ -10,6 +10,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.problems import first_line
+from turnwise.readers.sources.nesting import DEEPEST
 from turnwise.schema import TURNS
 
 WORDS = frozenset(TURNS.names)
@@ -36,7 +37,9 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
         if hasattr(data, "__arrow_c_stream__"):
             return pl.DataFrame(data)
         if isinstance(data, Mapping):
-            return pl.DataFrame([column(str(name), list(values), words=name in words) for name, values in data.items()])
+            return _from_lists(data, words)
+    except RecursionError as error:
+        raise ArgumentError("turns: a value is nested too deeply, or holds itself") from error
     except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
         raise SchemaError(f"TURNS: the table cannot be read ({first_line(error)}); give it plain columns") from error
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
@@ -61,8 +64,15 @@ def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
     return from_columns(columns, words)
 
 
-def plain(value: Any) -> Any:
+def _from_lists(data: Mapping[Any, Any], words: AbstractSet[str]) -> pl.DataFrame:
+    lists = {str(name): [plain(value) for value in values] for name, values in data.items()}
+    return pl.DataFrame([column(name, values, words=name in words) for name, values in lists.items()])
+
+
+def plain(value: Any, depth: int = 0) -> Any:
     """Convert a value to plain Python: numbers and arrays of NumPy and similar libraries, decimals, missing values of pandas.
+
+    `depth` counts the levels around the value: more than `DEEPEST` are a RecursionError, whatever Python's own limit is.
 
     Examples
     --------
@@ -73,13 +83,15 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
+    if depth > DEEPEST:
+        raise RecursionError
     if isinstance(value, Mapping):
-        return {name: plain(element) for name, element in value.items()}
+        return {name: plain(element, depth + 1) for name, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(element) for element in value]
+        return [plain(element, depth + 1) for element in value]
     # Arrays and scalars of NumPy, and of libraries with the same interface.
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain(value.tolist(), depth + 1)
     if kind.__name__ in _MISSING:
         return None
     return float(value) if isinstance(value, Decimal) else value
@@ -103,8 +115,8 @@ def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:
         # Objects are converted one by one, so that mixed types follow the rules of `column`.
         if values.dtype == object:
             is_present = values.notna().to_list()
-            objects = [plain(value) if present else None for value, present in zip(values, is_present, strict=True)]
-            series.append(column(name, objects, words=name in words))
+            objects = {name: [value if present else None for value, present in zip(values, is_present, strict=True)]}
+            series.append(_from_lists(objects, words)[name])
         else:
             series.append(pl.Series(name, pl.from_pandas(values)))
     return pl.DataFrame(series)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.sources.nesting import is_deep
 
 _Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
 # Values of the outermost object stay undecoded: `msgspec.Raw` is a view of the text.
@@ -23,6 +24,8 @@ def lenient(text: bytes) -> tuple[Any, int]:
     >>> lenient(b'{"score": NaN, "n": 2}')
     ({'score': None, 'n': 2}, 1)
     """
+    if is_deep(text):
+        raise BrokenError("is nested too deeply")
     odd_numbers: list[str] = []
 
     def number(word: str) -> float | None:

@@ -1,16 +1,17 @@
 """Requests to the API of a model and their responses as rollouts: batches and logs of all providers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
 from turnwise.readers.native.facts import FACTS, OF_CORPORA, stated
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, parse, spare, worded
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import Key, kind_of, parse, spare, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.json_texts import surface_if_any
+from turnwise.readers.sources.json_texts import lenient, surface_if_any
 from turnwise.readers.table import Table
 from turnwise.readers.traces.requests import message_fields, request_messages
 from turnwise.schema import ERROR
@@ -18,7 +19,9 @@ from turnwise.schema import ERROR
 KINDS = ("chat.completion", "text_completion", "response")  # values of `object` in OpenAI's responses
 FAILED = 400  # from this HTTP status on, the body is an error
 AROUND = frozenset({"custom_id", "key", "request", "response", "result"})  # fields of a record that wraps a response
+HTTP = frozenset({"body", "status_code"})  # fields of a response in a batch of OpenAI
 SUCCEEDED = "succeeded"
+RESULTS = frozenset({SUCCEEDED, "errored", "canceled", "expired"})  # of a batch of Anthropic
 NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -138,6 +141,17 @@ def read_exchanges(
             _add(document, table, run, number, exchange, reply)
 
 
+def _decoded(body: Any) -> Any:
+    """Return a response; one that was logged as JSON text is decoded, a text of another kind is the answer itself."""
+    if not isinstance(body, str) or not body.lstrip().startswith("{"):
+        return body
+    with suppress(BrokenError):
+        value, _ = lenient(body.encode(errors="replace"))
+        if isinstance(value, dict) and (provider(value) is not None or value.keys() & HTTP):
+            return value
+    return body
+
+
 def opened(record: dict[str, Any]) -> Exchange:
     """Find request, response and further facts in a record.
 
@@ -151,6 +165,7 @@ def opened(record: dict[str, Any]) -> Exchange:
     if not AROUND & record.keys():
         return Exchange(record, record)
     line = parse(record, Line)
+    line.response = _decoded(line.response)
     facts, extras = stated(record, Line, OF_CORPORA if line.rollout_id is None else FACTS)
     # The request is the record itself in logs that keep both at one level: then its messages are not extra columns.
     request = record if line.request is None else line.request
@@ -158,9 +173,11 @@ def opened(record: dict[str, Any]) -> Exchange:
     extras = {name: value for name, value in extras.items() if name not in messages}
     error = error_in(line.error)
     if line.result is not None:  # a batch of Anthropic
-        failed = error_in(line.result.error) or (None if line.result.type == SUCCEEDED else line.result.type)
+        kind = kind_of(line.result.type, RESULTS, "result.type")
+        is_message = kind not in RESULTS and line.result.message is not None
+        failed = error_in(line.result.error) or (None if kind == SUCCEEDED or is_message else kind)
         return Exchange(line.result.message, request, "result.message", line, error or failed, facts, extras)
-    if isinstance(line.response, dict) and line.response.keys() & {"body", "status_code"}:  # a batch of OpenAI
+    if isinstance(line.response, dict) and line.response.keys() & HTTP:  # a batch of OpenAI
         http = parse(line.response, Http, "response")
         extras |= {"status_code": http.status_code, "request_id": http.request_id}
         # The body explains the error, and the status is only a number.
@@ -192,6 +209,8 @@ def _add(document: Document, table: Table, run: str, number: int, exchange: Exch
     line, request = exchange.line, exchange.request
     error = exchange.error or error_in(reply.error)
     answers = [] if error is not None else reply.answers
+    if error is not None and reply.answers:
+        doubt("error", "is beside an answer, which is left out")
     if not answers and error is None:
         raise BrokenError("holds neither an answer nor an error", field=exchange.place or None)
     model = request.get("model") if isinstance(request.get("model"), str) else None

@@ -6,14 +6,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.readers.chats.turns import Message
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, parse, worded
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import Count, kind_of, parse, worded
 from turnwise.readers.sources.json_texts import lenient
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
+OPERATIONS = CALLS | {"create_agent", "embeddings", "execute_tool", "image_generation", "invoke_agent", "retrieval"}
 # Events up to version 1.36 of the conventions: messages of the prompt, and the answer.
 MESSAGE_EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")}
 ANSWER_EVENT = "gen_ai.choice"
+MESSAGING = (
+    ANSWER_EVENT,
+    *(name.removesuffix(".message") for name in MESSAGE_EVENTS),
+)  # how names that mean these begin
 # Fields by which JSON text is recognized as messages, as parts of a message, and as tool calls.
 MESSAGE = frozenset({"role", "parts"})
 PART = frozenset({"text", "type"})
@@ -86,6 +91,8 @@ def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[s
             event_prompt += _messages([{"role": role, **content}], role, name)
         elif name == ANSWER_EVENT:
             event_answers += _messages([content.get("message", content)], "assistant", name)
+        elif not name or name.strip().lower().startswith(MESSAGING):
+            doubt("events.name", f"{name!r} is not a known event: it is passed over")
     gen_ai = parse(fields, Attributes, "gen_ai")
     # Attributes of the current version, then of former ones, then events.
     system = _messages(gen_ai.system_instructions, "system", "gen_ai.system_instructions")
@@ -94,6 +101,7 @@ def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[s
     answers = _messages(_nested(gen_ai.output), "assistant", "gen_ai.output")
     answers = answers or _messages(gen_ai.completion, "assistant", "gen_ai.completion")
     operation = None if gen_ai.operation is None else gen_ai.operation.name
+    operation = None if operation is None else kind_of(operation, OPERATIONS, "gen_ai.operation.name")
     models = [named.model for named in (gen_ai.response, gen_ai.request) if named is not None and named.model]
     return Call(
         operation in CALLS or (operation is None and bool(prompt or answers or event_prompt or event_answers)),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from turnwise.readers.formats.phoenix import undotted
-from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.problems import BrokenError, Problems, doubt
 from turnwise.readers.records import Whole, parse
 from turnwise.readers.traces.spans import seconds_of
 from turnwise.readers.traces.steps import Stamp
@@ -125,6 +125,8 @@ def _plain(
     # The protocol writes a number or a name in `code`, the SDK a name in `status_code`.
     failed = str(status.code) in FAILED or status.status_code in FAILED
     events = span.events if isinstance(span.events, list) else []
+    if any(not isinstance(event, dict) for event in events) or (span.events and not events):
+        doubt("events", "are not all objects: the others are passed over")
     return Plain(
         identity.trace_id,
         identity.span_id,
@@ -133,7 +135,11 @@ def _plain(
         *times,
         (status.message or status.description or "the span failed") if failed else None,
         _nested(span.attributes),
-        [(str(event.get("name")), _nested(event.get("attributes"))) for event in events if isinstance(event, dict)],
+        [
+            (str(event.get("name") or ""), _nested(event.get("attributes")))
+            for event in events
+            if isinstance(event, dict)
+        ],
         _nested(resource.get("attributes") if isinstance(resource, dict) else None),
     )
 
@@ -154,7 +160,15 @@ def _attributes(attributes: Any) -> dict[str, Any]:
     """Return attributes as an object; the protocol writes them as a list of keys and values."""
     if isinstance(attributes, list):
         pairs = [pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
+        if len(pairs) < len(attributes):
+            doubt("attributes", "are not all keys with values: the others are passed over")
         return {pair["key"]: _value(pair.get("value")) for pair in pairs}
+    if attributes is not None and not isinstance(attributes, dict):
+        doubt("attributes", f"expected a list or an object, got {type(attributes).__name__}")
+    if isinstance(attributes, dict) and any(
+        isinstance(value, dict) and "key" in value for value in attributes.values()
+    ):
+        doubt("attributes", "is an object of keys and values, not a list of them: they are passed over")
     return attributes if isinstance(attributes, dict) else {}
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from turnwise.readers.chats.turns import ANSWERS, Message, messages_of, text_of
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, messages_of, text_of
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import worded
 
 SYSTEM = ("system", "systemInstruction", "system_instruction", "instructions")  # fields with the system prompt
@@ -44,6 +45,8 @@ def request_messages(request: Mapping[str, Any], within: str = "") -> list[Messa
     if name is None:
         return chat
     items = request[name] if isinstance(request[name], list) else [request[name]]
+    if not all(map(_is_clear, items)) or (len(items) > 1 and any(map(_lacks_role, items))):
+        doubt(f"{within}{name}", "holds messages that do not say who speaks: they are read as the user's")
     for message in messages_of([_message(item) for item in items], f"{within}{name}"):
         # In the Responses API, text and tool calls of one answer are separate items.
         if chat and message.role in ANSWERS and chat[-1].role in ANSWERS and name == "input":
@@ -52,6 +55,17 @@ def request_messages(request: Mapping[str, Any], within: str = "") -> list[Messa
         else:
             chat.append(message)
     return chat
+
+
+def _is_clear(item: Any) -> bool:
+    """Return whether an item of a chat is a text or an object that can be a message."""
+    if isinstance(item, str):
+        return not item.lstrip().startswith(("[{", "{"))
+    return isinstance(item, dict) and bool(item.keys() & {"role", "content", "parts", "text", "type"})
+
+
+def _lacks_role(item: Any) -> bool:
+    return not isinstance(item, dict) or not item.keys() & {"role", "type"}
 
 
 def _chat_field(request: Mapping[str, Any]) -> str | None:

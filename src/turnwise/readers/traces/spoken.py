@@ -3,7 +3,8 @@
 from contextlib import suppress
 from typing import Any
 
-from turnwise.readers.chats.turns import ANSWERS, Message, messages_of
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, messages_of
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import worded
 from turnwise.readers.sources.json_texts import lenient

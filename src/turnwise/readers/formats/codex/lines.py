@@ -6,13 +6,60 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, SYSTEM, text_of
+from turnwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
+from turnwise.readers.chats.turns import text_of
 from turnwise.readers.formats.common import first_of
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Small, json_text, parse, worded
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import Count, Small, json_text, kind_of, parse, worded
 from turnwise.readers.traces.spans import seconds_of
 
 META, CONTEXT, ITEM, EVENT = "session_meta", "turn_context", "response_item", "event_msg"
+LINE_KINDS = frozenset({META, CONTEXT, ITEM, EVENT, "compacted", "state"})
+ITEMS = frozenset(
+    {"message", "agent_message", "reasoning", "compaction", "compaction_summary", "ghost_snapshot", "other"}
+)
+EVENTS = frozenset({"user_message", "token_count", "error", "turn_aborted", "thread_rolled_back", "warning"})
+# How the names of events begin that repeat an item, or describe how a command or a session goes on.
+REPEATING = (
+    *(
+        "agent_",
+        "apply_patch_",
+        "background_",
+        "collab_",
+        "context_",
+        "deprecation_",
+        "elicitation_",
+        "entered_",
+        "exec_",
+    ),
+    *(
+        "exited_",
+        "get_",
+        "image_",
+        "item_",
+        "list_",
+        "mcp_",
+        "model_",
+        "patch_",
+        "plan_",
+        "raw_",
+        "reasoning_",
+        "request_",
+    ),
+    *(
+        "session_",
+        "shutdown_",
+        "skills_",
+        "stream_",
+        "task_",
+        "terminal_",
+        "thread_name_",
+        "turn_",
+        "undo_",
+        "view_",
+        "web_",
+    ),
+)
 CALL, OUTPUT = "_call", "_output"  # how the types of items end
 
 
@@ -138,8 +185,15 @@ class SessionLog:
             self._item(parse(content, Item, "payload"))
         elif kind == EVENT:
             self._event(parse(content, Event, "payload"))
+        elif kind == ITEM:
+            doubt("type", "is missing in an item: it is passed over")
 
     def _item(self, item: Item) -> None:
+        if not item.type.endswith((CALL, OUTPUT)):
+            item.type = kind_of(item.type, ITEMS, "payload.type") or ""
+        item.role = None if item.role is None else speaker(item.role)
+        if item.type == "message" and item.role not in WORDS:
+            doubt("role", f"{item.role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
         if item.type == "message" and item.role in ANSWERS:
             self._answer().texts += _texts(item.content)
         elif item.type == "message" and item.role in SYSTEM and not self.answers:
@@ -163,6 +217,8 @@ class SessionLog:
         return self._open
 
     def _event(self, event: Event) -> None:
+        if not event.type.startswith(REPEATING) or event.type in EVENTS:
+            event.type = kind_of(event.type, EVENTS, "payload.type") or ""
         if event.type == "user_message":
             self._questions.append(self._above)
         elif event.type == "token_count" and event.info is not None:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnwise.readers.chats.turns import calls, joined
-from turnwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, META, Answer, Git, SessionLog, Usage
+from turnwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from turnwise.readers.formats.codex.stream import STARTED, lines_of
-from turnwise.readers.records import parse, whole
+from turnwise.readers.problems import doubt
+from turnwise.readers.records import kind_of, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface_if_any
 from turnwise.readers.table import Table, Turn
@@ -97,11 +98,13 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the kind and the content of a line; an event of the stream may be several lines."""
     kind = record.get("type")
     if "payload" in record:
-        yield str(kind), parse(record["payload"], dict[str, Any], "payload")
+        yield kind_of(kind, LINE_KINDS) or "", parse(record["payload"], dict[str, Any], "payload")
     elif kind is None:
+        if not record.keys() & {"id", "record_type"}:
+            doubt("type", "is missing in an item: it is passed over")
         yield META, record if "id" in record else {}
     # Types of the stream have a dot, such as `item.completed`.
-    elif "." in str(kind):
+    elif "." in str(kind) or "item" in record or kind == "error":
         yield from lines_of(record)
     else:
         yield ITEM, record

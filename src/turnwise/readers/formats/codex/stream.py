@@ -4,10 +4,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnwise.readers.formats.codex.lines import CALL, EVENT, ITEM, META, OUTPUT, Usage
-from turnwise.readers.records import parse, total
+from turnwise.readers.records import kind_of, parse, total
 
 STARTED = "thread.started"
 TOOL_ITEMS = frozenset({"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"})
+STREAM = frozenset(
+    {
+        STARTED,
+        "turn.started",
+        "turn.completed",
+        "turn.failed",
+        "item.started",
+        "item.updated",
+        "item.completed",
+        "error",
+    }
+)
+ITEMS = TOOL_ITEMS | {"agent_message", "assistant_message", "reasoning", "todo_list", "error"}
 RESULTS = ("aggregated_output", "result", "error", "exit_code")  # of a tool: the first that is not empty is its output
 NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "tool", "arguments", *RESULTS})
 
@@ -23,7 +36,7 @@ def lines_of(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     response_item {'type': 'command_execution_call', 'name': 'command_execution', 'arguments': {'command': 'ls'}}
     response_item {'type': 'command_execution_output', 'output': 'a.txt'}
     """
-    kind = record.get("type")
+    kind = kind_of(record.get("type"), STREAM)
     if kind == STARTED:
         yield META, {"id": record.get("thread_id")}
     elif kind == "item.completed":
@@ -39,7 +52,7 @@ def lines_of(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _item(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the session lines of a completed item; a command or a tool makes two, its call and its output."""
-    kind = str(item.get("type", item.get("item_type")))
+    kind = kind_of(item.get("type", item.get("item_type")), ITEMS, "item.type")
     if kind in {"agent_message", "assistant_message"}:
         yield ITEM, {"type": "message", "role": "assistant", "content": item.get("text")}
     elif kind == "reasoning":

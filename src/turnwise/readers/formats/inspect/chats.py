@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, joined, split_by_column
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, joined, split_by_column
 from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.logs import LoggedMessage, Output, PlainText, Pools, Range, Sample
 from turnwise.readers.problems import BrokenError

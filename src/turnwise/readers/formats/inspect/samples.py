@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from turnwise.readers.chats.lines import BOM
 from turnwise.readers.chats.texts import TOGETHER, batches, fitting, turns_of
 from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
@@ -96,7 +95,7 @@ def read_inspect(document: Document, table: Table) -> None:
         with Archive(document) as archive:
             _read_archive(document, archive, table)
         return
-    log = document.typed(document.data.removeprefix(BOM), logs.LOG)
+    log = document.typed(document.text, logs.LOG)
     if not log.samples:
         raise BrokenError(RESULTS_ONLY)
     _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])

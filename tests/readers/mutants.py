@@ -1,0 +1,197 @@
+"""Logs with one thing changed, and whether reading them loses anything in silence.
+
+    python tests/readers/mutants.py [--count 40000] [--seed 0] [--show 40] [FORMAT...]
+
+Each mutant is a small log of one format in which one value was changed: a word written otherwise or replaced, a type
+changed, a list made an object or the reverse, a value removed. Fewer rollouts or turns than in the log itself are a silent
+loss, unless a row of PROBLEMS was added, or the change took a part of the log away.
+"""
+
+import argparse
+import json
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from turnwise.errors import TurnwiseError
+from turnwise.readers.read import read
+
+FIXTURES = Path(__file__).parent / "fixtures"
+LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
+SECONDS = 10  # that a mutant may take
+OTHER = {"x": "y"}
+REMOVALS = frozenset({"null", "another object", "no item", "no field", "first item"})  # changes of a list or an object
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A log with one change."""
+
+    log: Path
+    place: tuple[str | int, ...]
+    change: str
+    text: str
+    is_removal: bool  # whether the change took a part of the log away
+
+    def __str__(self) -> str:
+        """Say what was changed where."""
+        return f"{self.log.parent.name}/{self.log.name} {'.'.join(map(str, self.place))}: {self.change}"
+
+
+def loaded(log: Path) -> Any:
+    """Return what is in a log; of one of lines, the list of them."""
+    text = log.read_text()
+    return [json.loads(line) for line in text.splitlines()] if log.suffix == ".jsonl" else json.loads(text)
+
+
+def written(log: Path, value: Any) -> str:
+    """Return the text of a log, of lines where its name says so."""
+    is_lines = log.suffix == ".jsonl" and isinstance(value, list)
+    return "".join(json.dumps(line) + "\n" for line in value) if is_lines else json.dumps(value)
+
+
+def spots(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any, tuple[str | int, ...]]]:
+    """Iterate over every container in the value with each of its keys, and the place of that."""
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            yield value, key, (*place, key)
+            yield from spots(value[key], (*place, key))
+
+
+def changes(value: Any) -> dict[str, Any]:
+    """Return what a value may be changed into, by a name of the change."""
+    same: dict[str, Any] = {"null": None, "in a list": [value], "another object": OTHER}
+    if isinstance(value, str):
+        words = {"blank": f"{value} ", "upper": value.upper(), "title": value.capitalize(), "longer": f"{value}2"}
+        return {**words, "another word": "zzz", "number": 7, "empty": "", **same}
+    if isinstance(value, bool | int | float):
+        return {"text": str(value), "word": "zzz", "negative": -1, "fraction": 0.25, **same}
+    if isinstance(value, list):
+        items = {f"k{place}": item for place, item in enumerate(value)}
+        first = {"first item": value[0]} if value else {}
+        return {"object": items, "as text": json.dumps(value), "no item": [], **first, **same}
+    if isinstance(value, dict):
+        return {"list": list(value.values()), "as text": json.dumps(value), "no field": {}, **same}
+    return {"word": "zzz", "number": 7, "flag": True, **same}
+
+
+def mutants_of(log: Path, answers: frozenset[str] = frozenset()) -> list[Mutant]:
+    """Return all mutants of a log; `answers` are the texts of the target in it, which a change may take away."""
+    value = loaded(log)
+    result = []
+    for container, key, place in spots(value):
+        before = container[key]
+        is_part = isinstance(before, dict | list) and bool(before)
+        is_answer = isinstance(before, str) and any(answer in before for answer in answers)
+        for name, after in changes(before).items():
+            if after == before and type(after) is type(before):
+                continue
+            container[key] = after
+            takes_away = (is_part and name in REMOVALS) or (is_answer and after in (None, ""))
+            result.append(Mutant(log, place, name, written(log, value), takes_away))
+        container[key] = before
+        if isinstance(container, dict):
+            rest = {name: item for name, item in container.items() if name != key}
+            container.pop(key)
+            result.append(Mutant(log, place, "removed", written(log, value), is_part or is_answer))
+            container.clear()
+            container.update({**rest, key: before})
+    return result
+
+
+class Contents(NamedTuple):
+    """What is read from a log."""
+
+    rollouts: int
+    rows: int
+    turns: int
+    problems: frozenset[Any]
+    answers: frozenset[str]
+
+
+def contents(path: Path) -> Contents:
+    """Return what is read from a log."""
+    turns, problems = read(path, errors="collect")
+    count = turns.filter(pl.col("turn").is_not_null()).height
+    answers = frozenset(turns["response"].drop_nulls()) - {""}
+    return Contents(turns["rollout_id"].n_unique(), turns.height, count, frozenset(problems.rows()), answers)
+
+
+def finding(mutant: Mutant, path: Path, before: Contents) -> str | None:
+    """Return what is wrong with reading a mutant: an error that is not ours, a hang, or a silent loss; None if nothing is."""
+    path.write_text(mutant.text)
+    start = time.perf_counter()
+    try:
+        after = contents(path)
+    except TurnwiseError as refusal:
+        return "a refusal of several lines" if "\n" in str(refusal) else None
+    except Exception as error:  # noqa: BLE001 - any of them is a finding
+        return f"raw {type(error).__name__}"
+    if time.perf_counter() - start > SECONDS:
+        return "a hang"
+    if after.problems - before.problems or mutant.is_removal:
+        return None
+    if after.turns < before.turns:
+        return f"{before.turns} turns became {after.turns}"
+    # Where all rows are there, two parts of one conversation were joined.
+    is_fewer = after.rollouts < before.rollouts and after.rows < before.rows
+    return f"{before.rollouts} rollouts became {after.rollouts}" if is_fewer else None
+
+
+def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterator[tuple[Mutant, str | None]]:
+    """Iterate over mutants of all formats, an equal share of each, with what is wrong with them."""
+    by_format: dict[str, list[Path]] = {}
+    for log in LOGS:
+        by_format.setdefault(log.relative_to(FIXTURES).parts[0], []).append(log)
+    names = [name for name in by_format if not formats or name in formats]
+    for name in names:
+        before = {}
+        everything = []
+        for log in by_format[name]:
+            path = folder / log.relative_to(FIXTURES)  # some formats read facts from the names of folders
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(log.read_text())
+            with suppress(TurnwiseError):  # which holds no rollouts, such as the header of a run
+                before[log] = contents(path)
+                everything += mutants_of(log, before[log].answers)
+        random.Random(f"{name} {seed}").shuffle(everything)
+        for mutant in everything[: -(-count // len(names))]:
+            yield mutant, finding(mutant, folder / mutant.log.relative_to(FIXTURES), before[mutant.log])
+
+
+def main() -> int:
+    """Read mutants and report what is wrong; the exit code is 1 where anything is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=40_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=40)
+    parser.add_argument("formats", nargs="*")
+    options = parser.parse_args()
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    number, kinds, shown = 0, Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        for mutant, reason in findings(options.count, options.seed, Path(folder), options.formats):
+            number += 1
+            if reason is None:
+                continue
+            kind = f"{mutant.log.relative_to(FIXTURES).parts[0]}: {reason.split()[0] if 'became' not in reason else 'loss'}"
+            kinds[kind] += 1
+            shown[kind] += 1
+            if shown[kind] <= options.show:
+                print(f"{mutant}: {reason}", flush=True)  # noqa: T201 - a script
+    print(f"{number} mutants, {kinds.total()} findings: {dict(kinds)}")  # noqa: T201 - a script
+    return int(bool(kinds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

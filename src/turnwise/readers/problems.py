@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import ReadError, SchemaError, is_interrupt
+from turnwise.errors import ReadError, SchemaError, is_interrupt, writable
+from turnwise.readers.accounts import Accounts
 from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
@@ -72,6 +73,8 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
+        self.accounts = Accounts()
+        self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
         # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
@@ -85,6 +88,10 @@ class Problems:
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+        is_block = record is not None
+        if is_block and not self._depth:
+            self.accounts.of(file).num_blocks += 1
+        self._depth += is_block
         try:
             yield
         except BrokenError as error:
@@ -99,6 +106,8 @@ class Problems:
             problem, cause = BrokenError(reason, record=record), error
         else:
             return
+        finally:
+            self._depth -= is_block
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
@@ -111,6 +120,8 @@ class Problems:
             where += "" if error.field is None else f"field `{error.field}`: "
             raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
+        if error.record is not None:
+            self.accounts.of(file).broken.add(error.record)
         self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
 
     def unread(self, file: str, reason: str) -> None:
@@ -122,6 +133,7 @@ class Problems:
         """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
         self._left_out[file] += 1
+        self.accounts.of(file).num_passed_over += 1
 
     def nulled(self, file: str, count: int, numbers: str = "NaN", field: str | None = None) -> None:
         """Note how many numbers of a file were NaN and became null."""
@@ -150,6 +162,7 @@ class Problems:
         """Return all problems as JSON values, for a cache."""
         return {
             "rows": self.rows,
+            "accounts": self.accounts.memory(),
             "unread": self._unread,
             "left_out": list(self._left_out.items()),
             "nulled": list(self._nulled.items()),
@@ -174,6 +187,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled = dict(memory["left_out"]), dict(memory["nulled"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        self.accounts.recall(memory["accounts"])
         self.rows += rows
         self._unread += memory["unread"]
         self._left_out.update(left_out)
@@ -184,8 +198,13 @@ class Problems:
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows as PROBLEMS."""
-        return pl.DataFrame(self.rows, schema=PROBLEMS.dtypes, orient="row")
+        """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
+        rows = [[text and writable(text) for text in row] for row in self.rows]
+        return pl.DataFrame(rows, schema=PROBLEMS.dtypes, orient="row")
+
+    def accounting(self) -> pl.DataFrame:
+        """Return what became of the records of each file as ACCOUNTING."""
+        return self.accounts.frame(self.rows)
 
     def announce(self) -> None:
         """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.

@@ -222,6 +222,7 @@ def turns_of(
     ]
     naming.finish()
     turns = arrange(reconcile(frames))
+    problems.accounts.count(turns, tables[0].owners)
     problems.suggest(suggestions(unused_columns(turns)))
     return turns
 
@@ -352,6 +353,7 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
     finally:
         # Also after an error: the numbers of what was read count.
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+        table.problems.accounts.close(document.name, form.name, document.num_records)
     if table.height == rows and len(table.problems.rows) == problem_count:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")

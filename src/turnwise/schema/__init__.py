@@ -26,6 +26,7 @@ from turnwise.schema.columns import (
 )
 from turnwise.schema.promises import check, in_order, is_tree
 from turnwise.schema.records import (
+    ACCOUNTING,
     JOINED,
     PROBLEMS,
     PROMPTS,
@@ -57,6 +58,7 @@ from turnwise.schema.results import (
 SCHEMAS = (*RECORDS, *RESULTS)
 
 __all__ = [
+    "ACCOUNTING",
     "AGREEMENT",
     "BUDGET",
     "COMPETING",

@@ -67,6 +67,7 @@ class Document(Contents):
     def __init__(self, path: Path, data: bytes | None = None, path_facts: pl.DataFrame | None = None) -> None:
         super().__init__(path, data)
         self._path_facts = pl.DataFrame() if path_facts is None else path_facts
+        self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         self.named: frozenset[str] = frozenset()  # columns of TURNS for which the user named one of this file
 
@@ -215,7 +216,11 @@ class Document(Contents):
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
-        return lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
+        num_lines = 0
+        for number, line in lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks()):
+            yield number, line
+            num_lines += 1
+        self.num_records = num_lines
 
     def batches(self, size: int | None = None) -> Iterator[pl.DataFrame]:
         """Iterate over the rows of a Parquet or Arrow file, at most `size` at a time."""
@@ -248,8 +253,10 @@ class Document(Contents):
             yield from self.lines()
         elif self.kind == "json" and isinstance(self.top, list):
             yield from enumerate(map(self.decoded, self.top))
+            self.num_records = len(self.top)
         else:
             yield 0, self.value
+            self.num_records = 1
 
     def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """Decode a JSON text as the decoder's struct; fields that the struct lacks are skipped, not decoded.

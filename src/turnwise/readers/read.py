@@ -277,7 +277,9 @@ def tables_of(
                 continue
             batches.flush()
             if form is not None and form.echo:
-                echoes.append((Document(document.path), form, by_name))  # opened again, to free what was read so far
+                echoes.append(
+                    (Document(document.path, budget=document.budget), form, by_name)
+                )  # opened again, to free what was read so far
             elif form is not None:
                 read_file(document, form, by_name=by_name)
     batches.flush()

@@ -18,7 +18,8 @@ from typing import IO, Self
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
-from turnwise.readers.sources.contents import UNSOUND, absurd, inflated
+from turnwise.readers.sources.compression import UNSOUND, inflated
+from turnwise.readers.sources.contents import absurd
 from turnwise.readers.sources.documents import Document
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
@@ -108,6 +109,7 @@ class Archive:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
+        self._document.budget.spend(member.compress_size, member.file_size)
         with _reporting("is damaged"):
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
         # A member that is larger than stated was cut by `_unpacked`, and differs in length.

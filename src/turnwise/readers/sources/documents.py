@@ -26,6 +26,7 @@ from turnwise.readers.sources.binary import (
     is_stream,
     lines_of_rows,
 )
+from turnwise.readers.sources.compression import Budget
 from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import facts_missing_in, literals
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
@@ -46,7 +47,7 @@ class Document(Contents):
     """A file, read only as far as needed.
 
     `kind`, `keys` and `inner` decode only the names of the outermost objects, so that every format can check whether it
-    recognizes the file. ``.gz`` and ``.zst`` are unpacked on the way.
+    recognizes the file. compressed files are unpacked on the way.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ class Document(Contents):
         Its content, if already in memory.
     path_facts
         Facts in the names of its folders, in one row, for Parquet; see `turnwise.readers.sources.hive`.
+    budget
+        How much compressed files may unpack to; shared by all files of one reading.
 
     Examples
     --------
@@ -64,8 +67,14 @@ class Document(Contents):
     ('json', ['messages', 'suite'])
     """
 
-    def __init__(self, path: Path, data: bytes | None = None, path_facts: pl.DataFrame | None = None) -> None:
-        super().__init__(path, data)
+    def __init__(
+        self,
+        path: Path,
+        data: bytes | None = None,
+        path_facts: pl.DataFrame | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        super().__init__(path, data, budget)
         self._path_facts = pl.DataFrame() if path_facts is None else path_facts
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding

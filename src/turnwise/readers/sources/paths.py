@@ -15,6 +15,7 @@ from turnwise.files.object_stores import Options, address_of
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.sources import hive
 from turnwise.readers.sources.binary import is_parquet
+from turnwise.readers.sources.compression import Budget
 from turnwise.readers.sources.documents import Document
 
 JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
@@ -49,10 +50,11 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
             raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
         for file, status in statuses:
             files.setdefault((status.st_dev, status.st_ino), (file, by_name))
+    budget = Budget()
     facts = _path_facts([file for file, _ in files.values()], problems)
     for file, by_name in files.values():
         if file in facts:
-            yield Document(file, path_facts=facts[file]), by_name
+            yield Document(file, path_facts=facts[file], budget=budget), by_name
 
 
 def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:

@@ -101,6 +101,8 @@ class Problems:
             cause: Exception = error
         except LabelError as error:
             problem, cause = BrokenError(error.reason, record=record, remedy=error.remedy), error
+        except OSError as error:
+            problem, cause = BrokenError(unreadable(error).reason, record=record, remedy=LEAVE), error
         except (SchemaError, RecursionError) as error:
             reason = str(error) if isinstance(error, SchemaError) else "is nested too deeply"
             problem, cause = BrokenError(reason, record=record), error
@@ -248,6 +250,21 @@ def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
     if is_interrupt(error):
         raise KeyboardInterrupt from error
     return BrokenError(f"{reason} ({first_line(error)}){advice}")
+
+
+def unreadable(error: OSError) -> BrokenError:
+    """Return the problem of a file or folder that the system does not let be read.
+
+    Examples
+    --------
+    >>> unreadable(FileNotFoundError(2, "No such file or directory"))
+    BrokenError('is no longer there: it was moved or deleted after its folder was listed')
+    """
+    if isinstance(error, PermissionError):
+        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
+    if isinstance(error, FileNotFoundError):
+        return BrokenError("is no longer there: it was moved or deleted after its folder was listed", remedy=LEAVE)
+    return BrokenError(f"cannot be read ({error.strerror or error})")
 
 
 def first_line(error: BaseException) -> str:

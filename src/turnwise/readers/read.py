@@ -193,10 +193,7 @@ def _read_local(
     logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
-    try:
-        cache = Cache(Path(folder), logs, *settings)
-    except OSError as error:
-        raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
+    cache = Cache(Path(folder), logs, *settings)
     cached = cache.load(problems)
     if cached is not None:  # `load` has already added the problems of the cached reading
         return cached
@@ -267,6 +264,7 @@ def tables_of(
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
+        problems.accounts.of(original.name)  # a file that cannot be read is accounted for as well
         with problems.record(original.name), naming.reporting():
             document = naming.translated(original, forced, by_name=by_name)
             form = format_of(document, forced, by_name=by_name, problems=problems)

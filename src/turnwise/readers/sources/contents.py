@@ -8,7 +8,7 @@ from pathlib import Path
 
 from turnwise.errors import writable
 from turnwise.readers.chats.lines import BOM
-from turnwise.readers.problems import LEAVE, BrokenError
+from turnwise.readers.problems import unreadable
 from turnwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from turnwise.readers.sources.compression import LONGEST_MARK, MARKS, SMALL, SUFFIXES, Budget, unpacked
 
@@ -54,7 +54,7 @@ class Contents:
     def __init__(self, path: Path, data: bytes | None = None, budget: Budget | None = None) -> None:
         self.path = path
         self.budget = Budget() if budget is None else budget
-        self.name = str(path)
+        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if data is not None:
             self.data, self.packed = data, True
@@ -71,7 +71,7 @@ class Contents:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
         return unpacked(data, self.budget) if data.startswith(MARKS) else data
 
     @cached_property
@@ -93,19 +93,19 @@ class Contents:
                 while _is_blank(start):
                     start = file.read(HEAD)
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
         return start
 
     @cached_property
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
-        if writable(self.name) != self.name:  # the name is not UTF-8
+        if self.name != str(self.path):  # the name is not UTF-8
             return True
         try:
             with self.path.open("rb") as file:
                 return file.read(LONGEST_MARK).startswith(MARKS)
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
     @property
     def source(self) -> Path | io.BytesIO:
@@ -131,7 +131,7 @@ class Contents:
             with self.path.open("rb") as file:
                 yield from iter(partial(file.read, BLOCK), b"")
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
 
 def _first_bytes(data: bytes) -> bytes:
@@ -140,12 +140,6 @@ def _first_bytes(data: bytes) -> bytes:
 
 def _is_blank(start: bytes) -> bool:
     return start.removeprefix(BOM).isspace()
-
-
-def _unreadable(error: OSError) -> BrokenError:
-    if isinstance(error, PermissionError):
-        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
-    return BrokenError(f"cannot be read ({error.strerror or error})")
 
 
 def absurd(size: int, packed: int) -> bool:

@@ -220,7 +220,7 @@ def _entered(folder: str, problems: Problems) -> tuple[int, int] | None:
         except PermissionError as error:
             raise BrokenError("may not be entered (permission denied): `chmod u+x` it", remedy=LEAVE) from error
         inode = status.st_dev, status.st_ino
-    return inode
+    return inode  # noqa: RET504  # the block above may end early
 
 
 def _status(path: Path, problems: Problems) -> os.stat_result | None:

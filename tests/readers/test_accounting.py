@@ -1,6 +1,7 @@
 """What became of the records of each file: `records` = `read` + `passed_over` + `broken`, and the sums are those of TURNS."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -8,8 +9,10 @@ import pytest
 
 import turnwise as tw
 from turnwise import schema
+from turnwise.cli import run
 from turnwise.readers.problems import Problems
 from turnwise.readers.read import read_into
+from turnwise.reports.reading import _accounts
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
@@ -102,3 +105,68 @@ def test_every_real_log_adds_up(shared: Path) -> None:
     reading = account(shared)
     assert_adds_up(*reading)
     assert reading[2]["rollouts"].sum() > 10_000
+
+
+# ── on the command line and in the report ─────────────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A log with a record that cannot be read."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    chats(folder / "a.jsonl", CHAT, '{"messages": ', {**CHAT, "succeeded": True})
+    (folder / "notes.txt").write_text("none")
+    return folder
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as leaving:
+        run([str(word) for word in words])
+    captured = capsys.readouterr()
+    return int(leaving.value.code or 0), captured.out, captured.err
+
+
+def test_the_doctor_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = command(capsys, "doctor", logs, "--accounting", "--format", "json")
+    assert code == 0
+    assert pl.DataFrame(json.loads(out)).equals(tw.readers.accounting(logs))
+    code, out, _ = command(capsys, "doctor", logs, "--accounting")
+    assert "passed over" in out.splitlines()[0]
+    assert re.search(r"openai_chat +3 +2 +0 +1 +2 +2 +1 +1\n", out)
+
+
+def test_the_doctor_reads_the_rest_and_counts_in_its_first_line(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = command(capsys, "doctor", logs)
+    assert (code, out.splitlines()[0]) == (0, "2 rollouts, 2 turns, 2 problems; --accounting counts them by file")
+    code, _, message = command(capsys, "doctor", logs, "--errors", "raise")
+    assert (code, "a.jsonl: record 2: is not valid JSON" in message) == (2, True)
+
+
+def test_read_and_gate_stop_at_what_cannot_be_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("read", logs, "--out", logs.parent / "t.csv"), ("gate", logs, "--require", "attack_success < 1")):
+        code, _, message = command(capsys, *words)
+        assert (code, "a.jsonl: record 2: is not valid JSON" in message) == (2, True)
+    assert not (logs.parent / "t.csv").exists()
+
+
+@pytest.mark.integration
+def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report collects by default: the count is in its first line on stderr and on the page."""
+    code, _, message = command(capsys, "report", logs, "--out", logs.parent / "report")
+    assert (code, "turnwise: read 2 rollouts, 2 turns, 2 problems\n" in message) == (0, True)
+    page = (logs.parent / "report" / "report.html").read_text()
+    table = page.partition("The files, and what became of their records")[2].partition("</table>")[0]
+    rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.split("<tr")]
+    rows = [row for row in rows if row]
+    assert rows == [
+        ["a.jsonl", "openai_chat", "3", "2", "0", "1", "2", "2", "1", "1"],
+        ["notes.txt", "(none)", "0", "0", "0", "0", "0", "0", "0", "1"],
+        ["all", "", "3", "2", "0", "1", "2", "2", "1", "2"],
+    ]
+    # Many files are summed by format.
+    accounts = pl.concat([tw.readers.accounting(logs)] * 101)
+    grid = _accounts(accounts)
+    assert [row[:3] for row in grid.rows] == [
+        ["openai_chat", "101", "303"],
+        ["(none)", "101", "0"],
+        ["all", "202", "303"],
+    ]

@@ -18,9 +18,26 @@ FIXTURES = Path(__file__).parent / "fixtures"
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 
 
+# Formats in which each record is a rollout.
+ONE_BY_ONE = (
+    *("agentdojo", "atif", "deepteam", "inspect", "intercode", "jailbreakbench"),
+    *("mint", "quesma", "sharegpt", "swe_agent", "tau2", "tau_bench"),
+)
+
+
 def chats(path: Path, *lines: object) -> Path:
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path
+
+
+RECORDS = {
+    "promptfoo/results.json": 6,
+    "inspect/log.json": 4,
+    "pyrit/memory.csv": 2,
+    "native/toy.csv": 3,
+    "intercode/multiturn.json": 4,
+    "trl/completions_00005.parquet": 2,
+}
 
 
 def account(path: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -38,10 +55,11 @@ def assert_adds_up(turns: pl.DataFrame, problems: pl.DataFrame, accounts: pl.Dat
     assert sums["problems"] == problems.height
     parts = accounts.select("file", parts=pl.col("read") + pl.col("passed_over") + pl.col("broken"))
     assert parts["parts"].equals(accounts["records"])
-    # Records are in rollouts exactly where the file has rollouts, and no count is below zero.
+    # Records are in rollouts where the file has rollouts, and no count is below zero.
     odd = accounts.filter(
         (pl.col("read") < 0)
-        | ((pl.col("rollouts") > 0) != (pl.col("read") > 0))
+        | ((pl.col("read") > 0) & (pl.col("rollouts") == 0))
+        | ((pl.col("rollouts") > 0) & (pl.col("read") + pl.col("broken") == 0))
         | (pl.col("verdicts") > pl.col("rollouts"))
     )
     assert odd.rows(named=True) == []
@@ -91,6 +109,34 @@ def test_a_cached_reading_has_the_same_accounting(tmp_path: Path) -> None:
     assert readings[0][0][2:7] == (2, 1, 0, 1, 1)
 
 
+def test_headers_and_superseded_lines_are_passed_over(tmp_path: Path) -> None:
+    attempt = {
+        "entry_type": "attempt",
+        "uuid": "a",
+        "seq": 0,
+        "probe_classname": "p.P",
+        "prompt": "Hi",
+        "outputs": ["No", "Hm"],
+    }
+    verdicts = {"detector_results": {"always.Fail": [1.0, 0.0]}}
+    chats(
+        tmp_path / "report.jsonl",
+        {"entry_type": "init", "run": "R"},
+        {**attempt, "status": 1},
+        {**attempt, "status": 2, **verdicts},
+        {**attempt, "uuid": "b", "status": "two"},
+        '{"entry_type": ',
+        {"entry_type": "digest"},
+    )
+    counts = ("records", "read", "passed_over", "broken", "rollouts", "verdicts")
+    assert tw.readers.accounting(tmp_path).select(counts).row(0) == (6, 1, 3, 2, 2, 2)
+
+
+def test_records_that_are_gone_through_twice_count_once() -> None:
+    records = {path: tw.readers.accounting(FIXTURES / path)["records"].item() for path in RECORDS}
+    assert records == RECORDS
+
+
 def test_the_fixtures_of_all_formats_add_up() -> None:
     for folder in sorted(path for path in FIXTURES.iterdir() if path.is_dir()):
         try:
@@ -104,7 +150,14 @@ def test_the_fixtures_of_all_formats_add_up() -> None:
 def test_every_real_log_adds_up(shared: Path) -> None:
     reading = account(shared)
     assert_adds_up(*reading)
-    assert reading[2]["rollouts"].sum() > 10_000
+    accounts = reading[2].filter(pl.col("records") > 0)
+    assert accounts["rollouts"].sum() > 10_000
+    # Where each record is a rollout, as many rollouts as records are read: none of them vanished on the way.
+    single = accounts.filter(pl.col("format").is_in(ONE_BY_ONE))
+    assert single["format"].n_unique() == len(ONE_BY_ONE)
+    assert single.filter(pl.col("read") != pl.col("rollouts")).rows(named=True) == []
+    pairs = accounts.filter(format="hh_rlhf")
+    assert pairs["rollouts"].to_list() == (pairs["read"] * 2).to_list()
 
 
 # ── on the command line and in the report ─────────────────────────────────────────────────────────────────────────────

@@ -36,15 +36,18 @@ class Account:
         Records that are neither part of a rollout nor a problem, such as headers.
     broken
         Names of the records that could not be read.
-    num_blocks
-        Records whose reading began, for files that are not lines, rows or a list.
+    names
+        Names of the records whose reading began, for files that are not lines, rows or a list.
+    num_rows
+        Rows that were added as they are.
     """
 
     format: str | None = None
     num_records: int | None = None
     num_passed_over: int = 0
     broken: set[str] = field(default_factory=set)
-    num_blocks: int = 0
+    names: set[object] = field(default_factory=set)
+    num_rows: int = 0
 
 
 class Accounts:
@@ -79,7 +82,8 @@ class Accounts:
         account = self.of(file)
         account.format = format_name
         if account.num_records is None:
-            account.num_records = account.num_blocks or None if num_records is None else num_records
+            account.num_records = num_records or len(account.names) or account.num_rows or None
+        account.names.clear()  # of no use from here on
 
     def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
@@ -129,7 +133,6 @@ class Accounts:
                 account.num_records,
                 account.num_passed_over,
                 sorted(account.broken),
-                account.num_blocks,
                 self._totals.get(file),
             ]
             for file, account in self._accounts.items()
@@ -137,8 +140,8 @@ class Accounts:
 
     def recall(self, memory: Sequence[Sequence[Any]]) -> None:
         """Add the accounts from a cache."""
-        for file, format_name, num_records, num_passed_over, broken, num_blocks, totals in memory:
-            self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken), num_blocks)
+        for file, format_name, num_records, num_passed_over, broken, totals in memory:
+            self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:
                 self._totals[file] = (totals[0], totals[1], totals[2])
 

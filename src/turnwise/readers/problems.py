@@ -90,7 +90,7 @@ class Problems:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
         is_block = record is not None
         if is_block and not self._depth:
-            self.accounts.of(file).num_blocks += 1
+            self.accounts.of(file).names.add(record)
         self._depth += is_block
         try:
             yield

@@ -204,6 +204,7 @@ class Table:
         if len(files) < len(names) or not self.owners.files.keys().isdisjoint(files):
             return False
         self.owners.files.update(files)
+        self.problems.accounts.of(file).names.update(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))
@@ -219,7 +220,7 @@ class Table:
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already, the turns of each rollout next to each other."""
-        self.problems.accounts.of(file).num_blocks += frame.height  # rows of a table that is not read record by record
+        self.problems.accounts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
         if self.owners.add(file, ids):
             self._add_frame(frame)

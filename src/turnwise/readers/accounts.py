@@ -39,7 +39,7 @@ class Account:
     names
         Names of the records whose reading began, for files that are not lines, rows or a list.
     num_rows
-        Rows that were added as they are.
+        Rows or rollouts that were added all at once.
     """
 
     format: str | None = None
@@ -82,19 +82,25 @@ class Accounts:
         account = self.of(file)
         account.format = format_name
         if account.num_records is None:
-            account.num_records = num_records or len(account.names) or account.num_rows or None
+            account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
     def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
-        verdicts = [pl.col(name).is_not_null().any() for name in VERDICTS if name in turns.columns]
-        rollouts = turns.group_by("rollout_id", maintain_order=True).agg(
-            turns=pl.col("turn").count(), has_verdict=pl.any_horizontal(*verdicts) if verdicts else pl.lit(value=False)
+        # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
+        ids = turns["rollout_id"]
+        verdicts = [pl.col(name).is_not_null() for name in VERDICTS if name in turns.columns]
+        rows = turns.select(
+            rollout=pl.col("rollout_id").rle_id(),
+            turn=pl.col("turn").is_not_null(),
+            verdict=pl.any_horizontal(*verdicts) if verdicts else pl.lit(value=False),
         )
         totals = (
-            rollouts.with_columns(owners.files_of(rollouts["rollout_id"]).alias("file"))
+            rows.group_by("rollout", maintain_order=True)
+            .agg(pl.col("turn").sum(), pl.col("verdict").any())
+            .with_columns(owners.files_of(ids.rle().struct.field("value")).alias("file"))
             .group_by("file")
-            .agg(pl.len(), pl.col("turns").sum(), pl.col("has_verdict").sum())
+            .agg(pl.len(), pl.col("turn").sum(), pl.col("verdict").sum())
         )
         self._totals = {file: (rollouts, turns, verdicts) for file, rollouts, turns, verdicts in totals.iter_rows()}
 

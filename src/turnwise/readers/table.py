@@ -204,7 +204,7 @@ class Table:
         if len(files) < len(names) or not self.owners.files.keys().isdisjoint(files):
             return False
         self.owners.files.update(files)
-        self.problems.accounts.of(file).names.update(rollout_ids)
+        self.problems.accounts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))

@@ -1,6 +1,7 @@
 """Zip archives: read in memory, bounded, and broken ones refused in a sentence."""
 
 import io
+import json
 import struct
 import time
 import tracemalloc
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import turnwise as tw
+from turnwise.errors import ReadError
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.archives import MOST_BYTES, Archive
 from turnwise.readers.sources.contents import SMALL
@@ -150,3 +153,40 @@ def test_a_large_archive_is_opened_at_once():
     with opened(data) as archive:
         assert len(archive.names) == 5000
     assert time.process_time() - start < 1
+
+
+def test_a_sample_that_the_directory_of_its_archive_names_wrongly_is_read_or_told(pack, tmp_path):
+    """One flipped bit in the directory made a sample vanish without a word."""
+    log = json.loads((Path(__file__).parent / "fixtures" / "inspect" / "log.json").read_text())
+    data = pack(log)
+    path = tmp_path / "log.eval"
+    path.write_bytes(data)
+    num_rollouts = tw.read(path)["rollout_id"].n_unique()
+    name = f"samples/{log['samples'][0]['id']}_epoch_{log['samples'][0]['epoch']}.json".encode()
+    start = data.rindex(name)
+    num_told = 0
+    for place in range(start, start + len(name)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        turns, problems = tw.read(path, errors="collect")
+        assert (turns["rollout_id"].n_unique() == num_rollouts) == problems.is_empty()
+        num_told += problems.height
+        if not problems.is_empty():
+            assert problems.select("record", "reason").row(0) == (
+                name.decode(),
+                "is in the archive, whose directory has another name for it or none: it is damaged",
+            )
+            with pytest.raises(ReadError, match="whose directory has another name for it or none"):
+                tw.read(path)
+    assert num_told > 5
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_member_that_the_directory_does_not_list_is_found(place):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("a", "b", "c"):
+            archive.writestr(name, name * 100)
+        lost = archive.filelist.pop(place)
+    with opened(file.getvalue()) as archive:
+        assert archive.hidden == [(lost.filename, "")]
+        assert [archive.read(name) for name in archive.names] == [name.encode() * 100 for name in archive.names]

@@ -19,7 +19,7 @@ from turnwise.metrics.conduct import refused_by_rule
 from turnwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
 from turnwise.readers.formats import openai_chat
 from turnwise.readers.read import read
-from turnwise.readers.sources import contents
+from turnwise.readers.sources import compression
 from turnwise.readers.turns import turns
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
@@ -134,15 +134,15 @@ def test_packed_lines(tmp_path, pack, said):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_packed_files_unpack_to_no_more_than_a_log_may_hold(tmp_path, monkeypatch, pack):
-    monkeypatch.setattr(contents, "SMALL", 1000)
-    monkeypatch.setattr(contents, "MOST_TIMES", 40)
+    monkeypatch.setattr(compression, "SMALL", 1000)
+    monkeypatch.setattr(compression, "MOST_TIMES", 10)
     path = written(tmp_path / "log.jsonl", [{"id": place, "turns": SAID} for place in range(300)])
     packed = tmp_path / "log.jsonl.packed"
     packed.write_bytes(pack(path.read_bytes()))
     assert packed.stat().st_size * 10 < path.stat().st_size
     with pytest.raises(ReadError, match="zip bomb"):
         read(packed)
-    monkeypatch.setattr(contents, "MOST_TIMES", 4000)
+    monkeypatch.setattr(compression, "MOST_TIMES", 1000)
     assert read(packed)["rollout_id"].n_unique() == 300
 
 

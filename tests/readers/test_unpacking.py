@@ -1,16 +1,28 @@
 """Compressed files: unpacked as the standard library does, and refused where they are damaged."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import random
+import subprocess
+import sys
+import time
 import zipfile
 import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
+import zstandard
 
-from turnwise.readers.sources.contents import UNSOUND, gunzipped, inflated
+import turnwise as tw
+from turnwise.readers.sources import compression
+from turnwise.readers.sources.compression import CODECS, UNSOUND, Budget, inflated, unpacked, unpacked_blocks
 
+GZIP = CODECS[0]
 CHANCE = random.Random(5)
 TEXT = json.dumps([{"role": "user", "content": CHANCE.choice("abc") * CHANCE.randrange(50)} for _ in range(200)])
 PART = gzip.compress(TEXT.encode(), mtime=0)
@@ -27,7 +39,7 @@ def deflated() -> bytes:
 
 @pytest.mark.parametrize("data", [PART, PART + PART, PART + b"\0" * 20, gzip.compress(b"", mtime=0), b""])
 def test_gzip_of_one_member_of_several_with_padding_or_empty(data):
-    assert b"".join(gunzipped(data)) == gzip.decompress(data)
+    assert b"".join(unpacked_blocks(data, GZIP)) == gzip.decompress(data)
 
 
 def test_deflate_as_zip_has_it():
@@ -46,8 +58,90 @@ def test_a_file_that_is_cut_off_or_changed_is_refused_or_unpacks_to_what_the_sta
         except (EOFError, OSError, zlib.error):
             expected = None
         try:
-            assert b"".join(gunzipped(data)) == expected
+            assert b"".join(unpacked_blocks(data, GZIP)) == expected
         except (EOFError, *UNSOUND):
             refused += 1
             assert expected is None
     assert refused > 100
+
+
+# ── every kind of compression, and limits for all files of a reading ──────────────────────────────────────────────────
+CHAT = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello %d"}]}\n'
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "zst": zstandard.compress,
+    "bz2": bz2.compress,
+    "xz": partial(lzma.compress, preset=0),
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_log_that_grew_by_one_compressed_part_for_each_line_is_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log.jsonl.{suffix}"
+    path.write_bytes(b"".join(PACKERS[suffix](CHAT % number) for number in range(20)))
+    assert tw.read(path)["response"].to_list() == [f"Hello {number}" for number in range(20)]
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(tw.errors.ReadError, match=r"log\.jsonl\.\w+: is not a complete \w+ file"):
+        tw.read(path)
+
+
+@pytest.mark.parametrize(("suffix", "count"), [("gz", 100_000), ("zst", 100_000), ("bz2", 5_000), ("xz", 10_000)])
+def test_time_to_unpack_grows_with_the_size_and_not_with_the_square_of_the_number_of_parts(
+    suffix: str, count: int
+) -> None:
+    part = PACKERS[suffix](CHAT % 1)
+    times = []
+    for factor in (1, 8):
+        data = part * (count // 8 * factor)
+        start = time.process_time()
+        assert len(unpacked(data, Budget())) == len(CHAT % 1) * (count // 8 * factor)
+        times.append(time.process_time() - start)
+    assert times[1] < 24 * times[0] + 0.2  # 64 times as long, where each part costs a copy of the rest
+    assert times[1] < 5  # seconds; a tenth of one here, and 41 where it was quadratic
+
+
+@pytest.mark.integration
+def test_a_small_bzip2_or_xz_bomb_is_refused_before_it_fills_memory(tmp_path: Path) -> None:
+    for suffix in ("bz2", "xz"):
+        (tmp_path / f"bomb.jsonl.{suffix}").write_bytes(PACKERS[suffix](b"x" * ((1 << 26) + 1)))
+    with pytest.raises(tw.errors.ReadError, match=r"nothing could be read \(2 problems.*a zip bomb\?"):
+        tw.read(tmp_path, errors="collect")
+
+
+def test_many_small_files_together_unpack_to_no_more_than_a_large_one_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, "SMALL_TOGETHER", 1 << 20)
+    for number in range(8):
+        padded = (CHAT % number).replace(b'{"messages"', b'{"note": "%s", "messages"' % (b"x" * 200_000))
+        (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(padded))
+    turns, problems = tw.read(tmp_path, errors="collect")
+    assert turns["response"].to_list() == [f"Hello {number}" for number in range(5)]
+    assert [Path(file).name for file in problems["file"]] == ["5.jsonl.gz", "6.jsonl.gz", "7.jsonl.gz"]
+    assert problems["reason"].unique().to_list() == [
+        "would unpack, with the files before it, to more than 1048576 bytes: unpack it first"
+    ]
+    with pytest.raises(tw.errors.ReadError, match=r"5\.jsonl\.gz: would unpack, with the files before it"):
+        tw.read(tmp_path)
+
+
+READING = """
+import resource, sys
+import turnwise as tw
+turns, problems = tw.read(sys.argv[1], errors="collect")
+print(turns.height, problems.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("is_kept", "most"), [(False, 700), (True, 2500)])
+def test_files_that_unpack_to_64_mebibytes_each_do_not_fill_memory(tmp_path: Path, is_kept: bool, most: int) -> None:
+    """Megabytes: sixty such files, 4 MB together, took 9.6 GB."""
+    padding = b"x" * ((1 << 26) - 2000)
+    padded = b'{"note": "%s", "messages"' % padding if is_kept else b" " * len(padding) + b'{"messages"'
+    for number in range(12):
+        (tmp_path / f"{number:02}.jsonl.gz").write_bytes(gzip.compress((CHAT % number).replace(b'{"messages"', padded)))
+    done = subprocess.run([sys.executable, "-c", READING, tmp_path], capture_output=True, text=True, check=True)
+    height, num_problems, megabytes = map(int, done.stdout.split())
+    assert (height, num_problems) == (8, 4)
+    assert megabytes < most

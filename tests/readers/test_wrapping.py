@@ -43,8 +43,8 @@ def excel() -> bytes:
 
 
 WRAPPED: list[tuple[str, Callable[[], bytes], str]] = [
-    ("a.jsonl.xz", lambda: lzma.compress(LINES.encode()), "is packed with xz: unpack it first"),
-    ("a.jsonl.bz2", lambda: bz2.compress(LINES.encode()), "is packed with bzip2: unpack it first"),
+    ("a.tar.xz", lambda: lzma.compress(tar()), "is a tar archive: unpack it first"),
+    ("a.tar.bz2", lambda: bz2.compress(tar()), "is a tar archive: unpack it first"),
     ("a.tar", tar, "is a tar archive: unpack it first"),
     ("a.tar.gz", lambda: gzip.compress(tar()), "is a tar archive: unpack it first"),
     ("a.zip", zipped, "is a zip archive: unpack it first"),
@@ -55,7 +55,7 @@ WRAPPED: list[tuple[str, Callable[[], bytes], str]] = [
     ("a.jsonl", lambda: LINES.encode("utf-16-be"), "is UTF-16: save it as UTF-8"),
     ("a.json", lambda: json.dumps([CHAT]).encode("utf-16-le"), "is UTF-16: save it as UTF-8"),
     ("a.jsonl", lambda: LINES.encode("utf-32"), "is UTF-32: save it as UTF-8"),
-    ("a.jsonl", lambda: lzma.compress(LINES.encode()), "is packed with xz: unpack it first"),
+    ("a.jsonl", lambda: lzma.compress(zipped()), "is a zip archive: unpack it first"),
 ]
 
 

@@ -255,7 +255,7 @@ WITH_INTERVALS = (
     "FORECAST",
     "TRAINING",
 )
-PLAIN = ("PLAN", "DOCTOR", "PROBLEMS", "JOINED", "UNUSED")
+PLAIN = ("PLAN", "DOCTOR", "PROBLEMS", "ACCOUNTING", "JOINED", "UNUSED")
 WORDS = {"metric": "attack_success", "statistic": "mean", "kind": "success", "axis": "turn", "comparison": "labels"} | {
     "requirement": "attack_success < 0.5"
 }

@@ -1,14 +1,41 @@
 """The application that commands belong to, and its exit codes."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from turnwise import __version__
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 DONE, FAILED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
-app = typer.Typer(
+
+class Command(TyperCommand):
+    """A command that never writes over what it reads, whatever its options are."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Check where the command writes, and run it."""
+        if ctx.params.get("overwrite"):  # nothing else is ever written over
+            from turnwise.cli.overwriting import refuse_own_inputs
+
+            refuse_own_inputs(ctx.params)
+        return super().invoke(ctx)
+
+
+class _App(typer.Typer):
+    """Commands that are `Command`s."""
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **options: Any
+    ) -> Callable[[Function], Function]:
+        """Register a function as a command."""
+        return super().command(name, cls=cls, **options)
+
+
+app = _App(
     name="turnwise",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -144,10 +144,11 @@ def naming(paths: list[Path]) -> Iterator[None]:
     from turnwise.measurement.batches import reading
     from turnwise.readers.problems import Problems
     from turnwise.readers.sources.binary import table_in
+    from turnwise.readers.sources.panics import without_backtraces
     from turnwise.readers.sources.paths import documents
 
     try:
-        with reading():
+        with reading(), without_backtraces():
             yield
     except ReadError:
         problems = Problems()

@@ -1,7 +1,7 @@
 """Commands that open logs. Verbs are imported inside, so that `--help` starts at once."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,6 +24,11 @@ from turnwise.cli.options import (
     Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready, say, tell
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from turnwise.readers.problems import Problems
 
 
 @app.command()
@@ -58,10 +63,12 @@ def report(
 ) -> None:
     """Read logs and write an HTML report, tables and figures."""
     from turnwise.files.atomic import check_folder
+    from turnwise.readers.problems import Problems
     from turnwise.reports import report as write_report
 
     check_folder(out, overwrite=overwrite)  # before the work, as by `ready`
-    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
+    ledger = Problems(collect=errors == "collect")
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value), ledger)
     page = write_report(
         turns,
         out,
@@ -73,6 +80,7 @@ def report(
         title=title,
         baseline=baseline,
         problems=problems,
+        accounting=ledger.accounting(),
         inputs=paths,
         overwrite=overwrite,
         progress=True,
@@ -174,8 +182,11 @@ def doctor(
     paths: Logs,
     out: Out = None,
     format: Format = "table",  # noqa: A002  # the name of the option
+    accounting: Annotated[
+        bool, typer.Option("--accounting", help="List files instead: what became of the records of each.")
+    ] = False,
     log_format: LogFormat = None,
-    errors: Errors = "raise",
+    errors: Errors = "collect",
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
@@ -184,13 +195,16 @@ def doctor(
 ) -> None:
     """List the analyses that these logs allow, why others are not possible, and the call for each."""
     from turnwise.estimation.doctor import doctor as diagnosed
+    from turnwise.readers.problems import Problems
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value))
-    found = diagnosed(turns)
-    if out is not None or format != "table" or spreadsheet:
+    problems = Problems(collect=errors == "collect")
+    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
+    found = problems.accounting() if accounting else diagnosed(turns)
+    if accounting or out is not None or format != "table" or spreadsheet:
         emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
+    tell(_counts(turns, problems))
     before = (
         "import turnwise as tw",
         "from turnwise import metrics as m",
@@ -200,3 +214,12 @@ def doctor(
     for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
         lines = [line for line in (row["call"], row["reason"]) if line]
         tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
+
+
+def _counts(turns: "pl.DataFrame", problems: "Problems") -> str:
+    """Return what the analyses are about: how much was read, and how much was not."""
+    from turnwise.schema.labels import counted
+
+    read = f"{counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}"
+    lost = counted(len(problems.rows), "problem")
+    return f"{read}, {lost}; --accounting counts them by file" if problems.rows else f"{read}, {lost}"

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import typer.core
 
-from turnwise.cli.app import FAILED, app
+from turnwise.cli.app import FAILED, Command, app
 from turnwise.cli.options import Overwrite, Seed
 from turnwise.cli.tables import numbers_of, pairs_of, ready, say, tell
 from turnwise.errors import ArgumentError
@@ -60,7 +59,7 @@ def rollout(
         raise typer.Exit(1)
 
 
-class _WithOverrides(typer.core.TyperCommand):
+class _WithOverrides(Command):
     """Command with a repeatable two-word option --override, which typer does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from turnwise.errors import ReadError
-from turnwise.files.configuration import Document, Strict
+from turnwise.files.configuration import Document, Strict, text_of
 
 _SUFFIXES = (".yml", ".yaml", ".json", ".toml")
 
@@ -78,11 +78,9 @@ def read_gate_file(path: str | Path) -> dict[str, Any]:
 
 def _without_lines(path: Path) -> Document:
     """Read JSON or TOML, whose parsers do not say in which line an entry is."""
+    text = text_of(path)
     try:
-        text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}; check the path") from error
     except (ValueError, RecursionError) as error:
         raise ReadError(f"{path}: is not valid {path.suffix[1:].upper()} ({error}); fix it") from error
     if not isinstance(data, dict):

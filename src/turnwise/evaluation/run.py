@@ -72,16 +72,14 @@ def evaluate(config_file: str | Path, options: Options | None = None, **fields: 
     options = replace(options or Options(), **fields)
     check(options)
     document = Document.read(config_file)
-    # The text is read before overrides apply: `config_original.yml` shows the file as the user wrote it.
-    original = document.path.read_text(encoding="utf-8")
     for key, value in options.overrides:
         document.override(key, value)
     config = load(document)
     with looking_in(document.path.parent):
-        return _run(document, original, config, options)
+        return _run(document, config, options)
 
 
-def _run(document: Document, original: str, config: EvalConfig, options: Options) -> Evaluation:
+def _run(document: Document, config: EvalConfig, options: Options) -> Evaluation:
     plugins.load(config.plugins, document.path.parent)
     models = Models(document, config)
     evaluators = evaluators_of(document, config)
@@ -95,7 +93,7 @@ def _run(document: Document, original: str, config: EvalConfig, options: Options
     workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
     tables, path = _tables(document, config, options)
     folder = Folder(
-        config, document, masked(original, _secret_options(evaluators)), options, path, _secret_options(evaluators)
+        config, document, masked(document.text, _secret_options(evaluators)), options, path, _secret_options(evaluators)
     )
     folder.open()
     # Errors above are raised before the first item is answered; from here on, an error marks the run as interrupted.

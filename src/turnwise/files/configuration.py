@@ -18,6 +18,8 @@ from turnwise.files.object_stores import path_of
 
 Place = tuple[str | int, ...]
 _MARKS = frozenset("'\"|>!&*")  # first characters of text in YAML that is more than plain text
+_TOO_DEEP = "an entry holds itself, or is nested too deeply; write it out"
+MOST_BYTES = 1 << 20  # of a file of settings, which takes seconds to parse
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file huge
 LocalPath = Annotated[Path, pydantic.AfterValidator(path_of)]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
@@ -43,12 +45,15 @@ class Document:
         The line of each key by its path, ``("eval", "general")``.
     overrides
         Values that replace entries of the file, as (dotted key, value).
+    text
+        The file as it is, before overrides.
     """
 
     path: Path
     data: dict[str, Any]
     lines: dict[Place, int] = field(default_factory=dict)
     overrides: list[tuple[str, Any]] = field(default_factory=list)
+    text: str = ""
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -68,14 +73,9 @@ class Document:
         2
         """
         path = Path(path)
+        text = text_of(path)
         try:
-            text = path.read_text(encoding="utf-8")
-            # The tree of nodes has the lines of keys, and the loaded data has the values.
-            node = YAML(typ="safe", pure=True).compose(text)
-            lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
-            data = _loaded(text)
-        except OSError as error:
-            raise ReadError(f"{path}: {error.strerror}; check the path") from error
+            data, lines = _loaded(text)
         except MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
             raise ReadError(
@@ -84,10 +84,10 @@ class Document:
         except (YAMLError, UnicodeDecodeError, ValueError) as error:
             raise ReadError(f"{path}: is not valid YAML ({_first_line(error)}); fix it") from error
         except RecursionError as error:
-            raise ReadError(f"{path}: an entry holds itself, or is nested too deeply; write it out") from error
+            raise ReadError(f"{path}: {_TOO_DEEP}") from error
         if not isinstance(data, dict):
             raise ReadError(f"{path}: holds no entries; write `key: value` lines")
-        return cls(path, data, lines)
+        return cls(path, data, lines, text=text)
 
     def override(self, key: str, value: Any) -> None:
         """Replace the entry at a dotted key; text is parsed as YAML, so that "4" is a number.
@@ -103,6 +103,8 @@ class Document:
             raise ReadError(
                 f"--override {key}: {for_message(value, key)!r} is not valid YAML ({_first_line(error)}); put it in quotes"
             ) from error
+        except RecursionError as error:
+            raise ReadError(f"--override {key}: {_TOO_DEEP}") from error
         # Blocks on the way that do not exist yet are created.
         *blocks, last = key.split(".")
         block = self.data
@@ -165,10 +167,51 @@ class Document:
         return where, f"is {shown}, but {message[:1].lower() + message[1:]}; correct it"
 
 
-def _loaded(text: str) -> Any:
-    r"""Load YAML; a character that JSON writes as two escapes (``\ud83d\ude00``) becomes one character."""
+def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """Return the text of a file of settings.
+
+    Raises
+    ------
+    ReadError
+        Where it does not exist, is not a file (a pipe, a device), is larger than such a file may be, or is not UTF-8.
+
+    Examples
+    --------
+    >>> text_of(Path("/dev/null"))
+    Traceback (most recent call last):
+    turnwise.errors.ReadError: /dev/null: is not a file but a pipe, a device or a folder; name a file
+    """
+    try:
+        # A pipe could be waited for without an end, and a device be read without one.
+        if not path.is_file():
+            path.stat()  # says what is wrong, such as that it does not exist
+            raise ReadError(f"{path}: is not a file but a pipe, a device or a folder; name a file")
+        with path.open("rb") as file:
+            data = file.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            raise ReadError(
+                f"{path}: is larger than {most_bytes} bytes, which no such file is; keep data in a file of its own"
+            )
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        raise ReadError(f"{path}: {error.strerror}; check the path") from error
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def _loaded(text: str) -> tuple[Any, dict[Place, int]]:
+    r"""Load YAML, with the line of each key; a character that JSON writes as two escapes (``\ud83d\ude00``) becomes one.
+
+    Raises
+    ------
+    RecursionError
+        Where an entry holds itself, is nested too deeply, or expands to too many entries.
+    """
+    # The tree of nodes has the lines of keys, and the loaded data has the values.
+    node = YAML(typ="safe", pure=True).compose(text)
+    lines = dict(_lines(node, (), {})) if isinstance(node, Node) else {}
     data = YAML(typ="safe", pure=True).load(text)
-    return _joined(data) if "\\ud" in text.lower() else data
+    return _joined(data) if "\\ud" in text.lower() else data, lines
 
 
 def _parsed(text: str) -> Any:
@@ -183,7 +226,7 @@ def _parsed(text: str) -> Any:
     if text.lstrip().startswith("#"):
         return text
     # YAML folds the lines of plain text, so such text is taken unparsed.
-    value = _loaded(text)
+    value, _ = _loaded(text)
     return text if isinstance(value, str) and text.lstrip()[0] not in _MARKS else value
 
 

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnwise.readers.accounts import accounting
     from turnwise.readers.chats.turns import Message, split
     from turnwise.readers.plugins import Format
     from turnwise.readers.problems import BrokenError, Problems
@@ -31,6 +32,7 @@ __all__ = [
     "Problems",
     "Table",
     "Turn",
+    "accounting",
     "leftovers",
     "parse",
     "read_rollouts",
@@ -47,6 +49,7 @@ _MODULES = {
     "Problems": ".problems",
     "Table": ".table",
     "Turn": ".table",
+    "accounting": ".accounts",
     "leftovers": ".records",
     "parse": ".records",
     "read_rollouts": ".results.outcomes",

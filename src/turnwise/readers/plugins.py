@@ -35,7 +35,7 @@ class Format:
     about
         One line for the list of formats.
     suffixes
-        Suffixes of its files, in lower case; ``.gz`` or ``.zst`` may follow.
+        Suffixes of its files, in lower case; a suffix of compressed files may follow.
     sniff
         Return whether a file has this format. It is asked of many files, so it should look at `Document.kind` and
         `Document.keys` and no further than needed.

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import ReadError, SchemaError, is_interrupt
+from turnwise.errors import ReadError, SchemaError, is_interrupt, writable
+from turnwise.readers.accounts import Accounts
 from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
@@ -93,6 +94,8 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
+        self.accounts = Accounts()
+        self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
         # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
@@ -109,6 +112,10 @@ class Problems:
     def record(self, file: str, record: object = None) -> Iterator[None]:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
         token = RECORD.set((self, file))
+        is_block = record is not None
+        if is_block and not self._depth:
+            self.accounts.of(file).names.add(record)
+        self._depth += is_block
         try:
             yield
         except BrokenError as error:
@@ -118,6 +125,8 @@ class Problems:
             cause: Exception = error
         except LabelError as error:
             problem, cause = BrokenError(error.reason, record=record, remedy=error.remedy), error
+        except OSError as error:
+            problem, cause = BrokenError(unreadable(error).reason, record=record, remedy=LEAVE), error
         except (SchemaError, RecursionError) as error:
             reason = str(error) if isinstance(error, SchemaError) else "is nested too deeply"
             problem, cause = BrokenError(reason, record=record), error
@@ -125,6 +134,7 @@ class Problems:
             return
         finally:
             RECORD.reset(token)
+            self._depth -= is_block
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
@@ -137,6 +147,8 @@ class Problems:
             where += "" if error.field is None else f"field `{error.field}`: "
             raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
+        if error.record is not None:
+            self.accounts.of(file).broken.add(error.record)
         self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
 
     def unread(self, file: str, reason: str) -> None:
@@ -148,6 +160,7 @@ class Problems:
         """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
         self._left_out[file] += 1
+        self.accounts.of(file).num_passed_over += 1
 
     def noted(self, file: str, record: object, field: str | None, reason: str) -> None:
         """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
@@ -192,6 +205,7 @@ class Problems:
         """Return all problems as JSON values, for a cache."""
         return {
             "rows": self.rows,
+            "accounts": self.accounts.memory(),
             "unread": self._unread,
             "left_out": list(self._left_out.items()),
             "noted": list(self._noted.items()),
@@ -217,6 +231,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        self.accounts.recall(memory["accounts"])
         self.rows += rows
         self._unread += memory["unread"]
         self._left_out.update(left_out)
@@ -228,8 +243,13 @@ class Problems:
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows as PROBLEMS."""
-        return pl.DataFrame(self.rows, schema=PROBLEMS.dtypes, orient="row")
+        """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
+        rows = [[text and writable(text) for text in row] for row in self.rows]
+        return pl.DataFrame(rows, schema=PROBLEMS.dtypes, orient="row")
+
+    def accounting(self) -> pl.DataFrame:
+        """Return what became of the records of each file as ACCOUNTING."""
+        return self.accounts.frame(self.rows)
 
     def announce(self) -> None:
         """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.
@@ -276,6 +296,21 @@ def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
     if is_interrupt(error):
         raise KeyboardInterrupt from error
     return BrokenError(f"{reason} ({first_line(error)}){advice}")
+
+
+def unreadable(error: OSError) -> BrokenError:
+    """Return the problem of a file or folder that the system does not let be read.
+
+    Examples
+    --------
+    >>> unreadable(FileNotFoundError(2, "No such file or directory"))
+    BrokenError('is no longer there: it was moved or deleted after its folder was listed')
+    """
+    if isinstance(error, PermissionError):
+        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
+    if isinstance(error, FileNotFoundError):
+        return BrokenError("is no longer there: it was moved or deleted after its folder was listed", remedy=LEAVE)
+    return BrokenError(f"cannot be read ({error.strerror or error})")
 
 
 def first_line(error: BaseException) -> str:

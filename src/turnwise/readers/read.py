@@ -193,10 +193,7 @@ def _read_local(
     logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
     logs += [journal for path in logs if (journal := journal_of(path)) is not None]
     settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
-    try:
-        cache = Cache(Path(folder), logs, *settings)
-    except OSError as error:
-        raise ReadError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from error
+    cache = Cache(Path(folder), logs, *settings)
     cached = cache.load(problems)
     if cached is not None:  # `load` has already added the problems of the cached reading
         return cached
@@ -222,6 +219,7 @@ def turns_of(
     ]
     naming.finish()
     turns = arrange(reconcile(frames))
+    problems.accounts.count(turns, tables[0].owners)
     problems.suggest(suggestions(unused_columns(turns)))
     return turns
 
@@ -266,6 +264,7 @@ def tables_of(
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
+        problems.accounts.of(original.name)  # a file that cannot be read is accounted for as well
         with problems.record(original.name), naming.reporting():
             document = naming.translated(original, forced, by_name=by_name)
             form = format_of(document, forced, by_name=by_name, problems=problems)
@@ -276,7 +275,9 @@ def tables_of(
                 continue
             batches.flush()
             if form is not None and form.echo:
-                echoes.append((Document(document.path), form, by_name))  # opened again, to free what was read so far
+                echoes.append(
+                    (Document(document.path, budget=document.budget), form, by_name)
+                )  # opened again, to free what was read so far
             elif form is not None:
                 read_file(document, form, by_name=by_name)
     batches.flush()
@@ -354,6 +355,7 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
             table.problems.noted(document.name, record, field or None, TOO_DEEP)
+        table.problems.accounts.close(document.name, form.name, document.num_records)
     if table.height == rows and len(table.problems.rows) == problem_count:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")

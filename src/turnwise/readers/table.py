@@ -73,6 +73,15 @@ class Owners:
         self.files.update(_files_by_id(ids, file))
         return True
 
+    def files_of(self, ids: pl.Series) -> pl.Series:
+        """Return the file of each of these rollouts."""
+        if self._first_frame is None:
+            return pl.Series([self._files.get(rollout_id) for rollout_id in ids], dtype=pl.String)
+        file, known = self._first_frame
+        if isinstance(file, str):
+            return pl.Series([file]).new_from_index(0, len(ids))
+        return ids.replace_strict(known, file)
+
 
 def _files_by_id(ids: pl.Series, file: str | pl.Series) -> dict[str, str]:
     return dict.fromkeys(ids, file) if isinstance(file, str) else dict(zip(ids, file, strict=True))
@@ -115,7 +124,7 @@ class Table:
         self.source = source
         self.problems = problems
         self.wanted = wanted
-        self._owners = owners if isinstance(owners, Owners) else Owners(owners)
+        self.owners = owners if isinstance(owners, Owners) else Owners(owners)
         # Rollouts that were added one by one. The turns in columns of TURNS become frames early, which take far less
         # memory than Python objects. Extra columns stay lists: their dtypes are known only at the end.
         self._rollouts = Columns()
@@ -163,6 +172,14 @@ class Table:
         if is_broken and identity is not None and not self.knows(identity[0]):
             rollout_id, facts = identity
             self.add(file, rollout_id, [Turn(turn=None)], facts)
+
+    def holds(self, file: str, num_records: int) -> None:
+        """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
+        self.problems.accounts.of(file).num_records = num_records
+
+    def passes_over(self, file: str, count: int = 1) -> None:
+        """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
+        self.problems.accounts.of(file).num_passed_over += count
 
     def add(
         self,
@@ -218,9 +235,10 @@ class Table:
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
         # A repeated id within these rollouts makes the dict shorter.
         files = dict.fromkeys(names, file)
-        if len(files) < len(names) or not self._owners.files.keys().isdisjoint(files):
+        if len(files) < len(names) or not self.owners.files.keys().isdisjoint(files):
             return False
-        self._owners.files.update(files)
+        self.owners.files.update(files)
+        self.problems.accounts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))
@@ -232,12 +250,13 @@ class Table:
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
-        return rollout_id in self._owners.files
+        return rollout_id in self.owners.files
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already, the turns of each rollout next to each other."""
+        self.problems.accounts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
-        if self._owners.add(file, ids):
+        if self.owners.add(file, ids):
             self._add_frame(frame)
             return
         # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
@@ -252,7 +271,7 @@ class Table:
         both = counts[0].join(counts[1], on="rollout_id", suffix="_before")
         shorter = both.filter(pl.col("turns") > pl.col("turns_before"))["rollout_id"].sort()
         for rollout_id in shorter:
-            owner = self._owners.files.pop(rollout_id)
+            owner = self.owners.files.pop(rollout_id)
             self.problems.broken(owner, twice(rollout_id, f"in {file} as well, with more turns"))
         if shorter.len():
             self._frames = [part.filter(~pl.col("rollout_id").is_in(shorter.implode())) for part in self._frames]
@@ -267,9 +286,11 @@ class Table:
         first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
         # The file of a rollout is the one that its first row is in.
         places = rows.cum_sum().search_sorted(first_rows, side="right")
-        is_new = self._owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
+        is_new = self.owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
         if is_new:
             self._add_frame(frame)
+            for file, height in zip(files, rows, strict=True):
+                self.problems.accounts.close(file, self.source, height)
         return is_new
 
     def _add_frame(self, frame: pl.DataFrame) -> None:
@@ -332,7 +353,7 @@ class Table:
 
     def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
         """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
-        files = self._owners.files
+        files = self.owners.files
         # The source in front keeps names of different tools apart.
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
         owner = next((files[name] for name in names if name in files), None)

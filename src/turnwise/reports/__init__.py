@@ -45,6 +45,7 @@ def report(
     title: str | None = None,
     baseline: object = None,
     problems: pl.DataFrame | None = None,
+    accounting: pl.DataFrame | None = None,
     inputs: Sequence[str | Path] = (),
     overwrite: bool = False,
     progress: bool = False,
@@ -75,6 +76,8 @@ def report(
         Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
     problems
         PROBLEMS found while reading, to be listed on the page.
+    accounting
+        ACCOUNTING of the same reading, to be listed on the page: see `turnwise.readers.accounting`.
     inputs
         The files or folders that were read, for ``run.json``.
     overwrite
@@ -126,6 +129,7 @@ def report(
             images,
             transcripts(data),
             problem_rows,
+            accounting,
             title=title,
             level=level,
             facts=configuration(

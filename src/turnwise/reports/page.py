@@ -29,6 +29,7 @@ def page(
     images: dict[str, FigureImages],
     transcripts: Transcripts,
     problems: pl.DataFrame,
+    accounting: pl.DataFrame | None = None,
     *,
     title: str | None,
     level: float,
@@ -49,6 +50,8 @@ def page(
         The transcripts of the viewer.
     problems
         PROBLEMS found while reading; may be empty.
+    accounting
+        ACCOUNTING of the same reading, if known.
     title, level
         Heading of the page (None makes one), and the nominal coverage of its intervals.
     facts
@@ -61,7 +64,7 @@ def page(
     sections = [
         *results(data, images, level, lost),
         _transcripts(data, transcripts),
-        origins(data, problems),
+        origins(data, problems, accounting),
         methods(data, level),
     ]
     # Autoescape is what keeps text of logs from becoming markup.

@@ -12,12 +12,13 @@ from turnwise.schema import labels
 
 MOST_OPEN = 16  # a table of more rows is folded
 MOST_RECORDS = 2  # records of one file that are named
+MOST_FILES = 200  # files that are listed one by one
 _NUMBER = re.compile(r"\d+")
 _HEADS = {"undetermined": "unjudged", "errors": "ended in error"}  # as in the tables of rates
 
 
-def origins(data: Frames, problems: pl.DataFrame) -> Section:
-    """List the runs that were read, and the records that could not be read."""
+def origins(data: Frames, problems: pl.DataFrame, accounting: pl.DataFrame | None = None) -> Section:
+    """List the runs that were read, the files with what became of their records, and the records that could not be read."""
     runs = data.origins
     names = [name for name in runs.columns if name not in {"source", "run"}]
     shown = [name for name in names if name in {"rollouts", "turns"} or runs[name].sum()]
@@ -44,6 +45,8 @@ def origins(data: Frames, problems: pl.DataFrame) -> Section:
             Part("text", text=f"{count} were read{lost}.{paths}"),
             Part("folded", text="The runs", table=Grid(columns, cells)),
         ]
+    if accounting is not None and accounting.height:
+        parts.append(Part("folded", text="The files, and what became of their records", table=_accounts(accounting)))
     if problems.height:
         lost_table = _unread(problems)
         folded = len(lost_table.rows) > MOST_OPEN
@@ -60,11 +63,45 @@ def _unused(turns: pl.DataFrame) -> list[Part]:
     return [Part("table", text=heading, table=Grid(heads, cells, caption=heading))] if cells else []
 
 
+def _accounts(accounting: pl.DataFrame) -> Grid:
+    """Return what became of the records of each file, or of each format where there are many files."""
+    counts = [name for name, dtype in accounting.schema.items() if dtype.is_integer()]
+    if accounting.height > MOST_FILES:
+        rows = accounting.group_by("format", maintain_order=True).agg(pl.len().alias("files"), pl.col(counts).sum())
+        counts = ["files", *counts]
+        columns = [Head("format", word=True)]
+        words = [[row or labels.NONE] for row in rows["format"]]
+        folder = ""
+    else:
+        rows = accounting
+        columns = [Head("file", word=True), Head("format", word=True)]
+        folder = _common_folder(rows["file"].to_list())
+        words = [[_within(file, folder), row or labels.NONE] for file, row in rows.select("file", "format").rows()]
+    heads = [*columns, *(Head(labels.label(name)) for name in counts)]
+    cells = [
+        [*(labels.plain(word) for word in start), *(labels.count(number) for number in numbers)]
+        for start, numbers in zip(words, rows.select(counts).rows(), strict=True)
+    ]
+    total = [labels.count(int(number)) for number in rows.select(pl.col(counts).sum()).row(0)]
+    cells.append(["all", *[""] * (len(columns) - 1), *total])
+    caption = "records = read + passed over + broken"
+    return Grid(heads, cells, caption=f"{caption}; in {labels.plain(folder)}" if folder else caption)
+
+
+def _common_folder(files: list[str]) -> str:
+    """Return the folder that all files are in; empty where they have none in common but the root."""
+    folder = os.path.commonpath(files) if len(files) > 1 and all(map(os.path.isabs, files)) else ""
+    return folder if len(folder) > 1 else ""
+
+
+def _within(file: str, folder: str) -> str:
+    return os.path.relpath(file, folder) if folder else file
+
+
 def _unread(problems: pl.DataFrame) -> Grid:
     """Return the problems, one row for those of one file that differ only in their numbers."""
-    files = [str(file) for file in problems["file"].unique()]
     # Where all files are in one folder, its name is said once.
-    folder = os.path.commonpath(files) if len(files) > 1 and all(map(os.path.isabs, files)) else ""
+    folder = _common_folder([str(file) for file in problems["file"].unique()])
     rows: dict[tuple[str, str | None, str], list[tuple[str | None, str]]] = {}
     for file, record, field, reason in problems.iter_rows():
         rows.setdefault((str(file), field, _NUMBER.sub("#", str(reason))), []).append((record, str(reason)))
@@ -73,12 +110,12 @@ def _unread(problems: pl.DataFrame) -> Grid:
         records = [labels.plain(record) for record, _ in same if record is not None]
         more = f" and {len(records) - MOST_RECORDS} more" if len(records) > MOST_RECORDS else ""
         where = [
-            labels.plain(os.path.relpath(file, folder) if len(folder) > 1 else file),
+            labels.plain(_within(file, folder)),
             *([f"record {', '.join(records[:MOST_RECORDS])}{more}"] if records else []),
             *([f"field {labels.plain(field)}"] if field is not None else []),
         ]
         cells.append([", ".join(where), labels.plain(same[0][1])])
-    caption = f"in {labels.plain(folder)}" if len(folder) > 1 else ""
+    caption = f"in {labels.plain(folder)}" if folder else ""
     return Grid([Head("where", word=True), Head("reason", word=True)], cells, caption=caption)
 
 

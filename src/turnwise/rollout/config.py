@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from turnwise.errors import ArgumentError, ReadError
-from turnwise.files.configuration import Document, LocalPath, Strict
+from turnwise.files.configuration import Document, LocalPath, Strict, text_of
 from turnwise.files.references import object_at
 from turnwise.judges.endpoint import Endpoint
 from turnwise.judges.local_model import LocalModel
@@ -35,6 +35,7 @@ from turnwise.rollout.simulated import SimulatedSampler
 from turnwise.rollout.stopping import Above, Below, Precision, Rule
 
 SAMPLERS = {"simulated": SimulatedSampler, "chat": ChatSampler}  # by what `use` calls them
+MOST_SEEDS, MOST_SEED_BYTES = 10_000_000, 1 << 28  # each seed is a rollout: more are a slip of the keyboard
 PositiveInt = Annotated[int, pydantic.Field(ge=1)]
 
 
@@ -74,7 +75,7 @@ class RolloutConfig(Strict):
     """
 
     sampler: SamplerConfig
-    seeds: PositiveInt | list[int | str] | str
+    seeds: Annotated[int, pydantic.Field(gt=0, le=MOST_SEEDS)] | list[int | str] | str
     metrics: list[str] = pydantic.Field(default_factory=list)
     until: UntilConfig | None = None
     run: RunConfig = RunConfig()
@@ -172,11 +173,10 @@ def _model(role: str, entry: Any) -> Any:
 
 def _seeds_in(path: Path) -> list[int | str]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(
-            f"seeds: {path} cannot be read ({_first(error)}); name a text file, or give a number"
-        ) from error
+        text = text_of(path, MOST_SEED_BYTES)
+    except ReadError as error:
+        reason = str(error).removeprefix(f"{path}: ").partition(";")[0]
+        raise ReadError(f"seeds: {path} cannot be read ({reason}); name a text file, or give a number") from error
     if path.suffix == ".json":
         try:
             seeds = json.loads(text)
@@ -186,7 +186,3 @@ def _seeds_in(path: Path) -> list[int | str]:
             raise ReadError(f"seeds: {path} is not a list of numbers and texts; fix it")
         return seeds
     return [line for line in text.splitlines() if line.strip()]
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

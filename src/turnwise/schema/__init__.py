@@ -27,6 +27,7 @@ from turnwise.schema.columns import (
 )
 from turnwise.schema.promises import check, in_order, is_tree
 from turnwise.schema.records import (
+    ACCOUNTING,
     JOINED,
     PROBLEMS,
     PROMPTS,
@@ -58,6 +59,7 @@ from turnwise.schema.results import (
 SCHEMAS = (*RECORDS, *RESULTS)
 
 __all__ = [
+    "ACCOUNTING",
     "AGREEMENT",
     "BUDGET",
     "COMPETING",

@@ -161,6 +161,25 @@ PROBLEMS = Schema(
     ),
 )
 
+ACCOUNTING = Schema(
+    name="ACCOUNTING",
+    row="one file, and what became of its records: `records` = `read` + `passed_over` + `broken`",
+    key=("file",),
+    required=("file", "records", "rollouts", "problems"),
+    columns=(
+        Column("file", pl.String, "which file"),
+        Column("format", pl.String, "name of its format; null where it has none that can be read"),
+        Column("records", pl.Int64, "lines, rows, items of a list or samples: what its format repeats"),
+        Column("read", pl.Int64, "records that are in rollouts"),
+        Column("passed_over", pl.Int64, "records that hold no rollout, such as headers"),
+        Column("broken", pl.Int64, "records that could not be read"),
+        Column("rollouts", pl.Int64, "rollouts in TURNS"),
+        Column("turns", pl.Int64, "turns in TURNS"),
+        Column("verdicts", pl.Int64, "rollouts with an `outcome`, a `score`, or a turn or task that was judged"),
+        Column("problems", pl.Int64, "rows in PROBLEMS"),
+    ),
+)
+
 UNUSED = Schema(
     name="UNUSED",
     row="one column of turns that is not used, and looks as if it should be",
@@ -174,4 +193,4 @@ UNUSED = Schema(
     ),
 )
 
-RECORDS = (TURNS, STEPS, VERDICTS, ROLLOUTS, PROMPTS, JOINED, PROBLEMS, UNUSED)
+RECORDS = (TURNS, STEPS, VERDICTS, ROLLOUTS, PROMPTS, JOINED, PROBLEMS, ACCOUNTING, UNUSED)

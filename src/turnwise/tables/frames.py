@@ -20,6 +20,7 @@ _PLAIN = (
     schema.PLAN,
     schema.DOCTOR,
     schema.PROBLEMS,
+    schema.ACCOUNTING,
     schema.JOINED,
     schema.UNUSED,
 )  # results without intervals, shown with all their columns

@@ -95,6 +95,7 @@ def read_atof(document: Document, table: Table) -> None:
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):
         table.problems.left_out(document.name, rollout_id, "the ATIF file of this run is read, which holds the same")
+        table.passes_over(document.name, len(events) - 1)  # `left_out` counts as one
         return
     turns = _turns(events, root)
     models = ((event.category_profile or {}).get("model_name") for event in events)

@@ -20,7 +20,7 @@ from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import BUDGET, SUCCESS
 
-NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst)?", re.DOTALL)
+NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
 MOST_BYTES = 1 << 20  # of a file with a prompt or an answer
 HIT = 1.0  # share of flagged samples at which the search calls a prompt successful
 

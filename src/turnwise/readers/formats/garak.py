@@ -168,8 +168,12 @@ def read_garak(document: Document, table: Table) -> None:
             key = _key(run, attempt)
             highest[key] = max(attempt.status, highest.get(key, attempt.status))
             attempts.append((number, run, key, attempt, record))
+    # All other lines that can be read are settings and results.
+    num_broken = len(table.problems.accounts.of(document.name).broken)
+    table.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
     for number, run, key, attempt, record in attempts:
         if attempt.status < highest[key]:
+            table.passes_over(document.name)
             continue
         with table.record(document.name, number):
             if attempt.outputs:

@@ -146,7 +146,9 @@ def memory_of(document: Document, table: Table) -> Memory:
     else:
         pieces, scores = enumerate(plain_frame(document).iter_rows(named=True)), []
     # Exports hold the scores of a piece in the piece itself.
+    num_pieces = 0
     for number, record in pieces:
+        num_pieces += 1
         with table.record(document.name, number):
             piece = parse(_typed(record), Piece)
             memory.conversations.setdefault(piece.conversation_id, []).append(piece)
@@ -156,6 +158,7 @@ def memory_of(document: Document, table: Table) -> Memory:
                 for entry in entries
                 if isinstance(entry, dict)
             ]
+    table.holds(document.name, num_pieces)
     for number, record in scores:
         with table.record(document.name, number):
             score = parse(record, Score)

@@ -11,6 +11,7 @@ from turnwise.readers.columns import arrange, without_nulls
 from turnwise.readers.native.tables import fits
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import literals
+from turnwise.readers.sources.panics import without_backtraces
 from turnwise.readers.table import Table
 from turnwise.schema import in_order
 from turnwise.schema.promises import check_in_order
@@ -73,7 +74,8 @@ class Alike:
         """Return whether they could be read as one, and were."""
         paths = [document.path for document in documents]
         try:
-            rows = pl.read_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_FILE)
+            with without_backtraces():
+                rows = pl.read_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_FILE)
             files = rows[_FILE].rle().struct.unnest()
             frame = without_nulls(rows.drop(_FILE).with_columns(literals(documents[0].folder_facts)))
             if len(files) < len(paths) or not _is_sound(frame, files["len"]):

@@ -18,12 +18,13 @@ from typing import IO, Self
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
-from turnwise.readers.sources.contents import UNSOUND, absurd, inflated
+from turnwise.readers.sources.compression import UNSOUND, inflated
+from turnwise.readers.sources.contents import absurd
 from turnwise.readers.sources.documents import Document
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
-ENCRYPTED = 0x1  # bit of a member's flags
+ENCRYPTED, UTF_8 = 0x1, 0x800  # bits of a member's flags
 _DAMAGED = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -34,7 +35,10 @@ _DAMAGED = (
     struct.error,
     *UNSOUND,
 )
-HEADER = struct.Struct("<4s22xHH")  # of a member: the mark, and the lengths of its name and of extra fields
+# Header of a member: mark, flags, compressed size, and the lengths of its name and of extra fields.
+HEADER = struct.Struct("<4s2xH10xI4xHH")
+MARK = b"PK\x03\x04"  # first bytes of a header
+CHECKSUM = 24  # most bytes between the data of a member and the next member
 
 
 class Archive:
@@ -88,6 +92,29 @@ class Archive:
         """Names of members that are not read, since a later one has the same name."""
         return [member.filename for member in self._members if self._by_name[member.filename] is not member]
 
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """Members whose own header has another name than the archive's directory: both names; "" where it lists none.
+
+        One flipped bit in the directory is enough for that, and the member would be missing without a word.
+        """
+        names: list[tuple[str, str]] = []
+        end = 0  # of the data of the members so far
+        for member in sorted(self._members, key=lambda member: member.header_offset):
+            # Between the data of a member and the next member there may be a checksum, and nothing else.
+            if member.header_offset - end >= HEADER.size:
+                names += [(name, "") for name in self._names_between(end, member.header_offset)]
+            header = self._header_at(member.header_offset)
+            if header is None:  # reading the member will report it
+                end = member.header_offset + HEADER.size
+                continue
+            own_name, data_start = header
+            if own_name != member.orig_filename:
+                names.append((own_name, member.filename))
+            end = data_start + member.compress_size
+        names += [(name, "") for name in self._names_between(end, None)]
+        return names
+
     def size(self, name: str) -> int:
         """Return the unpacked size that the member states, in bytes."""
         return self._by_name[name].file_size
@@ -108,6 +135,7 @@ class Archive:
             raise BrokenError(
                 f"would unpack {member.compress_size} bytes to {member.file_size}, which no log does: a zip bomb?"
             )
+        self._document.budget.spend(member.compress_size, member.file_size)
         with _reporting("is damaged"):
             data = self._unpacked(self._packed(member), member.compress_type, member.file_size)
         # A member that is larger than stated was cut by `_unpacked`, and differs in length.
@@ -133,13 +161,36 @@ class Archive:
 
     def _packed(self, member: zipfile.ZipInfo) -> bytes:
         """Return the compressed content of a member."""
-        self._file.seek(member.header_offset)
         # The lengths in the member's own header count: those in the directory of the archive may differ.
-        magic, name_length, extra_length = HEADER.unpack(self._file.read(HEADER.size))
-        if magic != b"PK\x03\x04":
+        header = self._header_at(member.header_offset)
+        if header is None:
             raise zipfile.BadZipFile("it does not start where the archive says")
-        self._file.seek(name_length + extra_length, io.SEEK_CUR)
+        self._file.seek(header[1])
         return self._file.read(member.compress_size)
+
+    def _header_at(self, start: int) -> tuple[str, int] | None:
+        """Return the name in the header there, and where its data begins; None without a header."""
+        self._file.seek(start)
+        header = self._file.read(HEADER.size)
+        if len(header) < HEADER.size or not header.startswith(MARK):
+            return None
+        _, flags, _, name_length, extra_length = HEADER.unpack(header)
+        name = self._file.read(name_length).decode("utf-8" if flags & UTF_8 else "cp437", "replace")
+        return name, start + HEADER.size + name_length + extra_length
+
+    def _names_between(self, start: int, end: int | None) -> Iterator[str]:
+        """Yield the names of members between these places that the directory does not list."""
+        self._file.seek(start)
+        place = self._file.read(CHECKSUM + len(MARK)).find(MARK)
+        while place >= 0 and (end is None or start + place + HEADER.size <= end):
+            header = self._header_at(start + place)
+            if header is None:
+                return
+            yield header[0]
+            self._file.seek(start + place)
+            start = header[1] + HEADER.unpack(self._file.read(HEADER.size))[2]
+            self._file.seek(start)
+            place = self._file.read(CHECKSUM + len(MARK)).find(MARK)
 
     def _unpacked(self, packed: bytes, method: int, size: int) -> bytes:
         """Unpack a member: at most one byte more than `size`, which shows that it is larger than it states."""

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.sources.panics import next_without_backtraces, without_backtraces
 
 BATCH = 512  # rows
 LONGEST_SCHEMA = 1 << 27  # bytes
@@ -72,7 +73,8 @@ def columns_in(source: Path | io.BytesIO, kind: str) -> dict[str, pl.DataType]:
     try:
         # An open file, since [ ] and * in a path would be a pattern; unbuffered, since Polars reads from the position of
         # the file itself.
-        with source.open("rb", buffering=0) if isinstance(source, Path) else nullcontext(source) as file:
+        opened = source.open("rb", buffering=0) if isinstance(source, Path) else nullcontext(source)
+        with opened as file, without_backtraces():
             is_streamed = kind == "arrow" and is_stream(file.read(8))
             file.seek(0)
             return dict(pl.read_ipc_stream(file, n_rows=0).schema if is_streamed else read(file))
@@ -91,7 +93,8 @@ def rows_in(source: Path | io.BytesIO) -> int:
     2
     """
     try:
-        return int(pl.scan_parquet(source, glob=False).select(pl.len()).collect().item())
+        with without_backtraces():
+            return int(pl.scan_parquet(source, glob=False).select(pl.len()).collect().item())
     except _BROKEN:
         return 0  # reading it will report the error
 
@@ -145,7 +148,8 @@ def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
     """
     try:
         lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False)
-        return lazy.select(names).unique().collect(engine="streaming")
+        with without_backtraces():
+            return lazy.select(names).unique().collect(engine="streaming")
     except _BROKEN as error:
         raise _incomplete("parquet", error) from error
 
@@ -195,11 +199,12 @@ def table_in(
     [(1,)]
     """
     try:
-        if kind == "parquet":
-            return pl.read_parquet(source, glob=False, hive_partitioning=False, n_rows=rows, columns=columns)
-        data = source.read_bytes() if isinstance(source, Path) else source.getvalue()
-        read = pl.read_ipc_stream if is_stream(data[:8]) else pl.read_ipc
-        return read(io.BytesIO(data), n_rows=rows, columns=columns)
+        with without_backtraces():
+            if kind == "parquet":
+                return pl.read_parquet(source, glob=False, hive_partitioning=False, n_rows=rows, columns=columns)
+            data = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+            read = pl.read_ipc_stream if is_stream(data[:8]) else pl.read_ipc
+            return read(io.BytesIO(data), n_rows=rows, columns=columns)
     except _BROKEN as error:
         raise _incomplete(kind, error) from error
 
@@ -283,7 +288,7 @@ def _batches(
         scanned = pl.scan_parquet(source, glob=False, hive_partitioning=False) if kind == "parquet" else None
         lazy = table_in(source, kind).lazy() if scanned is None else scanned
         batches = lazy.collect_batches(chunk_size=size, maintain_order=True)
-    yield from batches
+    yield from next_without_backtraces(iter(batches))
 
 
 def _arrow_batches(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -52,7 +53,9 @@ class Cache:
         key = hashlib.blake2b(_code_of_readers(), digest_size=16)
         # Paths count as well, since rollout ids and problems name them.
         for log in logs:
-            key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
+            # A file that cannot be read is a problem of the reading itself.
+            with suppress(OSError):
+                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
         key.update(repr(settings).encode("utf-8", "replace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")

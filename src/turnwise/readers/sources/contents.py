@@ -2,33 +2,23 @@
 
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, partial, reduce
 from pathlib import Path
 
-import zstandard
-
 from turnwise.errors import writable
-from turnwise.readers.problems import LEAVE, BrokenError, broken
+from turnwise.readers.chats.lines import BOM
+from turnwise.readers.problems import unreadable
 from turnwise.readers.sources.binary import ARROW, PARQUET, is_stream
+from turnwise.readers.sources.compression import LONGEST_MARK, MARKS, SMALL, SUFFIXES, Budget, unpacked
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 BLOCK = 1 << 18  # bytes read at once
-PACKED = (".gz", ".zst")
-GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # first bytes of a compressed file
-MARKS = (GZIP, ZSTANDARD)
-UNSOUND = (zlib.error, zstandard.ZstdError)  # errors of damaged data
-
-# Limits against zip bombs: a file may unpack to SMALL bytes, or to MOST_TIMES its size if that is more.
-SMALL = 1 << 26
-MOST_TIMES = 1000
-PIECE = 1 << 10  # compressed bytes passed to Zstandard at once, which unpack to 32 MiB at most
+MOST_TIMES = 1000  # an archive may unpack to SMALL bytes, or to so many times its size if that is more
 
 TAR_MARK = slice(257, 262)  # position of the mark in a tar archive
 UNPACK = "unpack it first"
 WRAPPINGS = (  # first bytes, and what the file is
-    (b"\xfd7zXZ\0", f"is packed with xz: {UNPACK}"),
-    (b"BZh", f"is packed with bzip2: {UNPACK}"),
     (b"7z\xbc\xaf\x27\x1c", f"is a 7z archive: {UNPACK}"),
     (b"Rar!\x1a\x07", f"is a rar archive: {UNPACK}"),
     (b"\xff\xfe\0\0", "is UTF-32: save it as UTF-8"),
@@ -43,7 +33,7 @@ ARCHIVE_SUFFIXES = (".eval",)  # zip archives that turnwise reads
 
 
 class Contents:
-    """The bytes of a file, read as far as needed; ``.gz`` and ``.zst`` are unpacked on the way.
+    """The bytes of a file, read as far as needed; compressed files are unpacked on the way.
 
     Parameters
     ----------
@@ -51,6 +41,8 @@ class Contents:
         Path of the file.
     data
         Its content, if already in memory.
+    budget
+        How much compressed files may unpack to; shared by all files of one reading.
 
     Examples
     --------
@@ -59,18 +51,19 @@ class Contents:
     ('.jsonl', 'cbf43926')
     """
 
-    def __init__(self, path: Path, data: bytes | None = None) -> None:
+    def __init__(self, path: Path, data: bytes | None = None, budget: Budget | None = None) -> None:
         self.path = path
-        self.name = str(path)
+        self.budget = Budget() if budget is None else budget
+        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
         # Content in memory must be read from there: the path may be a label.
         if data is not None:
-            self.data, self.head, self.packed = data, data[:HEAD], True
+            self.data, self.packed = data, True
 
     @cached_property
     def suffix(self) -> str:
         """The suffix that tells the format: ``.jsonl`` for ``log.jsonl.gz``."""
         suffixes = [suffix.lower() for suffix in self.path.suffixes]
-        return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
+        return next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
 
     @cached_property
     def data(self) -> bytes:
@@ -78,26 +71,41 @@ class Contents:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise _unreadable(error) from error
-        return unpacked(data) if data.startswith(MARKS) else data
+            raise unreadable(error) from error
+        return unpacked(data, self.budget) if data.startswith(MARKS) else data
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes of the file, unpacked."""
+        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not.
+
+        Examples
+        --------
+        >>> Contents(Path("a.jsonl"), b"\n" * 100_000 + b"{}").head
+        b'{}'
+        """
+        if "data" in self.__dict__:
+            return _first_bytes(self.data)
         try:
             with self.path.open("rb") as file:
                 start = file.read(HEAD)
+                if start.startswith(MARKS):
+                    return _first_bytes(self.data)
+                while _is_blank(start):
+                    start = file.read(HEAD)
         except OSError as error:
-            raise _unreadable(error) from error
-        return self.data[:HEAD] if start.startswith(MARKS) else start
+            raise unreadable(error) from error
+        return start
 
     @cached_property
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
-        if writable(self.name) != self.name:  # the name is not UTF-8
+        if self.name != str(self.path):  # the name is not UTF-8
             return True
-        with self.path.open("rb") as file:
-            return file.read(4).startswith(MARKS)
+        try:
+            with self.path.open("rb") as file:
+                return file.read(LONGEST_MARK).startswith(MARKS)
+        except OSError as error:
+            raise unreadable(error) from error
 
     @property
     def source(self) -> Path | io.BytesIO:
@@ -123,96 +131,15 @@ class Contents:
             with self.path.open("rb") as file:
                 yield from iter(partial(file.read, BLOCK), b"")
         except OSError as error:
-            raise _unreadable(error) from error
+            raise unreadable(error) from error
 
 
-def _unreadable(error: OSError) -> BrokenError:
-    if isinstance(error, PermissionError):
-        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
-    return BrokenError(f"cannot be read ({error.strerror or error})")
+def _first_bytes(data: bytes) -> bytes:
+    return data.lstrip()[:HEAD] if _is_blank(data[:HEAD]) else data[:HEAD]
 
 
-def unpacked(data: bytes) -> bytes:
-    """Unpack a file that begins with one of `MARKS`.
-
-    Raises
-    ------
-    BrokenError
-        Where it is cut off or damaged, or would unpack to more than any log does.
-
-    Examples
-    --------
-    >>> unpacked(zstandard.compress(b"a"))
-    b'a'
-    """
-    is_gzip = data.startswith(GZIP)
-    try:
-        return b"".join(_within_limit(gunzipped(data) if is_gzip else unzstd(data), len(data)))
-    except (EOFError, *UNSOUND) as error:
-        raise broken(f"is not a complete {'gzip' if is_gzip else 'Zstandard'} file", error) from error
-
-
-def gunzipped(data: bytes) -> Iterator[bytes]:
-    """Unpack a gzip file, of one member or several, block by block.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> b"".join(gunzipped(gzip.compress(b"a") + gzip.compress(b"b")))
-    b'ab'
-    """
-    while data:
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # 16: with the header and checksum of gzip
-        block = member.decompress(data, SMALL)
-        while block and not member.eof:
-            yield block
-            block = member.decompress(member.unconsumed_tail, SMALL)
-        yield block
-        if not member.eof:
-            raise EOFError("it ends in the middle")
-        data = member.unused_data.lstrip(b"\0")  # the next member; some writers pad with zeros
-
-
-def inflated(data: bytes, size: int) -> bytes:
-    """Unpack the first `size` bytes of a deflated member of a zip archive.
-
-    Examples
-    --------
-    >>> inflated(zlib.compress(b"abc", wbits=-zlib.MAX_WBITS), 2)
-    b'ab'
-    """
-    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)  # negative: without a header
-
-
-def unzstd(data: bytes) -> Iterator[bytes]:
-    """Unpack a Zstandard file, of one frame or several, block by block.
-
-    Examples
-    --------
-    >>> b"".join(unzstd(zstandard.compress(b"a") + zstandard.compress(b"b")))
-    b'ab'
-    """
-    decompressor = zstandard.ZstdDecompressor()
-    frame = decompressor.decompressobj()
-    for start in range(0, len(data), PIECE):
-        piece = data[start : start + PIECE]
-        while piece:
-            frame = decompressor.decompressobj() if frame.eof else frame
-            yield frame.decompress(piece)
-            piece = frame.unused_data if frame.eof else b""
-    if not frame.eof:
-        raise EOFError("it ends in the middle")
-
-
-def _within_limit(blocks: Iterable[bytes], packed: int) -> Iterator[bytes]:
-    """Iterate over the blocks of a file of `packed` bytes, as long as they are not more than a log may hold."""
-    # A quarter of what an archive may hold: a single text compresses less than the many alike members of an archive.
-    limit = remaining = max(SMALL, MOST_TIMES // 4 * packed)
-    for block in blocks:
-        remaining -= len(block)
-        if remaining < 0:
-            raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a zip bomb?")
-        yield block
+def _is_blank(start: bytes) -> bool:
+    return start.removeprefix(BOM).isspace()
 
 
 def absurd(size: int, packed: int) -> bool:
@@ -231,8 +158,8 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
 
     Examples
     --------
-    >>> wrapping(b"BZh91AY&SY"), wrapping("{}".encode("utf-16")), wrapping(b"{}")
-    ('is packed with bzip2: unpack it first', 'is UTF-16: save it as UTF-8', None)
+    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-16")), wrapping(b"{}")
+    ('is a rar archive: unpack it first', 'is UTF-16: save it as UTF-8', None)
     """
     if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
         is_excel = suffix in EXCEL_SUFFIXES or (b"[Content_Types].xml" in head and b"xl/" in head)

@@ -26,6 +26,7 @@ from turnwise.readers.sources.binary import (
     is_stream,
     lines_of_rows,
 )
+from turnwise.readers.sources.compression import Budget
 from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import facts_missing_in, literals
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
@@ -47,7 +48,7 @@ class Document(Contents):
     """A file, read only as far as needed.
 
     `kind`, `keys` and `inner` decode only the names of the outermost objects, so that every format can check whether it
-    recognizes the file. ``.gz`` and ``.zst`` are unpacked on the way.
+    recognizes the file. compressed files are unpacked on the way.
 
     Parameters
     ----------
@@ -57,6 +58,8 @@ class Document(Contents):
         Its content, if already in memory.
     path_facts
         Facts in the names of its folders, in one row, for Parquet; see `turnwise.readers.sources.hive`.
+    budget
+        How much compressed files may unpack to; shared by all files of one reading.
 
     Examples
     --------
@@ -65,9 +68,16 @@ class Document(Contents):
     ('json', ['messages', 'suite'])
     """
 
-    def __init__(self, path: Path, data: bytes | None = None, path_facts: pl.DataFrame | None = None) -> None:
-        super().__init__(path, data)
+    def __init__(
+        self,
+        path: Path,
+        data: bytes | None = None,
+        path_facts: pl.DataFrame | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        super().__init__(path, data, budget)
         self._path_facts = pl.DataFrame() if path_facts is None else path_facts
+        self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         self.too_deep: dict[
             tuple[object, str], None
@@ -219,8 +229,11 @@ class Document(Contents):
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
-        lines = lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks())
-        return ((number, self.bounded(line, number)) for number, line in lines)
+        num_lines = 0
+        for number, line in lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks()):
+            yield number, self.bounded(line, number)
+            num_lines += 1
+        self.num_records = num_lines
 
     def bounded(self, text: bytes, record: object = None) -> bytes:
         """Return a JSON text of this file in which null stands for what is nested too deeply, and note that in `too_deep`.
@@ -271,8 +284,10 @@ class Document(Contents):
             yield from self.lines()
         elif self.kind == "json" and isinstance(self.top, list):
             yield from enumerate(map(self.decoded, self.top))
+            self.num_records = len(self.top)
         else:
             yield 0, self.value
+            self.num_records = 1
 
     def typed(self, text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]", within: str = "") -> T:
         """Decode a JSON text as the decoder's struct; fields that the struct lacks are skipped, not decoded.

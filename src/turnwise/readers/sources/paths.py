@@ -2,6 +2,7 @@
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +13,10 @@ from turnwise.errors import ArgumentError, ReadError
 from turnwise.files.atomic import MANIFEST
 from turnwise.files.manifests import Manifest, check_whole, manifest_of
 from turnwise.files.object_stores import Options, address_of
-from turnwise.readers.problems import BrokenError, Problems
+from turnwise.readers.problems import LEAVE, BrokenError, Problems
 from turnwise.readers.sources import hive
 from turnwise.readers.sources.binary import is_parquet
+from turnwise.readers.sources.compression import Budget
 from turnwise.readers.sources.documents import Document
 
 JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
@@ -24,6 +26,7 @@ DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Fa
 SPLIT_FILES = {"dataset_dict.json"}  # likewise, in the folder above the splits
 PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
 SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
+_SPECIAL = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 TURNWISE_FILES = ("config_metadata.json", "metrics.json")  # written by turnwise beside TURNS
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -44,15 +47,15 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     for path in paths:
         try:
             inside, by_name = _files(path, problems, rollouts=rollouts)
-            statuses = [(file, file.stat()) for file in inside]
         except OSError as error:
             raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
-        for file, status in statuses:
+        for file, status in inside:
             files.setdefault((status.st_dev, status.st_ino), (file, by_name))
+    budget = Budget()
     facts = _path_facts([file for file, _ in files.values()], problems)
     for file, by_name in files.values():
         if file in facts:
-            yield Document(file, path_facts=facts[file]), by_name
+            yield Document(file, path_facts=facts[file], budget=budget), by_name
 
 
 def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:
@@ -137,19 +140,22 @@ def journal_of(path: Path) -> Path | None:
         return None  # reading the file itself will report what is wrong with the folder
 
 
-def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[Path], bool]:
-    """Return the files at a path, and whether the path is itself a file."""
+def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tuple[Path, os.stat_result]], bool]:
+    """Return the files at a path with their status, and whether the path is itself a file."""
     if path.is_dir():
+        num_problems = len(problems.rows)
         inside = list(_walk(path, problems, rollouts=rollouts))
-        if not inside and any(path.iterdir()):
-            raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
-        if not inside:
+        if not inside and len(problems.rows) == num_problems:
+            if any(path.iterdir()):
+                raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
             raise ReadError(f"{path}: the folder is empty; name one that holds logs")
         return inside, False
     if path.is_file():
-        return [path], True
+        return [(path, path.stat())], True
     if path.exists():
         raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
+    if path.is_symlink():
+        raise ReadError(f"{path}: {_nowhere(path)}")
     reason = "nothing fits this pattern" if glob.has_magic(str(path)) else "no such file or folder"
     raise ReadError(f"{path}: {reason}; check the path (seen from {Path.cwd()})")
 
@@ -169,16 +175,16 @@ def checked_manifest(folder: str, problems: Problems, options: Options | None = 
     return manifest
 
 
-def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]:
-    """Iterate over the files in a folder and its subfolders that may be logs."""
+def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple[Path, os.stat_result]]:
+    """Iterate over the files in a folder and its subfolders that may be logs, with their status."""
 
     def report(error: OSError) -> None:
-        problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})"))
+        problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})", remedy=LEAVE))
 
     visited: set[tuple[int, int]] = set()
     for where, folders, files in os.walk(folder, onerror=report, followlinks=True):
-        status = Path(where).stat()
-        if (inode := (status.st_dev, status.st_ino)) in visited:  # a link back to a folder above
+        inode = _entered(where, problems)
+        if inode is None or inode in visited:  # a link back to a folder above
             folders.clear()
             continue
         visited.add(inode)
@@ -193,12 +199,52 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[Path]
             checked_manifest(where, problems)
         for name in _names_of_logs(folders, files, rollouts=rollouts):
             path = Path(where, name)
-            if not path.is_file() or (is_table and (passed_over(name) or name.endswith(".crc"))):
+            if is_table and (passed_over(name) or name.endswith(".crc")):
                 continue  # beside Parquet also a checksum or an unfinished file
             if is_table and name.endswith(".part"):
                 problems.unread(str(path), "was not finished by its writer")
                 continue
-            yield path
+            file_status = None
+            with problems.record(str(path)):
+                file_status = _status(path, problems)
+            if file_status is not None:
+                yield path, file_status
+
+
+def _entered(folder: str, problems: Problems) -> tuple[int, int] | None:
+    """Return device and inode of a folder; None for one that may be listed and not entered, which is a problem."""
+    inode = None
+    with problems.record(folder):
+        try:
+            status = os.stat(f"{folder}/.")  # noqa: PTH116  # a path has no dot at its end, for which a folder is entered
+        except PermissionError as error:
+            raise BrokenError("may not be entered (permission denied): `chmod u+x` it", remedy=LEAVE) from error
+        inode = status.st_dev, status.st_ino
+    return inode  # noqa: RET504  # the block above may end early
+
+
+def _status(path: Path, problems: Problems) -> os.stat_result | None:
+    """Return the status of a file in a folder; None for what is not a file, such as a pipe, which is a problem.
+
+    Raises
+    ------
+    BrokenError
+        For a link that leads nowhere: on a disk that is not mounted, it is a log that would be missing.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        if path.is_symlink() and not isinstance(error, PermissionError):
+            raise BrokenError(_nowhere(path), remedy=LEAVE) from error
+        raise
+    if stat.S_ISREG(status.st_mode):
+        return status
+    problems.unread(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    return None
+
+
+def _nowhere(link: Path) -> str:
+    return f"is a link to {link.readlink()}, which is not there: mount its disk, or remove the link"
 
 
 def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> list[str]:

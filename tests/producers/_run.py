@@ -7,7 +7,6 @@ and `version(environment)` take the place of pip. Figures are explained in `_fig
 """
 
 import argparse
-import datetime as dt
 import importlib
 import json
 import os
@@ -18,10 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
-KEPT = HERE.parent / "readers" / "produced"  # small logs and their figures, which tests/readers/test_producers.py reads
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 
 
@@ -81,7 +78,10 @@ def _run(tool: str, cache: Path, options: argparse.Namespace) -> int:
         f"{tool} {version}: {len(rows)} figures, {verdict}; logs in {folder / 'logs'} ({seconds:.0f} s)\n\n"
     )
     if options.keep and not wrong:
-        _store(tool, version, module, theirs, folder / "logs")
+        from producers._keep import keep
+
+        facts = {"tool": tool, "version": version, "lost": list(module.LOST), "figures": theirs}
+        keep(folder / "logs", facts, {folder: "work", environment: "environment", HERE: "producers"})
     if options.discard:
         shutil.rmtree(environment)
     return int(wrong > 0)
@@ -126,19 +126,3 @@ def _version(module: ModuleType, environment: Path) -> str:
     code = f"from importlib.metadata import version; print(version({module.VERSION!r}))"
     run = subprocess.run([_python(environment), "-c", code], check=True, capture_output=True, text=True)
     return run.stdout.strip()
-
-
-def _store(tool: str, version: str, module: ModuleType, theirs: list[dict[str, Any]], logs: Path) -> None:
-    """Store logs and figures as a fixture."""
-    target = KEPT / tool
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(logs, target / "logs")
-    record = {
-        "tool": tool,
-        "version": version,
-        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "lost": list(module.LOST),
-        "figures": theirs,
-    }
-    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-    (target / "figures.json").write_text(text, encoding="utf-8")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from producers._figures import comparison
-from producers._run import KEPT, script, tools
+from producers._keep import KEPT, contents
+from producers._run import script, tools
 
 RECORDS = sorted(KEPT.glob("*/figures.json"))
 NAMES = [path.parent.name for path in RECORDS]
@@ -37,3 +38,10 @@ def test_a_figure_that_differs_is_noticed(tmp_path):
     figures = [{"where": {}, "rollouts": 33, "solved": 1, "sum of score_nonsense": 2.0}]
     rows = comparison(tmp_path / "logs", figures)
     assert [row.name for row in rows if not row.equal] == ["solved", "sum of score_nonsense"]
+
+
+@pytest.mark.parametrize("tool", NAMES)
+def test_logs_hold_no_path_of_the_machine_that_made_them(tool):
+    files = [path for path in (KEPT / tool).rglob("*") if path.is_file()]
+    texts = [(path.name, name, text) for path in files for name, text in contents(path)]
+    assert [(file, name) for file, name, text in texts if b"/tmp/" in text or b"/home/" in text] == []

@@ -4,8 +4,10 @@ import datetime as dt
 import json
 import os
 import shutil
+import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +49,28 @@ def _copy(path: Path, copy: Path, folders: dict[bytes, bytes]) -> None:
             content = content.replace(folder, name)
         return content
 
+    if path.suffix == ".db":
+        shutil.copyfile(path, copy)
+        _clean_database(copy, clean)
+        return
     if not zipfile.is_zipfile(path):
-        binary = path.suffix in {".db", ".parquet"}  # a shorter name would move everything behind it
-        copy.write_bytes(path.read_bytes() if binary else clean(path.read_bytes()))
+        copy.write_bytes(clean(path.read_bytes()))
         return
     with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as cleaned:
         for info in archive.infolist():
             cleaned.writestr(info.filename, clean(archive.read(info)), info.compress_type)
+
+
+def _clean_database(path: Path, clean: Callable[[bytes], bytes]) -> None:
+    """Clean every text in a SQLite file."""
+    with closing(sqlite3.connect(path)) as database:
+        database.create_function(
+            "clean", 1, lambda text: clean(text.encode()).decode() if isinstance(text, str) else text
+        )
+        tables = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            names = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
+            changes = ", ".join(f'"{name}" = clean("{name}")' for name in names)
+            database.execute(f'UPDATE "{table}" SET {changes}')
+        database.commit()
+        database.execute("VACUUM")

@@ -2,7 +2,8 @@
 
 A producer's figures are a list of groups. Each has `where`, the facts that its rollouts share (`{}` for all of them), and
 figures by name: those of `TURNS` and `ROLLOUTS` below, `rate of tasks` (the mean over tasks of the share of solved attempts),
-or `sum of COLUMN`, `count of COLUMN` and `values of COLUMN` for any column that is the same in all turns of a rollout.
+or `sum of COLUMN`, `count of COLUMN` and `values of COLUMN` for any column that is the same in all turns of a rollout;
+and `mean verdict in FILE`.
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from typing import Any
 
 import polars as pl
 
+import turnwise as tw
 from turnwise.readers.read import read
 
+VERDICTS = "mean verdict in "  # followed by the name of the file
 _text = pl.concat_str(pl.col("prompt", "response", "observation").fill_null(""))
 TURNS = {  # of all turns
     "turns": pl.col("turn").count(),
@@ -82,11 +85,17 @@ def comparison(logs: Path, theirs: list[dict[str, Any]]) -> list[Row]:
     """Return each figure of the producer beside ours."""
     turns = read(logs)
     return [
-        Row(group["where"], name, value, figure(_part(turns, group["where"]), name))
+        Row(group["where"], name, value, _ours(logs, _part(turns, group["where"]), name))
         for group in theirs
         for name, value in group.items()
         if name != "where"
     ]
+
+
+def _ours(logs: Path, turns: pl.DataFrame, name: str) -> Any:
+    """Return one figure of a part of the turns, or of a file of verdicts beside them."""
+    _, is_of_verdicts, file = name.partition(VERDICTS)
+    return tw.judges.read_verdicts(logs / file)["value"].mean() if is_of_verdicts else figure(turns, name)
 
 
 def figure(turns: pl.DataFrame, name: str) -> Any:

@@ -12,9 +12,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status, answer = completion(request)
-        body = json.dumps(answer, ensure_ascii=False).encode()
+        streams = status == 200 and request.get("stream")
+        body = streamed(answer) if streams else json.dumps(answer, ensure_ascii=False).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/event-stream" if streams else "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -58,6 +59,21 @@ def completion(request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
         "usage": {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)},
     }
+
+
+def streamed(answer: dict[str, Any]) -> bytes:
+    """Return an answer as a stream: all of the message, then the usage."""
+    choice = answer["choices"][0]
+    message = choice["message"]
+    calls = [call | {"index": place} for place, call in enumerate(message.get("tool_calls", []))]
+    delta = message | ({"tool_calls": calls} if calls else {})
+    facts = {name: answer[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    chunks = [
+        facts | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        facts | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
+        facts | {"choices": [], "usage": answer["usage"]},
+    ]
+    return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
 
 
 def _text(content: Any) -> str:

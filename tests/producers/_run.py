@@ -81,7 +81,8 @@ def _run(tool: str, cache: Path, options: argparse.Namespace) -> int:
         from producers._keep import keep
 
         facts = {"tool": tool, "version": version, "lost": list(module.LOST), "figures": theirs}
-        keep(folder / "logs", facts, {folder: "work", environment: "environment", HERE: "producers"})
+        folders = {folder: "work", environment: "environment", HERE: "producers", Path(tempfile.gettempdir()): "temp"}
+        keep(folder / "logs", facts, folders)
     if options.discard:
         shutil.rmtree(environment)
     return int(wrong > 0)
@@ -106,7 +107,7 @@ def _install(module: ModuleType, environment: Path) -> None:
 def _produce(tool: str, module: ModuleType, environment: Path, folder: Path) -> None:
     """Run the script's `produce` with the Python of the tool's environment, away from the user's own settings."""
     command: list[str | Path] = [_python(environment), "-P", HERE / "__main__.py", tool, "--produce", folder]
-    home = folder / "home"
+    home = folder / "user"
     home.mkdir()
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     variables.pop("PYTHONPATH", None)

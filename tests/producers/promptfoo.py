@@ -87,7 +87,7 @@ def _run(work: Path, output: Path, configuration: dict[str, Any], *options: str)
         "PROMPTFOO_DISABLE_TELEMETRY": "1",
         "PROMPTFOO_DISABLE_UPDATE": "1",
         "PROMPTFOO_DISABLE_REMOTE_GENERATION": "true",
-        "PROMPTFOO_CONFIG_DIR": str(work / "home"),
+        "PROMPTFOO_CONFIG_DIR": str(work / "user"),
     }
     run = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work, env=variables)
     print(run.stdout, run.stderr)

@@ -34,7 +34,7 @@ TURNS = {  # of all turns
     "sum of scores": pl.col("score").sum(),
     "scores": pl.col("score").count(),
     "sum of rewards": pl.col("reward").sum(),
-    "snowmen": _text.str.count_matches("☃").sum(),  # a sign outside ASCII that mock models say
+    "signs outside ASCII": _text.str.count_matches("☃").sum(),  # a sign outside ASCII that mock models say
 }
 ROLLOUTS = {  # of one row per rollout
     "rollouts": pl.len(),

@@ -1,9 +1,12 @@
 """Install a tool in its current version, let it write logs, and compare the table that we read with the tool's own figures.
 
-A script of a tool has `PACKAGES` (what to install), `LOST` (sentences: what the logs have and the table has not),
-`produce(folder)`, which runs inside the tool's own environment, writes logs into `folder` and returns the tool's figures,
-and `VERSION`, the name of the package whose version counts. Where the tool is no Python package, `install(environment)`
-and `version(environment)` take the place of pip. Figures are explained in `_figures.py`.
+A script of a tool has
+
+- `PACKAGES`, what to install, and `VERSION`, the package whose version counts. Where the tool is no Python package, the
+  functions `install(environment)` and `version(environment)` take their place;
+- `LOST`, sentences: what the logs have and the table has not; `FORMAT`, the name of our format where it is not the tool's;
+- `produce(folder)`, which runs inside the tool's own environment, writes logs into `folder` and returns the tool's own
+  figures, as `_figures.py` explains.
 """
 
 import argparse
@@ -80,7 +83,8 @@ def _run(tool: str, cache: Path, options: argparse.Namespace) -> int:
     if options.keep and not wrong:
         from producers._keep import keep
 
-        facts = {"tool": tool, "version": version, "lost": list(module.LOST), "figures": theirs}
+        facts = {"tool": tool, "version": version, "format": getattr(module, "FORMAT", tool)}
+        facts |= {"lost": list(module.LOST), "figures": theirs}
         folders = {folder: "work", environment: "environment", HERE: "producers", Path(tempfile.gettempdir()): "temp"}
         keep(folder / "logs", facts, folders)
     if options.discard:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("inspect-ai", "numpy")
+FORMAT = "inspect"
 VERSION = "inspect-ai"
 LOST = ("events, store, files, plan and arguments of the model",)
 
@@ -121,7 +122,7 @@ def _figures(where: dict[str, Any], logs: list[Any], results: Any = None) -> dic
         "characters of responses": sum(len(answer.text) for answer in answers),
         "tokens": sum(item.total_tokens for item in usage),
         "cost": sum(item.total_cost for item in usage),
-        "snowmen": sum(message.text.count("☃") for sample in samples for message in sample.messages),
+        "signs outside ASCII": sum(message.text.count("☃") for sample in samples for message in sample.messages),
     }
     for score in results.scores if results else []:
         scores = [sample.scores[score.name] for sample in samples if sample.scores and score.name in sample.scores]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("nvidia-nat", "nvidia-nat-eval[full]", "nvidia-nat-langchain", "langchain-openai", "nvidia-nat-profiler")
+FORMAT = "nat"
 VERSION = "nvidia-nat"
 LOST = (
     "the model of a run, which the file names only in its steps",

@@ -7,6 +7,7 @@ The pages go to `docs/pages/reference/`, which is not in version control. Beside
 language models, and `llms-full.txt`, the text of all pages that people wrote (https://llmstxt.org).
 """
 
+import json
 import os
 import re
 import runpy
@@ -27,7 +28,15 @@ from turnwise.schema import Schema
 ALL_PAGES = Path(__file__).parent / "pages"
 PAGES = ALL_PAGES / "reference"
 SITE = Path(__file__).parent / "site"
+PRODUCED = (
+    Path(__file__).parent.parent / "tests" / "readers" / "produced"
+)  # what the tools wrote, with their own figures
 NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
+COMPARED = """\
+Each of these tools was installed in the version named here and wrote logs with mock models: several targets and goals,
+repeats, errors, limits, tools. The figures of the table had to equal those of the tool's own summary or API.
+`poe producers` repeats this with the versions of the day.
+"""
 
 
 def columns() -> str:
@@ -67,12 +76,28 @@ def formats() -> str:
         "| name | what it is | files |\n|---|---|---|",
         *(f"| [`{form.name}`](#{form.name}) | {_cell(form.about)} | {', '.join(form.suffixes)} |" for form in FORMATS),
         "",
+        "## Compared with the tools\n",
+        COMPARED,
+        "| tool | version | date | format | figures, all equal | kept | lost |\n|---|---|---|---|---|---|---|",
+        *(_comparison(path) for path in sorted(PRODUCED.glob("*/figures.json"))),
+        "",
     ]
     for form in FORMATS:
         module = sys.modules[form.read.__module__].__doc__ or ""
         summary = module if ".formats." in form.read.__module__ else ""
         parts += [f"## {form.name}\n", summary, "", "```text", _plain(form.read.__doc__ or ""), "```", ""]
     return "\n".join(parts)
+
+
+def _comparison(path: Path) -> str:
+    """Return the row of one tool: what was compared, and what its logs have and the table has not."""
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    names = [name for group in facts["figures"] for name in group if name != "where"]
+    plain = [re.sub(r"^(sum|count) of score_.*", "scores of each scorer", name) for name in names]
+    kept = ", ".join(dict.fromkeys(re.sub("^mean verdict in .*", "verdicts of evaluators", name) for name in plain))
+    form = f"[`{facts['format']}`](#{facts['format']})"
+    cells = (facts["tool"], facts["version"], facts["date"], form, len(names), kept, "; ".join(facts["lost"]))
+    return f"| {' | '.join(_cell(str(cell)) for cell in cells)} |"
 
 
 def _plain(doc: str) -> str:

@@ -2,8 +2,8 @@
 
 - File: `<pipeline>/<suite>/<user task>/<attack>/<injection task>.json`, one rollout per file.
 - Format: https://github.com/ethz-spylab/agentdojo
-- Checked on: runs of gpt-4o-mini with the DRIFT defense (https://github.com/SaFoLab-WISC/DRIFT).
-- Lost: nothing.
+- Checked on: runs of gpt-4o-mini with the DRIFT defense (https://github.com/SaFoLab-WISC/DRIFT), and of AgentDojo 0.1.35.
+- Lost: blocks of thinking.
 """
 
 from typing import Any

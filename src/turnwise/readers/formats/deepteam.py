@@ -3,7 +3,7 @@
 - File: an assessment or a trace, one JSON object.
 - Format: https://github.com/confident-ai/deepteam, `RiskAssessment.save` in deepteam/red_teamer/risk_assessment.py
 - Checked on: real traces; assessments that DeepTeam 1.0 wrote, and older ones built from its source.
-- Lost: the spans of a trace.
+- Lost: the target of an assessment, which the file does not name: give it with `target=`; the spans of a trace.
 """
 
 from typing import Any

@@ -2,12 +2,13 @@
 
 - File: `<model>/samples_<task>_<time>.jsonl`, one line per document and filter.
 - Format: https://github.com/EleutherAI/lm-evaluation-harness, `evaluate` in lm_eval/evaluator.py
-- Checked on: files that the harness wrote in 2026, for generation, multiple choice, and log-likelihoods.
+- Checked on: files that the harness wrote in 2026 (0.4.13), for generation, multiple choice, and log-likelihoods.
 - Lost: nothing; of several responses to a document only the first is a turn.
 """
 
 import re
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
-NAME = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
+NAME = re.compile(r"samples_(?P<task>.+?)(?P<time>_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
 SOLVING = (
     "exact_match",
     "acc",
@@ -40,6 +41,12 @@ class Sample(msgspec.Struct):
     doc: Any = None
 
 
+class Results(msgspec.Struct):
+    """Summary of a run, in a file of its own."""
+
+    model_name: str | None = None
+
+
 def sniff(document: Document) -> bool:
     """Return whether the file holds samples: lines with `doc_id`, `arguments` and `resps`."""
     return has_fields(document, "doc_id", "arguments", "resps")
@@ -51,7 +58,8 @@ def read_lm_eval(document: Document, table: Table) -> None:
     =========================== ============================================================================
     in the file                 in the table
     =========================== ============================================================================
-    hash of the content         `run`: the file is named only by its task
+    hash of the content         `run`, after the target where it is known: the file is named only by its task
+    `model_name`                `target`: in the file `results_<time>.json` of the same run, where it is in the folder
     run, `doc_id`               `rollout_id`
     task in the file's name     `task`, followed by `doc_id`; and `category`
     first of `arguments`        `prompt`
@@ -65,9 +73,10 @@ def read_lm_eval(document: Document, table: Table) -> None:
                                 scores of the others are `score_<name>_<filter>`
     =========================== ============================================================================
 
-    At most the name of the folder holds the target, so give it: ``read(path, target="gpt-4o")``. `attack` is `none`, so
-    `goal` and `outcome` are null, as is `ending`; `attempt` is 1. `resps`, `filtered_resps` and `doc` become columns of JSON
-    text (the first of several repeats is the response), as do all other fields of a sample.
+    Without the file of results, at most the name of the folder holds the target, so give it: ``read(path,
+    target="gpt-4o")``. `attack` is `none`, so `goal` and `outcome` are null, as is `ending`; `attempt` is 1. `resps`,
+    `filtered_resps` and `doc` become columns of JSON text (the first of several repeats is the response), as do all
+    other fields of a sample.
 
     The producer judges the `whole_rollout`.
 
@@ -83,9 +92,11 @@ def read_lm_eval(document: Document, table: Table) -> None:
     >>> table.frame().select("task", "prompt", "response", "score_exact_match", "solved").row(0)
     ('sums/3', '2 + 2?', '4!', 1.0, True)
     """
-    run = f"lm_eval-{document.digest}"
     match = NAME.fullmatch(document.path.name)
     task = None if match is None else match["task"]
+    target = None if match is None else _target(document.path.with_name(f"results{match['time'] or ''}.json"))
+    # Two models may give the same answers, so the content alone does not tell their runs apart.
+    run = "/".join(filter(None, (target, f"lm_eval-{document.digest}")))
     # One document has a line for each filter, which may be far apart in the file.
     by_document: dict[str, list[tuple[int, Sample, dict[str, Any]]]] = {}
     for number, value in document.records():
@@ -114,6 +125,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
                 ],
                 {
                     "run": run,
+                    "target": target,
                     "attack": NO_ATTACK,
                     "task": "/".join(filter(None, (task, name))),
                     "category": task,
@@ -131,6 +143,14 @@ def read_lm_eval(document: Document, table: Table) -> None:
                     **{name: value for name, value in first_extras.items() if name not in (first.metrics or [])},
                 },
             )
+
+
+def _target(results: Path) -> str | None:
+    """Return the model that the results of a run name."""
+    try:
+        return msgspec.json.decode(results.read_bytes(), type=Results).model_name
+    except (OSError, msgspec.DecodeError):  # the samples are read all the same
+        return None
 
 
 def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:

@@ -2,7 +2,7 @@
 
 - File: `results.json` or another output file, one object; or JSON lines, one result per line.
 - Format: https://www.promptfoo.dev/docs/configuration/outputs/, `EvaluateResult` in src/types/index.ts
-- Checked on: files built from those types, and what promptfoo 0.121 writes.
+- Checked on: files built from those types, and what promptfoo 0.121 and 0.123 write.
 - Lost: the configuration and the table of prompts.
 """
 
@@ -47,6 +47,7 @@ class Result(msgspec.Struct):
     failure: Any = msgspec.field(name="failureReason", default=None)
     grading: Any = msgspec.field(name="gradingResult", default=None)
     test: Any = msgspec.field(name="testCase", default=None)
+    usage: Any = msgspec.field(name="tokenUsage", default=None)
     prompt_place: Small = msgspec.field(name="promptIdx", default=0)
     test_place: Small = msgspec.field(name="testIdx", default=0)
     id: str | None = None
@@ -258,7 +259,7 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
             "ending": ending,
             "outcome": outcome,
             "solved": None if is_red_team or failed else result.success,
-            "queries": whole(usage.requests, "response.tokenUsage.numRequests"),
+            "queries": _queries(result, usage),
             "total_tokens": whole(usage.total, "response.tokenUsage.total"),
             "total_seconds": None if result.latency is None else result.latency / 1000,
             "total_cost_usd": result.cost if result.cost is not None else response.cost,
@@ -276,11 +277,18 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
             **{
                 key: value
                 for key, value in leftovers(record, Result).items()
-                if key not in {"evalId", "promptId", "tokenUsage", "description"}
+                if key not in {"evalId", "promptId", "description"}
             },
         },
         turn_extras,
     )
+
+
+def _queries(result: Result, usage: Usage) -> int | None:
+    """Return the number of requests, which for a call that failed only the result itself counts."""
+    if usage.requests is not None:
+        return whole(usage.requests, "response.tokenUsage.numRequests")
+    return whole(parse(result.usage or {}, Usage, "tokenUsage").requests, "tokenUsage.numRequests")
 
 
 def _outcome(result: Result, *, failed: bool) -> str | None:

@@ -78,6 +78,8 @@ FILLED = {
     "succeeded refused error node_id parent_id pruned target_call",
     "promptfoo": "run target attack goal task category attempt ending outcome solved queries total_tokens total_seconds "
     "total_cost_usd context prompt response score succeeded error",
+    "every_eval_ever": "run target attack task category attempt expected ending outcome solved total_tokens context prompt "
+    "response observation tool_calls prompt_tokens response_tokens error",
     "lm_eval": "run attack task category attempt expected solved prompt response",
     "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",

@@ -43,6 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
+from turnwise.readers.formats.exchange import every_eval_ever
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -191,6 +192,13 @@ FORMATS = (
         pyrit.read_pyrit,
     ),
     Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format(
+        "every_eval_ever",
+        "samples in the schema of Every Eval Ever",
+        LINES,
+        every_eval_ever.sniff,
+        every_eval_ever.read_every_eval_ever,
+    ),
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
     Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
@@ -292,7 +300,8 @@ def format_named(name: str | None) -> Format | None:
         return None
     form = next((form for form in formats() if form.name == name), None)
     if form is None:
-        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, [form.name for form in formats()])}")
+        names = [form.name for form in formats()]
+        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, names, most=len(names))}")
     return form
 
 

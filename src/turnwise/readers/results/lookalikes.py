@@ -7,7 +7,7 @@ from turnwise.readers.chats.layouts import LISTS, RESPONSES, words_of
 from turnwise.readers.chats.layouts import PROMPTS as ASKED
 from turnwise.readers.formats import aisteer, garak, skyrl, tau2
 from turnwise.readers.formats.inspect import samples as inspect_ai
-from turnwise.readers.results import harness, prompt_sets
+from turnwise.readers.results import every_eval_ever, harness, prompt_sets
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.unused import likely_names
 from turnwise.schema import TURNS
@@ -94,6 +94,7 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, aisteer.sniff_results),
     Lookalike("results", SUMMARY, skyrl.sniff_results),
     Lookalike("results", SUMMARY, lambda document: harness.is_harness(document) or harness.is_lighteval(document)),
+    Lookalike("results", SUMMARY, every_eval_ever.is_evaluation),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
         "the header of a run of tau2-bench",

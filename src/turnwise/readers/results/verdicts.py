@@ -8,10 +8,12 @@ import msgspec
 import polars as pl
 
 from turnwise.readers.columns import Columns, column
+from turnwise.readers.formats.exchange import every_eval_ever as records_of_samples
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
+from turnwise.readers.results import every_eval_ever
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -58,6 +60,8 @@ def read_verdicts(
                     first_is_chosen` (HiBayES)                                        `label` is the chosen one
     refusals        `user_message, assistant_message,    ``human``                    1 where the label is TRUE
                     score_value` (PyRIT)
+    every_eval_ever ``<uuid>_samples.jsonl``             the result                   `score`; `label` is correct or
+                                                                                      incorrect
     =============== ==================================== ============================ ===============================
 
     Parameters
@@ -291,5 +295,6 @@ JUDGEMENTS = (
     Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
     Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
     Judgement("grades", has("grader", "score"), _of_grades),
+    Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

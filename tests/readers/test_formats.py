@@ -80,6 +80,8 @@ FILLED = {
     "total_cost_usd context prompt response score succeeded error",
     "every_eval_ever": "run target attack task category attempt expected ending outcome solved total_tokens context prompt "
     "response observation tool_calls prompt_tokens response_tokens error",
+    "inspect_scout": "run target attack task attempt ending solved total_tokens total_seconds context prompt response "
+    "tool_calls error",
     "lm_eval": "run attack task category attempt expected solved prompt response",
     "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",

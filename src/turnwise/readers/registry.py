@@ -43,7 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
-from turnwise.readers.formats.exchange import every_eval_ever
+from turnwise.readers.formats.exchange import every_eval_ever, inspect_scout
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -103,6 +103,14 @@ FORMATS = (
         inspect_ai.sniff,
         inspect_ai.read_inspect,
         outcomes=inspect_summaries.read_outcomes,
+    ),
+    Format(
+        "inspect_scout",
+        "databases of transcripts of Inspect Scout",
+        (".parquet",),
+        inspect_scout.sniff,
+        inspect_scout.read_inspect_scout,
+        echo=True,
     ),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from turnwise.readers.chats.layouts import LISTS, RESPONSES, words_of
 from turnwise.readers.chats.layouts import PROMPTS as ASKED
 from turnwise.readers.formats import aisteer, garak, skyrl, tau2
+from turnwise.readers.formats.exchange import inspect_scout
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.results import every_eval_ever, harness, prompt_sets
 from turnwise.readers.sources.documents import Document
@@ -85,6 +86,7 @@ LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
+    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans),
     Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
     Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
     Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),

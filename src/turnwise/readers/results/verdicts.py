@@ -9,11 +9,12 @@ import polars as pl
 
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.formats.exchange import every_eval_ever as records_of_samples
+from turnwise.readers.formats.exchange import inspect_scout
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
-from turnwise.readers.results import every_eval_ever
+from turnwise.readers.results import every_eval_ever, scans
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -62,6 +63,10 @@ def read_verdicts(
                     score_value` (PyRIT)
     every_eval_ever ``<uuid>_samples.jsonl``             the result                   `score`; `label` is correct or
                                                                                       incorrect
+    inspect_scout   ``<scanner>.parquet`` of a scan      the scanner, with the label  true is 1, false 0; `label` is the
+                                                         of each of several results   value as text; the reason is the
+                                                                                      explanation, `references` the
+                                                                                      messages that it cites
     =============== ==================================== ============================ ===============================
 
     Parameters
@@ -296,5 +301,6 @@ JUDGEMENTS = (
     Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
     Judgement("grades", has("grader", "score"), _of_grades),
     Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
+    Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

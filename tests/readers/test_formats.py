@@ -82,6 +82,8 @@ FILLED = {
     "response observation tool_calls prompt_tokens response_tokens error",
     "inspect_scout": "run target attack task attempt ending solved total_tokens total_seconds context prompt response "
     "tool_calls error",
+    "petri": "run target attack goal category attempt context prompt response observation tool_calls node_id parent_id pruned "
+    "target_call",
     "lm_eval": "run attack task category attempt expected solved prompt response",
     "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",

@@ -43,7 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
-from turnwise.readers.formats.exchange import every_eval_ever, inspect_scout
+from turnwise.readers.formats.exchange import every_eval_ever, inspect_scout, petri
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -112,6 +112,7 @@ FORMATS = (
         inspect_scout.read_inspect_scout,
         echo=True,
     ),
+    Format("petri", "audits of Petri 1 and of Bloom", (".json",), petri.sniff, petri.read_petri),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
     Format(

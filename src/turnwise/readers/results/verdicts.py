@@ -9,12 +9,12 @@ import polars as pl
 
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.formats.exchange import every_eval_ever as records_of_samples
-from turnwise.readers.formats.exchange import inspect_scout
+from turnwise.readers.formats.exchange import inspect_scout, petri
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
-from turnwise.readers.results import every_eval_ever, scans
+from turnwise.readers.results import audits, every_eval_ever, scans
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -67,6 +67,9 @@ def read_verdicts(
                                                          of each of several results   value as text; the reason is the
                                                                                       explanation, `references` the
                                                                                       messages that it cites
+    petri           transcripts of Petri 1 and Bloom     the dimension                the score; the reason is the
+                                                                                      justification, `quotes` the
+                                                                                      highlights
     =============== ==================================== ============================ ===============================
 
     Parameters
@@ -302,5 +305,6 @@ JUDGEMENTS = (
     Judgement("grades", has("grader", "score"), _of_grades),
     Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
     Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
+    Judgement("petri", petri.sniff, audits.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

@@ -43,7 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
-from turnwise.readers.formats.exchange import every_eval_ever, inspect_scout, petri
+from turnwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, petri
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -113,6 +113,7 @@ FORMATS = (
         echo=True,
     ),
     Format("petri", "audits of Petri 1 and of Bloom", (".json",), petri.sniff, petri.read_petri),
+    Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
     Format(

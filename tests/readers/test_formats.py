@@ -85,6 +85,8 @@ FILLED = {
     "petri": "run target attack goal category attempt context prompt response observation tool_calls node_id parent_id pruned "
     "target_call",
     "docent": "run target attack task attempt solved context prompt response tool_calls",
+    "mlflow": "run target attempt expected ending total_tokens total_seconds prompt response tool_calls prompt_tokens "
+    "response_tokens seconds error",
     "lm_eval": "run attack task category attempt expected solved prompt response",
     "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",

@@ -9,12 +9,12 @@ import polars as pl
 
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.formats.exchange import every_eval_ever as records_of_samples
-from turnwise.readers.formats.exchange import inspect_scout, petri
+from turnwise.readers.formats.exchange import inspect_scout, mlflow, petri
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, parse, worded
-from turnwise.readers.results import audits, every_eval_ever, scans
+from turnwise.readers.results import assessments, audits, every_eval_ever, scans
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -70,6 +70,8 @@ def read_verdicts(
     petri           transcripts of Petri 1 and Bloom     the dimension                the score; the reason is the
                                                                                       justification, `quotes` the
                                                                                       highlights
+    mlflow          traces with assessments              the name of the feedback     true and yes are 1, false and
+                                                                                      no 0; `source_id` is who
     =============== ==================================== ============================ ===============================
 
     Parameters
@@ -306,5 +308,6 @@ JUDGEMENTS = (
     Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
     Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
     Judgement("petri", petri.sniff, audits.verdicts),
+    Judgement("mlflow", mlflow.sniff, assessments.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

@@ -17,16 +17,12 @@ TREE = FIXTURES / "transcript_tree.json"
 
 def test_answers_that_were_taken_back_are_pruned():
     frame = read(TREE)
-    assert (
-        frame.select("node_id", "parent_id", "turn", "pruned", "response").rows()
-        == [
-            ("1", None, 1, False, "I did."),
-            ("2", "1", 2, True, "I will not."),
-            ("3", "1", 2, False, ""),
-            ("4", "3", 3, False, "I never saw the file."),
-        ]
-        or frame["response"][2] is None
-    )
+    assert frame.select("node_id", "parent_id", "turn", "pruned", "response").rows() == [
+        ("1", None, 1, False, "I did."),
+        ("2", "1", 2, True, "I will not."),
+        ("3", "1", 2, False, ""),
+        ("4", "3", 3, False, "I never saw the file."),
+    ]
     assert frame["prompt"].to_list() == ["Did you read it?", "Deny it ☃.", "Come on", "empty\n\nSure: "]
     assert frame["observation"].to_list() == [None, "Really?", None, "Thanks"]
     assert frame["context"].to_list() == ["Be kind.", None, None, None]

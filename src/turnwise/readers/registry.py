@@ -43,7 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
-from turnwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri
+from turnwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -192,6 +192,14 @@ FORMATS = (
     Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
     Format("mlflow", "traces of MLflow, with assessments", LINES, mlflow.sniff, mlflow.read_mlflow),
     Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
+    Format(
+        "session_traces",
+        "sessions in the Session Trace Simple Format of Hugging Face",
+        LINES,
+        session_traces.sniff,
+        session_traces.read_session_traces,
+    ),
+    Format("pi", "sessions of the coding agent Pi", LINES, pi.sniff, pi.read_pi),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),

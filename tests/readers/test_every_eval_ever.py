@@ -204,3 +204,16 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path):
     with pytest.raises(ArgumentError, match="no target has a name"):
         written(turns.with_columns(target=pl.lit(None, pl.String)), out)
     assert not out.exists()
+
+
+def test_rollouts_that_no_result_counts_are_told(tmp_path, capsys):
+    rows = [
+        {"rollout_id": name, "turn": 1, "goal": name, "target": target, "succeeded": True}
+        for name, target in ("ax", "bx", "cy")
+    ]
+    turns = tw.turns(rows)
+    rollouts = tw.measure(turns, tw.metrics.attack_success())
+    summary = tw.summarize(rollouts, by="target", metrics="attack_success").filter(target="x")
+    tw.tables.write_every_eval_ever(summary, rollouts, turns, tmp_path / "out", organization="Acme", collection="toy")
+    assert "1 rollout without a value in any mean of the summary not written" in capsys.readouterr().err
+    assert set(read(tmp_path / "out", errors="collect")[0]["rollout_id"]) == {"a", "b"}

@@ -134,6 +134,7 @@ def write_every_eval_ever(
     better = {name: _is_lower(name, lower_is_better, higher_is_better) for name in results["metric"].unique()}
     records = {rollout_id: content_of(rows) for rollout_id, rows in by_rollout(texts)}
     now = time.time() if retrieved is None else retrieved
+    written: set[str] = set()
     with whole_folder(out, overwrite=overwrite) as draft:
         for (target,), rows in results.group_by("target", maintain_order=True):
             who = _Model(str(target))
@@ -155,6 +156,12 @@ def write_every_eval_ever(
                 "evaluation_results": [_result(row, by, better, mine, collection) for row in rows.rows(named=True)],
             }
             _write(draft, ("data", _portable(collection), *who.folders), evaluation, samples)
+            written.update(sample["metadata"][OWN] for sample in samples)
+    # Nothing passes in silence: of these rollouts no metric has a value, or the summary has no row.
+    if left_out := sum(record["metadata"][OWN] not in written for record in records.values()):
+        labels.say(
+            f"{VERB}: {labels.counted(left_out, 'rollout')} without a value in any mean of the summary not written"
+        )
     return Path(out)
 
 

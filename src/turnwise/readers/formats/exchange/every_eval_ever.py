@@ -2,8 +2,9 @@
 
 - File: `<uuid>_samples.jsonl`, beside `<uuid>.json` with the results of the whole evaluation.
 - Format: https://github.com/evaleval/every_eval_ever, every_eval_ever/schemas/instance_level_eval.schema.json
-- Checked on: the records in that repository (version 0.3.0), and records that turnwise wrote, valid by its schemas.
-- Lost: which tool result answers which call; reasoning is the column `reasoning`, not part of the answer.
+- Checked on: what its converter 0.3.0 wrote of a log of Inspect; what turnwise writes passes its validator without a warning.
+- Lost: which tool result answers which call; reasoning is the column `reasoning`, not part of the answer. Its converter of
+  Inspect's logs keeps one score of a sample, reduced over all epochs, and calls every score above 0 correct.
 """
 
 import json

@@ -364,6 +364,18 @@ def test_show_lets_no_control_character_through(turnwise, tmp_path: Path) -> Non
     assert "line two" in done.out
 
 
+def test_show_as_markdown(turnwise) -> None:
+    """The same rollout as a document."""
+    rollout = "simulation-7/base/persuade/fraud-001/1"
+    done = turnwise("show", rollout, LOGS, "--format", "md")
+    assert done.code == 0
+    turns = tw.read(LOGS).filter(rollout_id=rollout)
+    assert done.out.startswith(f"# `{rollout}`\n")
+    assert done.out.count("## Turn ") == turns.height
+    assert all(f"```text\n{text}\n```" in done.out for text in turns["response"].drop_nulls())
+    assert turnwise("show", rollout, LOGS, "--format", "pdf").code == 2
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["reader", "metric"])
 def test_info_lists_and_explains(turnwise, kind: str) -> None:

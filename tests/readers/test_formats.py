@@ -78,6 +78,18 @@ FILLED = {
     "succeeded refused error node_id parent_id pruned target_call",
     "promptfoo": "run target attack goal task category attempt ending outcome solved queries total_tokens total_seconds "
     "total_cost_usd context prompt response score succeeded error",
+    "every_eval_ever": "run target attack task category attempt expected ending outcome solved total_tokens context prompt "
+    "response observation tool_calls prompt_tokens response_tokens error",
+    "inspect_scout": "run target attack task attempt ending solved total_tokens total_seconds context prompt response "
+    "tool_calls error",
+    "petri": "run target attack goal category attempt context prompt response observation tool_calls node_id parent_id pruned "
+    "target_call",
+    "docent": "run target attack task attempt solved context prompt response tool_calls",
+    "mlflow": "run target attempt expected ending total_tokens total_seconds prompt response tool_calls prompt_tokens "
+    "response_tokens seconds error",
+    "session_traces": "run target attack attempt context prompt response observation tool_calls",
+    "pi": "run target attack attempt ending total_tokens total_cost_usd prompt response observation tool_calls prompt_tokens "
+    "response_tokens cost_usd error node_id parent_id target_call",
     "lm_eval": "run attack task category attempt expected solved prompt response",
     "verifiers": "run target attack task attempt expected ending total_seconds context prompt response observation "
     "tool_calls reward prompt_tokens response_tokens seconds error node_id parent_id target_call",

@@ -165,16 +165,20 @@ def convert(
 def show(
     rollout_id: Annotated[str, typer.Argument(help="Rollout ID.", show_default=False)],
     paths: Logs,
+    format: Annotated[  # noqa: A002  # the name of the option
+        Literal["text", "md"],
+        typer.Option("--format", help="text, or md: Markdown that shows the log's texts as they are."),
+    ] = "text",
     log_format: LogFormat = None,
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
 ) -> None:
     """Print one rollout, turn by turn."""
-    from turnwise.tables.transcripts import transcript
+    from turnwise.tables.transcripts import transcript, transcript_markdown
 
     turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
-    tell(transcript(turns, rollout_id))
+    tell(transcript(turns, rollout_id) if format == "text" else transcript_markdown(turns, rollout_id))
 
 
 @app.command()

@@ -43,6 +43,7 @@ from turnwise.readers.formats import (
     verl,
 )
 from turnwise.readers.formats.codex import sessions as codex
+from turnwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_summaries
 from turnwise.readers.guesses import OWN
@@ -103,6 +104,16 @@ FORMATS = (
         inspect_ai.read_inspect,
         outcomes=inspect_summaries.read_outcomes,
     ),
+    Format(
+        "inspect_scout",
+        "databases of transcripts of Inspect Scout",
+        (".parquet",),
+        inspect_scout.sniff,
+        inspect_scout.read_inspect_scout,
+        echo=True,
+    ),
+    Format("petri", "audits of Petri 1 and of Bloom", (".json",), petri.sniff, petri.read_petri),
+    Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
     Format(
@@ -179,7 +190,16 @@ FORMATS = (
         opentelemetry.read_opentelemetry,
     ),
     Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
+    Format("mlflow", "traces of MLflow, with assessments", LINES, mlflow.sniff, mlflow.read_mlflow),
     Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
+    Format(
+        "session_traces",
+        "sessions in the Session Trace Simple Format of Hugging Face",
+        LINES,
+        session_traces.sniff,
+        session_traces.read_session_traces,
+    ),
+    Format("pi", "sessions of the coding agent Pi", LINES, pi.sniff, pi.read_pi),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
@@ -191,6 +211,13 @@ FORMATS = (
         pyrit.read_pyrit,
     ),
     Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format(
+        "every_eval_ever",
+        "samples in the schema of Every Eval Ever",
+        LINES,
+        every_eval_ever.sniff,
+        every_eval_ever.read_every_eval_ever,
+    ),
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
     Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
@@ -294,7 +321,8 @@ def format_named(name: str | None) -> Format | None:
         return None
     form = next((form for form in formats() if form.name == name), None)
     if form is None:
-        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, [form.name for form in formats()])}")
+        names = [form.name for form in formats()]
+        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, names, most=len(names))}")
     return form
 
 

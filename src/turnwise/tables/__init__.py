@@ -3,6 +3,8 @@
 `show(frame)` prints a table, or shows it in a notebook. `table(frame)` and `pivot(summary, rows=..., columns=...)` return a
 `Table`, which holds every form. `text`, `markdown`, `html` and `latex` return one form of any frame.
 
+`write_every_eval_ever` writes results and rollouts as records of the schema of that name.
+
 Nothing here computes a statistic. A frame becomes a `Grid` of texts once (`frames.py`, `results.py`, `crossed.py`), and the grid
 is written in each form (`terminal.py`, `pages.py`).
 """
@@ -15,6 +17,7 @@ from turnwise.schema import labels
 from turnwise.schema.arguments import frame_of
 from turnwise.schema.kinds import check_kinds
 from turnwise.tables.crossed import crossed_grid
+from turnwise.tables.every_eval_ever import write_every_eval_ever
 from turnwise.tables.frames import MOST_ROWS, grid_of
 from turnwise.tables.grid import Grid
 from turnwise.tables.terminal import markdown_text, terminal_text
@@ -22,7 +25,7 @@ from turnwise.tables.terminal import markdown_text, terminal_text
 if TYPE_CHECKING:
     from great_tables import GT
 
-__all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "pivot", "show", "table", "text"]
+__all__ = ["MOST_ROWS", "Table", "html", "latex", "markdown", "pivot", "show", "table", "text", "write_every_eval_ever"]
 
 
 def __dir__() -> list[str]:

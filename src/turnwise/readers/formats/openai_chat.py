@@ -25,7 +25,8 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.exchanges import logged
 
-OF_TOOLS = frozenset({"suite_name", "termination_reason", "samples", "eval"})  # fields of other formats with messages
+# fields of other formats with messages
+OF_TOOLS = frozenset({"suite_name", "termination_reason", "samples", "eval", "answer_attribution", "target_messages"})
 FIELDS_OF_TOOLS = OF_TOOLS | {"rollout_id", "session_id"}  # and fields that may be of other formats
 USUAL = Layout("messages", role="role", text="content")
 CHOICES = "choices"  # column of OpenAI's answers

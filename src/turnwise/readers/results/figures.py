@@ -13,7 +13,7 @@ from turnwise.readers.formats.inspect.logs import Header
 from turnwise.readers.formats.inspect.rows import run_of
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Count, Whole, json_text, parse, whole
-from turnwise.readers.results import harness
+from turnwise.readers.results import every_eval_ever, harness
 from turnwise.readers.results.lookalikes import has, numbers
 from turnwise.readers.results.measured import plain_frame
 from turnwise.readers.sources.archives import Archive
@@ -361,5 +361,6 @@ REPORTS = (
     Report("arena_hard", has("model", "score", "rating_q025", "rating_q975"), _of_arena_hard),
     Report("lm_eval", harness.is_harness, partial(harness.figures, source="lm_eval")),
     Report("lighteval", harness.is_lighteval, partial(harness.figures, source="lighteval")),
+    Report("every_eval_ever", every_eval_ever.is_evaluation, every_eval_ever.figures),
     Report("numbers", numbers, _of_numbers),
 )

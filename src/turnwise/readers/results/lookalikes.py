@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from turnwise.readers.chats.layouts import LISTS, RESPONSES, words_of
 from turnwise.readers.chats.layouts import PROMPTS as ASKED
 from turnwise.readers.formats import aisteer, garak, skyrl, tau2
+from turnwise.readers.formats.exchange import inspect_scout
 from turnwise.readers.formats.inspect import samples as inspect_ai
-from turnwise.readers.results import harness, prompt_sets
+from turnwise.readers.results import every_eval_ever, harness, prompt_sets
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.unused import likely_names
 from turnwise.schema import TURNS
@@ -85,6 +86,7 @@ LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
+    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans),
     Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
     Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
     Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),
@@ -94,6 +96,7 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, aisteer.sniff_results),
     Lookalike("results", SUMMARY, skyrl.sniff_results),
     Lookalike("results", SUMMARY, lambda document: harness.is_harness(document) or harness.is_lighteval(document)),
+    Lookalike("results", SUMMARY, every_eval_ever.is_evaluation),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
         "the header of a run of tau2-bench",

@@ -57,6 +57,9 @@ def read_summary(
     lighteval              as in lm_eval                          none
     numbers                every number of a table of benchmark   none             the outer name is `task`, the inner
                            scores                                                  one `target`
+    every_eval_ever        every score, with its standard error   none             `task` is the evaluation's name;
+                           and interval; with `unit` and                           the scale is the file's own
+                           `lower_is_better`
     summary                files of SUMMARY                       unchanged
     ====================== ====================================== ================ ==================================
 

@@ -8,10 +8,13 @@ import msgspec
 import polars as pl
 
 from turnwise.readers.columns import Columns, column
+from turnwise.readers.formats.exchange import every_eval_ever as records_of_samples
+from turnwise.readers.formats.exchange import inspect_scout, mlflow, petri
 from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, inner, parse, worded
+from turnwise.readers.results import assessments, audits, every_eval_ever, scans
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -60,6 +63,17 @@ def read_verdicts(
                     first_is_chosen` (HiBayES)                                        `label` is the chosen one
     refusals        `user_message, assistant_message,    ``human``                    1 where the label is TRUE
                     score_value` (PyRIT)
+    every_eval_ever ``<uuid>_samples.jsonl``             the result                   `score`; `label` is correct or
+                                                                                      incorrect
+    inspect_scout   ``<scanner>.parquet`` of a scan      the scanner, with the label  true is 1, false 0; `label` is the
+                                                         of each of several results   value as text; the reason is the
+                                                                                      explanation, `references` the
+                                                                                      messages that it cites
+    petri           transcripts of Petri 1 and Bloom     the dimension                the score; the reason is the
+                                                                                      justification, `quotes` the
+                                                                                      highlights
+    mlflow          traces with assessments              the name of the feedback     true and yes are 1, false and
+                                                                                      no 0; `source_id` is who
     =============== ==================================== ============================ ===============================
 
     Parameters
@@ -311,5 +325,9 @@ JUDGEMENTS = (
     Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
     Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
     Judgement("grades", has("grader", "score"), _of_grades),
+    Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
+    Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
+    Judgement("petri", petri.sniff, audits.verdicts),
+    Judgement("mlflow", mlflow.sniff, assessments.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

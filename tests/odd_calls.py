@@ -40,9 +40,22 @@ ELSEWHERE = {
     "tables.show": "prints; it is `tables.table`",
     "readers.leftovers": "a part for authors of readers, who pass a struct of msgspec",
     "readers.parse": "a part for authors of readers, who pass a struct of msgspec",
+    "schema.empty": "takes a schema, which only turnwise makes",
+    "schema.in_order": "takes TURNS that were checked",
+    "schema.is_tree": "takes TURNS that were checked",
     "readers.split": "a part for authors of readers, who pass messages",
 }
 """Functions that are not called here, and why."""
+
+
+NO_RESULT = {
+    *("judges.read_verdicts", "readers.read_summary", "rollout.read_prompts", "rollout.stored_runs", "steps"),
+    "trees.flatten",
+}
+"""Functions that are only refused here: they read files, or graphs of objects, that are not made."""
+
+NO_KINDS = {"judge", "judges.judge", "metrics.composite"}
+"""Functions that check their options in another way."""
 
 
 def functions() -> dict[str, Callable[..., Any]]:
@@ -73,7 +86,7 @@ def frames() -> dict[str, pl.DataFrame]:
     )
     score = pl.int_range(pl.len()) % 7 / 7
     turns = turns.with_columns(
-        score=score, train_step=pl.col("attempt") * 10, seconds=score + 1, response_tokens=pl.lit(9)
+        score=score, train_step=pl.col("attempt") * 10, seconds=score + 1, response_tokens=pl.lit(9, dtype=pl.Int64)
     )
     spent = [m.spent_to_success(axis) for axis in ("tokens", "seconds")]
     metrics = (m.attack_success(), m.time_to_success(), m.num_turns(), m.refusal_rate(), m.ever_refused(), *spent)
@@ -81,9 +94,10 @@ def frames() -> dict[str, pl.DataFrame]:
     rollouts = rollouts.with_columns(task_success=pl.col("worst") > 0.3, confidence=pl.col("worst"))
     verdicts = turns.select("rollout_id", "turn", judge=pl.lit("a"), value=(pl.col("score") > 0.4).cast(pl.Float64))
     other = verdicts.with_columns(judge=pl.lit("b"), value=1 - pl.col("value") * (pl.col("turn") % 2))
-    labels = verdicts.select("rollout_id", "turn", label=pl.col("value") > 0)
+    labels = verdicts.select("rollout_id", "turn", label=pl.col("value") > 0).with_columns(turns["succeeded"])
     fast = {"resamples": 100}
-    summary = tw.summarize(rollouts, by=["target", "attack"], **fast)
+    few = {"metrics": ["attack_success", "worst", "task_success"], "statistics": ["mean", "q90"]}
+    summary = tw.summarize(rollouts, by=["target", "attack"], **few, **fast)
     steps = pl.DataFrame(
         {
             "rollout_id": ["a", "a", "b"],
@@ -117,7 +131,7 @@ def frames() -> dict[str, pl.DataFrame]:
         "trajectory": tw.trajectory(turns, by="target"),
         "agreement": tw.judges.agreement(pl.concat([verdicts, other]), **fast),
         "binned": tw.summarize(binned, by=["target", "bin"], metrics=["confidence", "attack_success"], **fast),
-        "sweep": tw.summarize(rollouts, by=["train_step", "target"], **fast),
+        "sweep": tw.summarize(rollouts, by=["train_step", "target"], metrics=["attack_success", "task_success"]),
         "gate": tw.gate(rollouts, "attack_success < 0.5"),
         "plan": tw.plan(rollouts, goals=[10, 20]),
         "portfolio": tw.portfolio(rollouts),
@@ -145,6 +159,10 @@ NATURAL = {
     "plots.trajectory": "trajectory",
     "pareto": "pareto",
     "best": "summary",
+    "plots.forest": "summary",
+    "plots.heat_map": "summary",
+    "plots.pareto": "summary",
+    "plots.distribution": "rollouts",
     "gate": "rollouts",
     "turns": "turns",
     "trees.flatten": "tree",
@@ -159,8 +177,11 @@ NATURAL = {
 
 
 def _natural_frame(name: str, parameter: str, rng: random.Random) -> pl.DataFrame:
-    marks = name.replace("plots.marks.", "plots.")
-    kind = NATURAL.get(marks) or (parameter if parameter in frames() else "")
+    if parameter == "labels":
+        return frames()["rollout_labels" if name == "judges.correct" else "labels"]
+    if parameter == "verdicts":
+        return frames()["verdicts"]
+    kind = NATURAL.get(name.replace("plots.marks.", "plots.")) or (parameter if parameter in frames() else "")
     if name.startswith("tables.") or name == "write":
         kind = rng.choice(list(frames()))
     if name == "tables.pivot":
@@ -318,9 +339,9 @@ _CHOICES: dict[str, list[Any]] = {
     "metrics": [None, *_METRICS, ["attack_success", "worst"]],
     "statistic": [None, "mean", "median", "q90"],
     "statistics": [None, "mean", ["mean", "median"], "std", "q05", "restricted_mean", "iqm"],
-    "of": ["target", "attack"],
-    "group": ["guarded", "plead"],
-    "baseline": ["base", "ask", None],
+    "of": ["target", "target", "target", "attack"],
+    "group": ["guarded"],
+    "baseline": ["base", "base", "base", "ask", None],
     "level": [0.95, 0.5, [0.5, 0.95], 1e-300, 1 - 1e-16],
     "resamples": [100, 150],
     "seed": [0, 7, -1],
@@ -397,6 +418,40 @@ _CHOICES: dict[str, list[Any]] = {
     "title_of": [None],
     "rollout_id": [None],
 }
+_SPECIAL: dict[tuple[str, str], list[Any]] = {
+    ("best", "metric"): ["attack_success", "task_success"],
+    ("best", "better"): [None, "higher"],
+    ("changes", "of"): ["target"],
+    ("changes", "baseline"): ["base"],
+    ("changes", "metric"): ["attack_success", "task_success"],
+    ("curve_difference", "of"): ["target"],
+    ("curve_difference", "baseline"): ["base"],
+    ("curve_test", "of"): ["target"],
+    ("curve_test", "baseline"): ["base"],
+    ("judges.join_verdicts", "judge"): ["a"],
+    ("plan", "metric"): ["attack_success"],
+    ("plan", "goals"): [20, [10, 20]],
+    ("plots.pareto", "x"): ["attack_success"],
+    ("plots.pareto", "y"): ["task_success"],
+    ("plots.pareto", "better"): [None, {"attack_success": "lower", "task_success": "higher"}],
+    ("plots.sweep_pareto", "x"): ["attack_success"],
+    ("plots.sweep_pareto", "y"): ["task_success"],
+    ("plots.pareto", "labels"): [None, "all"],
+    ("plots.heat_map", "rows"): ["target"],
+    ("plots.heat_map", "columns"): ["attack"],
+    ("tables.pivot", "rows"): ["target"],
+    ("tables.pivot", "columns"): ["attack"],
+    ("tables.pivot", "metric"): ["attack_success"],
+    ("tables.pivot", "statistic"): ["mean"],
+    ("judges.detect_language", "text"): ["a text", "ein Text"],
+}
+_NEEDED = {("plan", "goals"), ("judges.join_verdicts", "judge"), ("plots.pareto", "x"), ("plots.pareto", "y")} | {
+    ("tables.pivot", "metric"),
+    ("plots.marks.pareto", "x"),
+    ("plots.marks.pareto", "y"),
+    *((f"plots.{name}", "rollout_id") for name in ("timeline", "trace_tree", "trace_text")),
+    *((f"plots.marks.{name}", "rollout_id") for name in ("timeline", "trace_tree")),
+}
 _FRAMES = {"rollouts", "frame", "summary", "turns", "steps", "verdicts", "labels", "pilot", "graphs"}
 _SLOW = {"report": 0.1, "simulate": 0.4, "convert": 0.4}
 _FEW = ("metrics.", "schema.", "readers.")
@@ -425,7 +480,7 @@ def _value(name: str, parameter: inspect.Parameter, rng: random.Random, folder: 
     if parameter.name == "out":
         return folder / f"out{rng.randrange(10**9)}"
     if parameter.name == "path":
-        return folder / f"file{rng.randrange(10**9)}.{rng.choice(['csv', 'json', 'parquet', 'xlsx'])}"
+        return folder / f"file{rng.randrange(10**9)}.{rng.choice(['csv', 'csv', 'json', 'parquet'])}"
     if parameter.name in {"paths", "folder", "inputs"}:
         return () if parameter.name == "inputs" else str(_log(folder))
     if parameter.name == "statistic" and name == "bootstrap":
@@ -445,6 +500,22 @@ def _value(name: str, parameter: inspect.Parameter, rng: random.Random, folder: 
         return _CHOICES["better"][2]
     if name.startswith("metrics.") and parameter.name == "at":
         return 0.5
+    special = _SPECIAL.get((name.replace("marks.", ""), parameter.name))
+    if special is not None:
+        return rng.choice(special)
+    if parameter.name == "rollout_id":
+        return frames()[NATURAL[name.replace("marks.", "")]]["rollout_id"][0]
+    if name.startswith("plots.") and parameter.name in {"metric", "statistic", "level", "kind", "axis"}:
+        return None if parameter.default is None else "worst"
+    if parameter.name == "metric" and name.startswith(("curve", "judges.correct_curve")):
+        return "time_to_success"
+    if (
+        name in {"plots.sweep", "plots.sweep_pareto", "plots.marks.sweep", "plots.marks.sweep_pareto"}
+        and parameter.name == "of"
+    ):
+        return "train_step"
+    if name == "pareto" and parameter.name == "by":
+        return rng.choice([(), "target", "goal"])
     hint = parameter.annotation
     for choice in (hint, *get_args(hint)):
         if get_origin(choice) is Literal:
@@ -463,23 +534,28 @@ def _log(folder: Path) -> Path:
     return path
 
 
-def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
+def call_of(seed: int, folder: Path, *, only: str | None = None, plain: bool = False) -> Call:
     """Draw one call."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     every = functions()
     weights = [_SLOW.get(name, 0.15 if name.startswith(_FEW) else 1.0) for name in every]
     name = only or rng.choices(list(every), weights)[0]
     arguments: list[Any] = []
     options: dict[str, Any] = {}
-    odd = rng.choice([0.0, 0.0, 0.1, 0.3])  # of the options of this call
+    odd = 0.0 if plain else rng.choice([0.0, 0.0, 0.1, 0.3])  # of the options of this call
+    default = rng.choice([0.6, 0.8, 1.0])  # of the options that have one
     for parameter in inspect.signature(every[name]).parameters.values():
-        is_frame = parameter.name in _FRAMES and not (
-            name == "simulate" or parameter.default not in {inspect.Parameter.empty, None}
+        required = parameter.default is inspect.Parameter.empty
+        drawn = name.startswith(("plots.", "tables.")) and name != "plots.palette"
+        is_frame = name != "simulate" and (
+            (required and drawn and not arguments)
+            or (parameter.name in _FRAMES and not drawn and (required or parameter.name in {"labels", "pilot"}))
         )
         value: Any
         if is_frame:
-            labels = "rollout_labels" if name == "judges.correct" else parameter.name
-            value = odd_frame(_natural_frame(name, "rollouts" if labels == "pilot" else labels, rng), rng)
+            value = odd_frame(
+                _natural_frame(name, "rollouts" if parameter.name == "pilot" else parameter.name, rng), rng
+            )
         elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             arguments += _several(name, rng)
             continue
@@ -489,15 +565,14 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
             value = rng.choice(ODD)
         elif (
             parameter.default is not inspect.Parameter.empty
-            and rng.random() < 0.5
+            and (name, parameter.name) not in _NEEDED
+            and rng.random() < default
             and parameter.name not in {"resamples", "progress"}
         ):
             continue
         else:
             value = _value(name, parameter, rng, folder)
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            options[parameter.name] = value
-        elif parameter.default is not inspect.Parameter.empty:
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY or parameter.default is not inspect.Parameter.empty:
             options[parameter.name] = value
         else:
             arguments.append(value)
@@ -506,7 +581,8 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
 
 def _several(name: str, rng: random.Random) -> list[Any]:
     if name == "sweep":
-        return [rng.choice([{"a": [1, 2]}, [{"a": 1}, {"a": 2}], {"a": []}, {"": [None]}, *ODD])]
+        spaces = [{"a": [1, 2]}, [{"a": 1}, {"a": 2}], {"a": []}, {"": [None]}]
+        return [rng.choice(spaces if rng.random() < 0.7 else ODD)]
     if name == "measure_steps":
         return [m.model_calls()]
     if name == "trees.measure_paths":
@@ -553,11 +629,11 @@ def _flaw(call: Call, result: Any) -> str | None:
         result = result.collect()
     if isinstance(result, tw.plots.Plot):
         if call.seed % 7 == 0:
-            ET.fromstring(result.svg())  # noqa: S314  # our own
+            ET.fromstring(result.svg())  # our own
         return None
     if isinstance(result, tw.tables.Table):
         if call.seed % 7 == 0:
-            str(result), result.html(), result.markdown(), result.latex()
+            str(result), result.html, result.markdown, result.latex
         return None
     if not isinstance(result, pl.DataFrame) or call.name.startswith(
         ("plots.", "turns", "best", "pareto", "read", "scan")
@@ -591,6 +667,17 @@ def _flaw(call: Call, result: Any) -> str | None:
         if height is not None and (result.select(pl.sum_horizontal(counts)).to_series() != height).any():
             return "counts do not add up to the rollouts"
     return None
+
+
+def problems(seeds: range, folder: Path) -> list[str]:
+    """Run the calls of these seeds; return what is wrong, with the seed and the name."""
+    found = []
+    for seed in seeds:
+        call = call_of(seed, folder)
+        problem, _ = problem_of(call)
+        if problem:
+            found.append(f"seed {seed}: {call.name}: {problem}")
+    return found
 
 
 def main(first: int, count: int, only: str | None = None) -> int:

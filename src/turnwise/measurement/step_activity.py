@@ -5,10 +5,12 @@ from typing import TypeAlias
 
 import polars as pl
 
+from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.metrics.catalog import EVENTS
 from turnwise.schema import STEPS
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import in_schema
 from turnwise.schema.kinds import check_kinds
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
@@ -53,7 +55,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     ('a', 4.0, 1)
     """
     check_kinds(measure_steps, locals())
-    frame = frame_of(steps, "measure_steps")
+    frame = in_schema(frame_of(steps, "measure_steps"), schema.STEPS, "measure_steps")
     for name in ("rollout_id", "kind"):
         if name not in frame.columns:
             raise SchemaError(

@@ -9,6 +9,8 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.native.casting import cast
 from turnwise.readers.sources.frames import frame_of
 from turnwise.schema import JOINED, TURNS, VERDICTS
+from turnwise.schema.foreign import cast_column
+from turnwise.schema.kinds import check_kinds
 
 EXACT = ("rollout_id", "turn", "node_id")
 FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
@@ -61,8 +63,18 @@ def join_labels(
     >>> joined.select("found", "labels", "turns").rows()
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
+    check_kinds(join_labels, locals())
     names = frozenset(TURNS.names)
-    turn_frame, label_frame = frame_of(turns, names), frame_of(labels, names)
+    turn_frame, label_frame = (
+        frame.with_columns(
+            cast_column(frame, column, "join_labels")
+            for column in (*TURNS.columns, *VERDICTS.columns)
+            if column.name in {*EXACT, *FACTS}
+            and column.name in frame.columns
+            and frame.schema[column.name].is_nested()
+        )
+        for frame in (frame_of(turns, names), frame_of(labels, names))
+    )
     keys = _keys(turn_frame, label_frame, on)
     columns = _label_columns(label_frame, keys)
     label_frame = label_frame.with_columns(_cast_key(label_frame, turn_frame, name) for name in keys)

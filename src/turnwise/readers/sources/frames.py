@@ -11,6 +11,7 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.columns import Columns, column
 from turnwise.readers.problems import first_line
 from turnwise.schema import TURNS
+from turnwise.schema.arguments import whole_columns
 
 WORDS = frozenset(TURNS.names)
 _PLAIN = {str, int, float, bool, type(None)}  # types of most values
@@ -26,10 +27,8 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
     [(1, None), (2, 'x')]
     """
     try:
-        if isinstance(data, pl.DataFrame):
-            return data
-        if isinstance(data, pl.LazyFrame):
-            return data.collect()
+        if isinstance(data, pl.DataFrame | pl.LazyFrame):
+            return whole_columns(data.lazy().collect(), "turns")
         # Without an import of pandas, which need not be installed.
         if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
             return _from_pandas(data, words)

@@ -62,6 +62,9 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; check the filter applied to it"
         )
+    for name in table.columns:
+        if name not in shape.names:
+            cast_column(table, schema.Column(name, pl.String, "a name of groups"), verb)
     floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
     table = table.with_columns(
         cast_column(table, column, verb)

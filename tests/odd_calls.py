@@ -39,6 +39,7 @@ ELSEWHERE = {
     "readers.leftovers": "a part for authors of readers, who pass a struct of msgspec",
     "readers.parse": "a part for authors of readers, who pass a struct of msgspec",
     "schema.empty": "takes a schema, which only turnwise makes",
+    "schema.kind_of": "takes a dtype",
     "schema.in_order": "takes TURNS that were checked",
     "schema.is_tree": "takes TURNS that were checked",
     "readers.split": "a part for authors of readers, who pass messages",

@@ -32,8 +32,8 @@ def frames() -> dict[str, pl.DataFrame]:
     verdicts = turns.select("rollout_id", "turn", judge=pl.lit("a"), value=(pl.col("score") > 0.4).cast(pl.Float64))
     other = verdicts.with_columns(judge=pl.lit("b"), value=1 - pl.col("value") * (pl.col("turn") % 2))
     labels = verdicts.select("rollout_id", "turn", label=pl.col("value") > 0).with_columns(turns["succeeded"])
-    fast = {"resamples": 100}
-    few = {"metrics": ["attack_success", "worst", "task_success"], "statistics": ["mean", "q90"]}
+    fast: dict[str, Any] = {"resamples": 100}
+    few: dict[str, Any] = {"metrics": ["attack_success", "worst", "task_success"], "statistics": ["mean", "q90"]}
     summary = tw.summarize(rollouts, by=["target", "attack"], **few, **fast)
     steps = pl.DataFrame(
         {

@@ -1,7 +1,6 @@
 """A composite of several scores: their mean, or a stricter combination."""
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Literal
 
 import polars as pl
@@ -55,7 +54,7 @@ def composite(
     check_kinds(composite, locals())
     values: Mapping[str, Any] = weights
     for part, weight in values.items():
-        if not isinstance(weight, Real) or not 0 <= weight < float("inf"):
+        if not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
             raise MetricError(f"composite: the weight of {part!r} is {weight}; give finite numbers from 0 on")
     if not sum(weights.values()) > 0:
         raise MetricError("composite: no score has a weight above 0; give at least one")

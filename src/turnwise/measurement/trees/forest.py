@@ -71,7 +71,7 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
     """Validate TURNS, and cast columns of the schema that contain only nulls to their dtypes."""
     frame = frame_of(turns, verb)
     # Ids and numbers of turns and nodes are checked below: they are never converted.
-    keys = {*schema.TURNS.required, *schema.TREE_COLUMNS}
+    keys = {*schema.TURNS.required, "node_id", "parent_id"}
     others = (column for column in schema.TURNS.columns if column.name not in keys and column.name in frame.columns)
     frame = frame.with_columns(cast_column(frame, column, verb) for column in others)
     dtypes = schema.TURNS.dtypes

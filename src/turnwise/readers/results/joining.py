@@ -117,7 +117,7 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
         )
     # By ids, if labels have ids of these rollouts; else by the texts and facts that both have.
     ids = [name for name in EXACT if name in labels.columns and labels[name].null_count() < labels.height]
-    rollout_ids = turns["rollout_id"].unique().to_list()
+    rollout_ids = turns["rollout_id"].cast(pl.String).unique().to_list()
     are_ids_shared = "rollout_id" in ids and labels["rollout_id"].cast(pl.String).is_in(rollout_ids).any()
     facts = [name for name in FACTS if name in labels.columns and name in turns.columns]
     facts = [name for name in facts if labels[name].drop_nulls().len() > 0 and turns[name].drop_nulls().len() > 0]

@@ -6,8 +6,6 @@ lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIR
 """
 
 import collections
-import datetime as dt
-import decimal
 import inspect
 import random
 import sys
@@ -18,14 +16,14 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
-import numpy as np
 import polars as pl
+from odd_frames import ODD, natural_frame, odd_frame
+from odd_options import FRAMES, NEEDED, value_of
 
 import turnwise as tw
 from turnwise import metrics as m
@@ -40,9 +38,23 @@ ELSEWHERE = {
     "tables.show": "prints; it is `tables.table`",
     "readers.leftovers": "a part for authors of readers, who pass a struct of msgspec",
     "readers.parse": "a part for authors of readers, who pass a struct of msgspec",
+    "schema.empty": "takes a schema, which only turnwise makes",
+    "schema.kind_of": "takes a dtype",
+    "schema.in_order": "takes TURNS that were checked",
+    "schema.is_tree": "takes TURNS that were checked",
     "readers.split": "a part for authors of readers, who pass messages",
 }
 """Functions that are not called here, and why."""
+
+
+NO_RESULT = {
+    *("judges.read_verdicts", "readers.read_summary", "rollout.read_prompts", "rollout.stored_runs", "steps"),
+    "trees.flatten",
+}
+"""Functions that are only refused here: they read files, or graphs of objects, that are not made."""
+
+NO_KINDS = {"judge", "judges.judge"}
+"""Functions that check their options in another way."""
 
 
 def functions() -> dict[str, Callable[..., Any]]:
@@ -62,342 +74,6 @@ def _public(module: Any, prefix: str) -> Iterator[tuple[str, Callable[..., Any]]
             yield f"{prefix}{name}", value
 
 
-# ── natural frames ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@cache
-def frames() -> dict[str, pl.DataFrame]:
-    """A small frame of every kind, made by turnwise itself."""
-    turns, _ = tw.simulate(
-        targets={"base": 0.3, "guarded": 0.1}, attacks=["ask", "plead"], goals=8, attempts=3, turns=3, seed=1
-    )
-    score = pl.int_range(pl.len()) % 7 / 7
-    turns = turns.with_columns(
-        score=score, train_step=pl.col("attempt") * 10, seconds=score + 1, response_tokens=pl.lit(9)
-    )
-    spent = [m.spent_to_success(axis) for axis in ("tokens", "seconds")]
-    metrics = (m.attack_success(), m.time_to_success(), m.num_turns(), m.refusal_rate(), m.ever_refused(), *spent)
-    rollouts = tw.measure(turns, *metrics, worst=pl.col("score").max(), keep="train_step")
-    rollouts = rollouts.with_columns(task_success=pl.col("worst") > 0.3, confidence=pl.col("worst"))
-    verdicts = turns.select("rollout_id", "turn", judge=pl.lit("a"), value=(pl.col("score") > 0.4).cast(pl.Float64))
-    other = verdicts.with_columns(judge=pl.lit("b"), value=1 - pl.col("value") * (pl.col("turn") % 2))
-    labels = verdicts.select("rollout_id", "turn", label=pl.col("value") > 0)
-    fast = {"resamples": 100}
-    summary = tw.summarize(rollouts, by=["target", "attack"], **fast)
-    steps = pl.DataFrame(
-        {
-            "rollout_id": ["a", "a", "b"],
-            "step": [1, 2, 1],
-            "turn": [1, 1, 1],
-            "kind": ["model", "tool", "model"],
-            "name": ["m", "t", "m"],
-            "start": [0.0, 1.0, 0.0],
-            "end": [1.0, 2.0, 1.0],
-            "tokens": [5, None, 7],
-        }
-    )
-    tree, _ = tw.simulate(goals=2, attempts=1, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
-    binned = rollouts.with_columns(bin=(pl.col("confidence") * 4).floor() / 4)
-    return {
-        "turns": turns,
-        "tree": tree,
-        "rollouts": rollouts,
-        "verdicts": pl.concat([verdicts, other]),
-        "labels": labels,
-        "rollout_labels": rollouts.select("rollout_id", label="attack_success"),
-        "steps": steps,
-        "summary": summary,
-        "contrast": tw.contrast(rollouts, of="target", baseline="base", by="attack", **fast),
-        "curve": tw.curve(rollouts, by="target"),
-        "incidence": tw.curve(rollouts, by="target", kind="incidence"),
-        "attempts": tw.attempts(rollouts, by="target", k=[1, 2]),
-        "forecast": tw.forecast(rollouts, by="target", k=[5, 20], **fast),
-        "profile": tw.profile(rollouts, by="target"),
-        "training": tw.training(rollouts, by="target"),
-        "trajectory": tw.trajectory(turns, by="target"),
-        "agreement": tw.judges.agreement(pl.concat([verdicts, other]), **fast),
-        "binned": tw.summarize(binned, by=["target", "bin"], metrics=["confidence", "attack_success"], **fast),
-        "sweep": tw.summarize(rollouts, by=["train_step", "target"], **fast),
-        "gate": tw.gate(rollouts, "attack_success < 0.5"),
-        "plan": tw.plan(rollouts, goals=[10, 20]),
-        "portfolio": tw.portfolio(rollouts),
-        "tradeoff": tw.tradeoff(rollouts, by="target"),
-        "doctor": tw.doctor(turns),
-        "best": summary,
-        "pareto": rollouts.group_by("target", "goal", maintain_order=True).agg(pl.mean("attack_success", "worst")),
-    }
-
-
-NATURAL = {
-    "plots.agreement": "agreement",
-    "plots.attempts": "attempts",
-    "plots.contrast": "contrast",
-    "plots.curve": "curve",
-    "plots.incidence": "incidence",
-    "plots.profile": "profile",
-    "plots.reliability": "binned",
-    "plots.sweep": "sweep",
-    "plots.sweep_pareto": "sweep",
-    "plots.timeline": "turns",
-    "plots.trace_text": "turns",
-    "plots.trace_tree": "tree",
-    "plots.training": "training",
-    "plots.trajectory": "trajectory",
-    "pareto": "pareto",
-    "best": "summary",
-    "gate": "rollouts",
-    "turns": "turns",
-    "trees.flatten": "tree",
-    "trees.paths": "tree",
-    "trees.measure_paths": "tree",
-    "plan": "rollouts",
-    "judges.correct": "rollouts",
-    "schema.check": "turns",
-    "schema.is_tree": "tree",
-}
-"""The frame that a function is meant for, where the name of its first argument does not say so."""
-
-
-def _natural_frame(name: str, parameter: str, rng: random.Random) -> pl.DataFrame:
-    marks = name.replace("plots.marks.", "plots.")
-    kind = NATURAL.get(marks) or (parameter if parameter in frames() else "")
-    if name.startswith("tables.") or name == "write":
-        kind = rng.choice(list(frames()))
-    if name == "tables.pivot":
-        kind = "summary"
-    return frames()[kind or rng.choice(list(frames()))]
-
-
-# ── odd values and frames ─────────────────────────────────────────────────────────────────────────────────────────────
-
-ODD: list[Any] = [
-    *(None, True, False, 0, 1, 2, -1, 1.5, 0.5, 10**30, float("nan"), float("inf"), 1e-300, 1e308),
-    *("", "x", "\ud800", "\0", "a" * 3000, "\ufffe", "target", "attack_success", b"x", "=1+1"),
-    *([], [[]], [None], ["target", "target"], [0.5, 0.95], [1, 2], (), ("goal", "task"), ("a", 1), {}, {"a": 1}, {"x"}),
-    *(range(3), np.array([1, 2]), np.array(0.9), np.float32(0.9), np.int64(3), decimal.Decimal("0.9"), object(), len),
-    *(dt.date(2026, 1, 1), dt.timedelta(1), pl.col("x"), pl.lit(1), pl.Series("s", [1]), pl.DataFrame(), Path("x")),
-]
-
-
-def _odd_series(name: str, size: int, rng: random.Random) -> pl.Series:
-    """A column of an odd dtype or with odd values."""
-    words = [
-        rng.choice(["a", "b", "", "none", "\0", "\ufffe", "x" * 3000, "=1+1", "$x_1$", "<b>"]) for _ in range(size)
-    ]
-    numbers = [rng.choice([0, 1, 2, 3, None]) for _ in range(size)]
-    times = [
-        {
-            "duration": rng.choice([0, -5, 1, 2, 3, 100_000, 2**31 - 1, None]),
-            "observed": rng.choice([True, False, None]),
-        }
-        for _ in range(size)
-    ]
-    makers: list[Callable[[], pl.Series]] = [
-        lambda: pl.Series(name, words),
-        lambda: pl.Series(name, words, dtype=pl.Categorical),
-        lambda: pl.Series(name, words, dtype=pl.Enum(sorted(set(words)))),
-        lambda: pl.Series(name, [word.encode() + b"\xff" for word in words], dtype=pl.Binary),
-        lambda: pl.Series(name, [word[:3].split("x") for word in words], dtype=pl.List(pl.String)),
-        lambda: pl.Series(name, [[1, None]] * size, dtype=pl.List(pl.Int64)),
-        lambda: pl.Series(name, [[]] * size, dtype=pl.List(pl.Null)),
-        lambda: pl.Series(name, [[1.0, 2.0]] * size, dtype=pl.Array(pl.Float64, 2)),
-        lambda: pl.Series(name, [{"a": number} for number in numbers], dtype=pl.Struct({"a": pl.Int64})),
-        lambda: pl.Series(name, times, dtype=pl.Struct({"duration": pl.Int64, "observed": pl.Boolean})),
-        lambda: pl.Series(
-            name,
-            [{**t, "duration": rng.choice([1, 2**64 - 1])} for t in times],
-            dtype=pl.Struct({"duration": pl.UInt64, "observed": pl.Boolean}),
-        ),
-        lambda: pl.Series(
-            name,
-            [{"duration": 1.5, "observed": rng.choice([True, False])}] * size,
-            dtype=pl.Struct({"duration": pl.Float64, "observed": pl.Boolean}),
-        ),
-        lambda: pl.Series(
-            name,
-            [{"duration": "1", "observed": "x"}] * size,
-            dtype=pl.Struct({"duration": pl.String, "observed": pl.String}),
-        ),
-        lambda: pl.Series(name, numbers, dtype=pl.Int8),
-        lambda: pl.Series(name, numbers, dtype=pl.UInt8),
-        lambda: pl.Series(name, [rng.choice([0, 2**64 - 1]) for _ in numbers], dtype=pl.UInt64),
-        lambda: pl.Series(name, [rng.choice([0, 2**127 - 1]) for _ in numbers], dtype=pl.Int128),
-        lambda: pl.Series(name, [rng.choice([-(2**63), 2**63 - 1, 0]) for _ in numbers], dtype=pl.Int64),
-        lambda: pl.Series(name, numbers, dtype=pl.Float32),
-        lambda: pl.Series(name, [rng.choice([0.0, 0.5, float("nan"), None]) for _ in numbers], dtype=pl.Float64),
-        lambda: pl.Series(name, [rng.choice([0.0, float("inf"), -float("inf")]) for _ in numbers], dtype=pl.Float64),
-        lambda: pl.Series(name, [rng.choice([0.0, 1e308, -1e308, 5e-324]) for _ in numbers], dtype=pl.Float64),
-        lambda: pl.Series(
-            name, [None if number is None else decimal.Decimal(number) for number in numbers], dtype=pl.Decimal(10, 2)
-        ),
-        lambda: pl.Series(name, [rng.choice([True, False, None]) for _ in numbers], dtype=pl.Boolean),
-        lambda: pl.Series(name, [dt.date(2026, 1, 1 + (number or 0)) for number in numbers]),
-        lambda: pl.Series(name, [dt.datetime(2026, 1, 1, number or 0) for number in numbers]),  # noqa: DTZ001
-        lambda: pl.Series(name, [dt.timedelta(number or 0) for number in numbers]),
-        lambda: pl.Series(name, [dt.time(number or 0) for number in numbers]),
-        lambda: pl.Series(name, [None] * size, dtype=pl.Null),
-        lambda: pl.Series(name, [object() for _ in numbers], dtype=pl.Object),
-    ]
-    return rng.choice(makers)()
-
-
-def _mutate(frame: pl.DataFrame, rng: random.Random) -> Any:
-    """The frame with one thing changed."""
-    column = rng.choice(frame.columns) if frame.columns else "x"
-    size = frame.height
-    match rng.randrange(14):
-        case 0 | 1 | 2 | 3 | 4:
-            return frame.with_columns(_odd_series(column, size, rng))
-        case 5:
-            return frame.drop(column, strict=False)
-        case 6:
-            return (
-                frame.with_columns(
-                    pl.when(pl.int_range(pl.len()) % rng.choice([2, 3]) == 0).then(pl.col(column)).alias(column)
-                )
-                if size and frame.columns
-                else frame
-            )
-        case 7:
-            return frame.clear()
-        case 8:
-            return frame.head(rng.choice([1, 1, 2, 3]))
-        case 9:
-            return pl.concat([frame, frame.head(2)]) if frame.columns else frame
-        case 10:
-            return (
-                frame.rename({column: rng.choice(["", "\0", "estimate", "x" * 3000, "metric"])})
-                if frame.columns
-                else frame
-            )
-        case 11:
-            return frame.reverse()
-        case 12:
-            return frame.with_columns(
-                _odd_series(rng.choice(["extra", "category", "outcome", "task", "num_judged", "score_x"]), size, rng)
-            )
-        case _:
-            return frame.with_columns(
-                _odd_series(
-                    rng.choice(
-                        [
-                            name
-                            for name in ("attack", "goal", "outcome", "num_turns", "rollout_id", "target", "ending")
-                            if name in frame.columns
-                        ]
-                        or [column]
-                    ),
-                    size,
-                    rng,
-                )
-            )
-
-
-def odd_frame(frame: pl.DataFrame, rng: random.Random) -> Any:
-    """The frame, or one with up to three things changed, or the same in another library."""
-    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
-        try:
-            frame = _mutate(frame, rng)
-        except pl.exceptions.PolarsError:  # such as two columns of one name
-            continue
-    if rng.random() < 0.04:
-        return frame.lazy()
-    if rng.random() < 0.02:
-        return rng.choice(ODD)
-    return frame
-
-
-# ── natural options ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-_COLUMNS = ["target", "attack", "goal", "category", "train_step"]
-_METRICS = ["attack_success", "num_turns", "worst", "time_to_success", "refusal_rate"]
-_CHOICES: dict[str, list[Any]] = {
-    "by": [(), (), "target", "attack", ["target", "attack"], "category", "train_step", "extra"],
-    "cluster": ["auto", "auto", None, "goal", "category", ("goal", "category"), "attempt"],
-    "metric": _METRICS,
-    "metrics": [None, *_METRICS, ["attack_success", "worst"]],
-    "statistic": [None, "mean", "median", "q90"],
-    "statistics": [None, "mean", ["mean", "median"], "std", "q05", "restricted_mean", "iqm"],
-    "of": ["target", "attack"],
-    "group": ["guarded", "plead"],
-    "baseline": ["base", "ask", None],
-    "level": [0.95, 0.5, [0.5, 0.95], 1e-300, 1 - 1e-16],
-    "resamples": [100, 150],
-    "seed": [0, 7, -1],
-    "k": [1, 2, [1, 2, 3], 10, 1000],
-    "strata": [None, None, "category"],
-    "require": [
-        "attack_success < 0.5",
-        ["attack_success <= 10%", "median(num_turns) > 1"],
-        "worst < 1 for target=base",
-    ],
-    "expect": [(), "target=base"],
-    "unit": ["goal", "goal", "category"],
-    "at": [None, 0.5, [0.1, 0.5]],
-    "competing": [("gave_up",), (), ("gave_up", "target_ended", "finished")],
-    "better": [None, "higher", {"attack_success": "lower", "worst": "higher"}],
-    "step": ["train_step", "attempt"],
-    "columns": ["num_turns", ["num_turns", "worst"], "target"],
-    "rows": ["target", "attack"],
-    "column": ["score", "response"],
-    "condition": [pl.col("score") > 0.4],
-    "where": [None, pl.col("n") > 3],
-    "title": [None, "A title"],
-    "colors": [None, {"base": "red"}],
-    "x": [None, "attack_success"],
-    "y": [None, "task_success", "worst"],
-    "truth": ["label"],
-    "stated": ["confidence"],
-    "actual": [None, "attack_success"],
-    "bins": ["bin", 4, 10],
-    "rate": [0.1, None],
-    "icc": [0.2, None],
-    "below": [None, 0.3],
-    "difference": [None, 0.1],
-    "goals": [None, 20, [10, 20], 3],
-    "attempts": [1, 2, [1, 3]],
-    "turns": [2, 3],
-    "keep": [None, "train_step"],
-    "partition_by": [(), "target"],
-    "draws": ["goals", "attempts"],
-    "unread": [0, 0.1],
-    "against_self": [0, 0, 2],
-    "into": [None, "harm"],
-    "on": [None, "rollout_id"],
-    "instruction": ["length_constraints:number_words"],
-    "confidence": ["confidence"],
-    "correct": ["succeeded"],
-    "axis": [None, "turn", "tokens"],
-    "n": [None, 2],
-    "most": [3, 10],
-    "width": [None, 60],
-    "weights": [{"attack_success": 1.0}],
-    "prices": [None, {"m": (1.0, 2.0)}],
-    "text": [True, False, "a text"],
-    "progress": [False],
-    "max_concurrency": [2],
-    "timeout": [None],
-    "store": [None],
-    "ax": [None],
-    "caption": [True],
-    "storage_options": [None],
-    "overwrite": [True],
-    "force": [True, False],
-    "address": [None],
-    "chosen": [None, 10],
-    "names": [None, ["base", "guarded"]],
-    "format": [None],
-    "errors": ["raise", "collect"],
-    "cache": [None],
-    "targets": [{"base": 0.1}, ["a", "b"], "a"],
-    "better_of": [None],
-    "schema": [tw.schema.TURNS, tw.schema.ROLLOUTS],
-    "dtype": [pl.Int64(), pl.Boolean()],
-    "name": [None, "mine"],
-    "title_of": [None],
-    "rollout_id": [None],
-}
-_FRAMES = {"rollouts", "frame", "summary", "turns", "steps", "verdicts", "labels", "pilot", "graphs"}
 _SLOW = {"report": 0.1, "simulate": 0.4, "convert": 0.4}
 _FEW = ("metrics.", "schema.", "readers.")
 
@@ -412,74 +88,28 @@ class Call:
     options: dict[str, Any]
 
 
-def _statistic(*columns: Any, axis: int = -1) -> Any:
-    return np.asarray(columns[0], dtype=float).mean(axis=axis)
-
-
-def _judge(response: str | None) -> float:
-    return float(len(response or "") % 2)
-
-
-def _value(name: str, parameter: inspect.Parameter, rng: random.Random, folder: Path) -> Any:
-    """A natural value of an option."""
-    if parameter.name == "out":
-        return folder / f"out{rng.randrange(10**9)}"
-    if parameter.name == "path":
-        return folder / f"file{rng.randrange(10**9)}.{rng.choice(['csv', 'json', 'parquet', 'xlsx'])}"
-    if parameter.name in {"paths", "folder", "inputs"}:
-        return () if parameter.name == "inputs" else str(_log(folder))
-    if parameter.name == "statistic" and name == "bootstrap":
-        return _statistic
-    if parameter.name == "judge" and name != "judges.join_verdicts":
-        return _judge if name != "simulate" else None
-    if parameter.name in {"forecast", "trials", "references", "problems", "baseline"} and name in {
-        "plots.attempts",
-        "plots.pareto",
-        "report",
-        "gate",
-    }:
-        return None
-    if parameter.name == "by" and name.startswith("plots.") and "distribution" not in name:
-        return None
-    if parameter.name == "better" and name == "pareto":
-        return _CHOICES["better"][2]
-    if name.startswith("metrics.") and parameter.name == "at":
-        return 0.5
-    hint = parameter.annotation
-    for choice in (hint, *get_args(hint)):
-        if get_origin(choice) is Literal:
-            return rng.choice(get_args(choice))
-    if hint is bool:
-        return rng.random() < 0.3
-    if parameter.name in _CHOICES and (parameter.default is inspect.Parameter.empty or rng.random() < 0.6):
-        return rng.choice(_CHOICES[parameter.name])
-    return rng.choice(ODD) if parameter.default is inspect.Parameter.empty else parameter.default
-
-
-@cache
-def _log(folder: Path) -> Path:
-    path = folder / "log.parquet"
-    frames()["turns"].write_parquet(path)
-    return path
-
-
-def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
+def call_of(seed: int, folder: Path, *, only: str | None = None, plain: bool = False) -> Call:
     """Draw one call."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     every = functions()
     weights = [_SLOW.get(name, 0.15 if name.startswith(_FEW) else 1.0) for name in every]
     name = only or rng.choices(list(every), weights)[0]
     arguments: list[Any] = []
     options: dict[str, Any] = {}
-    odd = rng.choice([0.0, 0.0, 0.1, 0.3])  # of the options of this call
+    odd = 0.0 if plain else rng.choice([0.0, 0.0, 0.1, 0.3])  # of the options of this call
+    default = rng.choice([0.6, 0.8, 1.0])  # of the options that have one
     for parameter in inspect.signature(every[name]).parameters.values():
-        is_frame = parameter.name in _FRAMES and not (
-            name == "simulate" or parameter.default not in {inspect.Parameter.empty, None}
+        required = parameter.default is inspect.Parameter.empty
+        drawn = name.startswith(("plots.", "tables.")) and name != "plots.palette"
+        is_frame = name != "simulate" and (
+            (required and drawn and not arguments)
+            or (parameter.name in FRAMES and not drawn and (required or parameter.name in {"labels", "pilot"}))
         )
         value: Any
         if is_frame:
-            labels = "rollout_labels" if name == "judges.correct" else parameter.name
-            value = odd_frame(_natural_frame(name, "rollouts" if labels == "pilot" else labels, rng), rng)
+            value = odd_frame(
+                natural_frame(name, "rollouts" if parameter.name == "pilot" else parameter.name, rng), rng
+            )
         elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             arguments += _several(name, rng)
             continue
@@ -489,15 +119,14 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
             value = rng.choice(ODD)
         elif (
             parameter.default is not inspect.Parameter.empty
-            and rng.random() < 0.5
+            and (name, parameter.name) not in NEEDED
+            and rng.random() < default
             and parameter.name not in {"resamples", "progress"}
         ):
             continue
         else:
-            value = _value(name, parameter, rng, folder)
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            options[parameter.name] = value
-        elif parameter.default is not inspect.Parameter.empty:
+            value = value_of(name, parameter, rng, folder)
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY or parameter.default is not inspect.Parameter.empty:
             options[parameter.name] = value
         else:
             arguments.append(value)
@@ -506,7 +135,8 @@ def call_of(seed: int, folder: Path, *, only: str | None = None) -> Call:
 
 def _several(name: str, rng: random.Random) -> list[Any]:
     if name == "sweep":
-        return [rng.choice([{"a": [1, 2]}, [{"a": 1}, {"a": 2}], {"a": []}, {"": [None]}, *ODD])]
+        spaces = [{"a": [1, 2]}, [{"a": 1}, {"a": 2}], {"a": []}, {"": [None]}]
+        return [rng.choice(spaces if rng.random() < 0.7 else ODD)]
     if name == "measure_steps":
         return [m.model_calls()]
     if name == "trees.measure_paths":
@@ -547,17 +177,17 @@ def problem_of(call: Call) -> tuple[str | None, str]:
     return flaw, "result"
 
 
-def _flaw(call: Call, result: Any) -> str | None:
+def _flaw(call: Call, result: Any) -> str | None:  # noqa: C901, PLR0911, PLR0912  # one check after the other
     """Return what is wrong with a result."""
     if isinstance(result, pl.LazyFrame):
         result = result.collect()
     if isinstance(result, tw.plots.Plot):
         if call.seed % 7 == 0:
-            ET.fromstring(result.svg())  # noqa: S314  # our own
+            ET.fromstring(result.svg())  # our own
         return None
     if isinstance(result, tw.tables.Table):
         if call.seed % 7 == 0:
-            str(result), result.html(), result.markdown(), result.latex()
+            str(result), result.html, result.markdown, result.latex
         return None
     if not isinstance(result, pl.DataFrame) or call.name.startswith(
         ("plots.", "turns", "best", "pareto", "read", "scan")
@@ -593,6 +223,22 @@ def _flaw(call: Call, result: Any) -> str | None:
     return None
 
 
+def problems(seeds: range, folder: Path) -> list[str]:
+    """Run the calls of these seeds; return what is wrong, with the seed and the name."""
+    found = []
+    for seed in seeds:
+        call = call_of(seed, folder)
+        problem, _ = problem_of(call)
+        if problem:
+            found.append(f"seed {seed}: {call.name}: {problem}")
+    return found
+
+
+def say(line: str) -> None:
+    """A line on the screen."""
+    print(line, flush=True)  # noqa: T201  # a script that is run by hand
+
+
 def main(first: int, count: int, only: str | None = None) -> int:
     """Run `count` calls from seed `first`; print what is wrong, and return how many were."""
     problems: collections.Counter[str] = collections.Counter()
@@ -606,20 +252,20 @@ def main(first: int, count: int, only: str | None = None) -> int:
             problem, end = problem_of(call)
             ends[call.name, end] += 1
             seconds = time.perf_counter() - start
-            if seconds > 5:
+            if seconds > 30:
                 problem = problem or f"{seconds:.0f} seconds"
             if problem:
                 key = f"{call.name} | {problem}"
                 problems[key] += 1
                 example.setdefault(key, seed)
     for key, number in problems.most_common():
-        print(f"{number:5} (seed {example[key]}) {key}")
+        say(f"{number:5} (seed {example[key]}) {key}")
     names = sorted({name for name, _ in ends})
     for name in names:
-        print(f"{name}: " + ", ".join(f"{ends[name, end]} {end}" for end in ("result", "refused", "raw")))
-    print(
-        f"{count} calls in {time.perf_counter() - began:.0f} s; {sum(problems.values())} problems; results {sum(n for (_, end), n in ends.items() if end == 'result')}"
-    )
+        say(f"{name}: " + ", ".join(f"{ends[name, end]} {end}" for end in ("result", "refused", "raw")))
+    results = sum(number for (_, end), number in ends.items() if end == "result")
+    seconds = time.perf_counter() - began
+    say(f"{count} calls in {seconds:.0f} s; {sum(problems.values())} problems; results {results}")
     return sum(problems.values())
 
 

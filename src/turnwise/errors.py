@@ -21,7 +21,10 @@ from collections.abc import Mapping
 
 
 class TurnwiseError(ValueError):
-    """The root: any error that turnwise raises on purpose."""
+    """The root: any error that turnwise raises on purpose; its message has one line, whatever values it shows."""
+
+    def __init__(self, *messages: object) -> None:
+        super().__init__(*(" ".join(str(message).split("\n")) for message in messages))
 
 
 class SchemaError(TurnwiseError):

@@ -128,7 +128,7 @@ def test_unread_rollouts_count_as_unknown() -> None:
         "undecided"
     ]
     for wrong in (-1, 0.5, True, "all"):
-        with pytest.raises(ArgumentError, match="unread=.* is not a number"):
+        with pytest.raises(ArgumentError, match=r"unread=.* is not a number"):
             tw.gate(safe, "attack_success < 5%", unread=wrong)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import turnwise as tw
 from turnwise import metrics as m
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError
 
 ROWS = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 3), min_size=1, max_size=6)
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 0.2, 1.0, 3.0])] * 3).filter(any)
@@ -79,8 +79,7 @@ def test_of_metrics_it_is_a_metric() -> None:
         ({"a": 0}, {}, "at least one"),
         ({"a": -1}, {}, "weight of 'a' is -1"),
         ({"a": float("nan")}, {}, "weight of 'a' is nan"),
-        ({"a": 1}, {"missing": "zero"}, "neither 'null' nor 'reweight'"),
-        ({"a": 1}, {"how": "sum"}, "how='sum'; it is one of 'mean', 'harmonic', 'chebyshev'"),
+        ({"a": "x"}, {}, "weight of 'a' is x"),
         ({"a": 1}, {"b": pl.col("b")}, "b has no weight"),
     ],
 )
@@ -88,3 +87,16 @@ def test_weights_that_make_no_sense_are_refused(weights: dict, options: dict, wo
     """One sentence each."""
     with pytest.raises(MetricError, match=words):
         m.composite(weights, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"missing": "zero"}, "composite: missing='zero' is unknown; there is null, reweight"),
+        ({"how": "sum"}, "composite: how='sum' is unknown; there is chebyshev, harmonic, mean"),
+    ],
+)
+def test_unknown_ways_to_combine_are_refused(options: dict, words: str) -> None:
+    """One sentence each."""
+    with pytest.raises(ArgumentError, match=words):
+        m.composite({"a": 1}, **options)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError
 
 Call = dict[str, str | None]
 COLUMNS = {"tool_calls": schema.TOOL_CALLS, "expected_calls": schema.TOOL_CALLS}
@@ -167,7 +167,7 @@ def test_turns_have_expectations_of_their_own() -> None:
 
 def test_an_order_that_is_none_is_refused() -> None:
     """The orders that there are stand in the sentence."""
-    with pytest.raises(MetricError, match="order='sorted'; it is one of exact, in_order"):
+    with pytest.raises(ArgumentError, match="order='sorted' is unknown; there is any, exact, in_order"):
         m.tool_calls_match(order="sorted")  # type: ignore[arg-type]
 
 

@@ -81,6 +81,8 @@ def test_one_long_follow_up_costs_one_position(longest):
     assert cumulative_incidence(duration, cause, ()).at.size == 1002
     mean = restricted_mean(duration, cause == 1, (), horizon=1000)
     assert mean.estimate is not None
+    assert mean.low is not None
+    assert mean.high is not None
     assert mean.low < mean.estimate < mean.high
     assert log_rank(duration, cause, np.arange(21) % 2 == 0, ()).p_value is not None
 

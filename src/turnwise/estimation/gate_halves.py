@@ -60,7 +60,7 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
             f"gate: against_self={splits}: the attempts at each goal are split in two halves, and no goal has two attempts "
             "here; run each goal at least twice, or leave the option out"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed if seed >= 0 else [0, -seed])  # the same draws as ever for the usual seeds
     for _ in range(splits):
         order, coin = (pl.Series(rng.random(frame.height)) for _ in range(2))
         drawn = frame.select(within).with_columns(order=order, coin=coin < 0.5)

@@ -5,9 +5,11 @@ from typing import Literal
 
 import polars as pl
 
+from turnwise import schema
 from turnwise.errors import ArgumentError, counted, listing, meant
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import By, frame_of, names_of
+from turnwise.schema.foreign import check_kinds_of_columns
 from turnwise.schema.kinds import check_kinds
 
 Better = Literal["higher", "lower"]
@@ -67,6 +69,7 @@ def best(
             f"best: this is not a SUMMARY: it lacks {listing(missing)} (there is {listing(table.columns)}); "
             "make one with `tw.summarize(rollouts)`"
         )
+    check_kinds_of_columns(table, schema.SUMMARY, "best")
     for name in by:
         if name not in table.columns:
             raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")

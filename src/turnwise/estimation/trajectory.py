@@ -11,6 +11,7 @@ from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.estimation.arrays import Sheet, row_of, rows_of
 from turnwise.estimation.clusters import unit_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
+from turnwise.schema.foreign import check_kinds_of_columns
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.mean import mean
 from turnwise.stats.proportion import proportion
@@ -71,15 +72,18 @@ def trajectory(
     """
     check_kinds(trajectory, locals())
     frame, by = frame_of(turns, "trajectory"), names_of(by)
+    check_kinds_of_columns(frame, schema.TURNS, "trajectory")
     _check(frame, column, before, after)
     check_by(frame, by, schema.CURVE, "trajectory")
     condition = pl.col("succeeded") if event is None else event
     missing = [name for name in condition.meta.root_names() if name not in frame.columns]
     if missing:
         raise ArgumentError(f"trajectory: the event needs the column {listing(missing)}, which this table lacks")
-    aligned = frame.with_columns(
-        (pl.col("turn") - pl.col("turn").filter(condition).min().over("rollout_id")).cast(pl.Int64).alias("\0since")
-    )
+    since = pl.col("turn") - pl.col("turn").filter(condition).min().over("rollout_id")
+    try:
+        aligned = frame.with_columns(since.cast(pl.Int64).alias("\0since"))
+    except pl.exceptions.PolarsError as error:  # the user's own expression
+        raise ArgumentError(f"trajectory: the event cannot be evaluated: {str(error).splitlines()[0]}") from error
     # One row per rollout and position, each with the facts of its rollout.
     window = aligned.filter(pl.col("\0since").is_between(-before, after)).with_columns(
         pl.concat_str("rollout_id", pl.lit("\0"), "turn").alias("rollout_id"), pl.col("rollout_id").alias("\0rollout")

@@ -9,6 +9,7 @@ import polars as pl
 from turnwise.errors import MetricError
 from turnwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
 from turnwise.metrics.instructions import Detect, instruction_followed
+from turnwise.schema.kinds import check_kinds
 
 _CODES = (
     "af ar bg bn ca cs cy da de el en es et fa fi fr gu he hi hr hu id it ja kn ko lt lv mk ml mr ne nl no pa pl pt ro "
@@ -34,6 +35,7 @@ def detect_language(text: str) -> str | None:
     >>> detect_language("1 + 1 = 2") is None
     True
     """
+    check_kinds(detect_language, locals())
     return str(_identifier().classify(text)[0]) if any(map(str.isalpha, text)) else None
 
 

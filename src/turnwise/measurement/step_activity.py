@@ -1,14 +1,17 @@
 """STEPS -> time, tokens, calls and costs of each rollout: one row per rollout, to be joined to ROLLOUTS."""
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import TypeAlias
 
 import polars as pl
 
+from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.metrics.catalog import EVENTS
 from turnwise.schema import STEPS
-from turnwise.schema.arguments import frame_of
+from turnwise.schema.arguments import frame_of, shown
+from turnwise.schema.foreign import in_schema
 from turnwise.schema.kinds import check_kinds
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
@@ -53,7 +56,7 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     ('a', 4.0, 1)
     """
     check_kinds(measure_steps, locals())
-    frame = frame_of(steps, "measure_steps")
+    frame = in_schema(frame_of(steps, "measure_steps"), schema.STEPS, "measure_steps")
     for name in ("rollout_id", "kind"):
         if name not in frame.columns:
             raise SchemaError(
@@ -80,9 +83,9 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
     """
     prices_by_name: Mapping[str, Sequence[float]] = prices
     for name, price in prices_by_name.items():
-        if len(price) != 2 or not all(0 <= dollars_per_million < float("inf") for dollars_per_million in price):
+        if not _are_two_prices(price):
             raise ArgumentError(
-                f"prices: {name!r} has {price!r}; give dollars per million tokens read and per million written"
+                f"prices: {name!r} has {shown(price)}; give dollars per million tokens read and per million written"
             )
     if not prices:
         return steps
@@ -96,3 +99,9 @@ def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:
     # A null price, of an unknown model, gives a null cost.
     dollars = (read_price * pl.col("prompt_tokens") + written_price * pl.col("response_tokens")) / MILLION
     return steps.with_columns(cost_usd=pl.coalesce("cost_usd", dollars))
+
+
+def _are_two_prices(price: object) -> bool:
+    if not isinstance(price, tuple | list) or len(price) != 2:
+        return False
+    return all(isinstance(dollars, Real) and 0 <= float(dollars) < float("inf") for dollars in price)

@@ -1,11 +1,12 @@
 """A composite of several scores: their mean, or a stricter combination."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from turnwise.errors import MetricError
+from turnwise.schema.kinds import check_kinds
 
 
 def composite(
@@ -50,12 +51,10 @@ def composite(
     ----------
     All three are in NeMo Agent Toolkit's optimizer; the last is due to Steuer & Choo (1983), doi:10.1007/BF02591870.
     """
-    if how not in _COMBINATIONS:
-        raise MetricError(f"composite: how={how!r}; it is one of {', '.join(map(repr, _COMBINATIONS))}")
-    if missing not in {"null", "reweight"}:
-        raise MetricError(f"composite: missing={missing!r} is neither 'null' nor 'reweight'")
-    for part, weight in weights.items():
-        if not 0 <= weight < float("inf"):
+    check_kinds(composite, locals())
+    values: Mapping[str, Any] = weights
+    for part, weight in values.items():
+        if not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
             raise MetricError(f"composite: the weight of {part!r} is {weight}; give finite numbers from 0 on")
     if not sum(weights.values()) > 0:
         raise MetricError("composite: no score has a weight above 0; give at least one")

@@ -16,13 +16,11 @@ from typing import Any, Literal
 
 import polars as pl
 
-from turnwise.errors import MetricError
 from turnwise.metrics.answers import Text, pairwise, shared_items, shared_share, text_of
 from turnwise.metrics.metric import SHARE, metric
 from turnwise.schema.kinds import check_kinds
 
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
-_ORDERS = ("exact", "in_order", "any", "subset", "superset")
 
 
 def _compared(
@@ -177,8 +175,7 @@ def tool_calls_match(
     >>> turns.select(tool_calls_match("tool_calls", order=order) for order in ("exact", "any")).row(0)
     (False, True)
     """
-    if order not in _ORDERS:
-        raise MetricError(f"tool_calls_match: order={order!r}; it is one of {', '.join(_ORDERS)}")
+    check_kinds(tool_calls_match, locals())
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         # Equal lists have the same calls in the same order, repeated ones included.

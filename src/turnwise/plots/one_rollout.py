@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from turnwise import schema
 from turnwise.errors import ArgumentError
 from turnwise.plots import legends, lettering, theme
 from turnwise.plots.theme import Look
 from turnwise.schema import labels
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import in_schema
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +43,7 @@ def chosen(frame: object, rollout_id: str | None, verb: str) -> tuple[pl.DataFra
         raise ArgumentError(
             f"{verb}: this is neither TURNS nor STEPS; create one with `tw.read(paths)` or `tw.steps(paths)`"
         )
+    table = in_schema(table, schema.STEPS if steps else schema.TURNS, verb)
     rollout_ids = table["rollout_id"].drop_nulls().unique(maintain_order=True).to_list()
     if rollout_id is None:
         if len(rollout_ids) != 1:

@@ -25,6 +25,7 @@ from turnwise.readers.sources.remote import addresses, collect_remote, scan_remo
 from turnwise.readers.table import Owners, Table
 from turnwise.readers.unused import suggestions, unused_columns
 from turnwise.schema.arguments import names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted
 
 
@@ -130,6 +131,7 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
+    check_kinds(read, locals())
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
@@ -323,6 +325,7 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
+    check_kinds(scan, locals())
     values = fact_literals(facts, "scan")
     forced = format_named(format)
     places = listed(paths, "scan")

@@ -19,6 +19,7 @@ from turnwise.readers.problems import LEAVE, Problems
 from turnwise.readers.read import turns_of
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import frame_of, plain
+from turnwise.schema.kinds import check_kinds
 
 
 @overload
@@ -79,6 +80,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     >>> turns([{"rollout_id": "a", "messages": chat}]).select("rollout_id", "turn", "prompt", "response").rows()
     [('a', 1, 'Hi', 'Hello')]
     """
+    check_kinds(turns, locals())
     checked = checked_names(names, "turns")
     columns, values = checked
     if isinstance(frame, pl.LazyFrame):

@@ -8,6 +8,7 @@ import polars as pl
 from turnwise.readers.guesses import FACTS, OF_ANYTHING, OF_ATTACKS, OF_TASKS, OWN, is_text, name_in_file, plain_name
 from turnwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
 from turnwise.schema import TURNS, UNUSED
+from turnwise.schema.kinds import check_kinds
 
 # Names that columns are likely to have, the most likely first; see `likely_names`.
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -90,6 +91,7 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     >>> unused_columns(pl.DataFrame(rows)).row(0)
     ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": True, "pass": False})}')
     """
+    check_kinds(unused_columns, locals())
     if "source" in turns.columns:
         is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
         turns = turns if is_own.all() else turns.filter(is_own)

@@ -30,12 +30,12 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
     """
     if isinstance(data, pl.LazyFrame):
         try:
-            return _without_objects(data.collect(engine="streaming"), verb)
+            return whole_columns(data.collect(engine="streaming"), verb)
         except pl.exceptions.PolarsError as error:  # the user's own query
             message = str(error).splitlines()[0]
             raise SchemaError(f"{verb}: this lazy frame cannot be collected: {message}") from error
     if isinstance(data, pl.DataFrame):
-        return _without_objects(data, verb)
+        return whole_columns(data, verb)
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
     if isinstance(data, str | PathLike):
@@ -50,7 +50,7 @@ def frame_of(data: object, verb: str) -> pl.DataFrame:
     )
 
 
-def _without_objects(frame: pl.DataFrame, verb: str) -> pl.DataFrame:
+def whole_columns(frame: pl.DataFrame, verb: str) -> pl.DataFrame:
     """Return the frame, or raise an error if a column holds Python objects, of which Polars can neither sort nor compare any."""
     objects = [name for name, dtype in frame.schema.items() if dtype == pl.Object]
     if objects:

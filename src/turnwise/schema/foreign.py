@@ -36,6 +36,20 @@ def check_kinds_of_columns(frame: pl.DataFrame, shape: Schema, verb: str) -> Non
         cast_column(frame, column, verb)
 
 
+def in_schema(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
+    """Return the frame with the dtypes of the schema, where it has its columns; words of an Enum become text.
+
+    Examples
+    --------
+    >>> from turnwise.schema.records import STEPS
+    >>> in_schema(pl.DataFrame({"rollout_id": [1], "tokens": [2.0]}), STEPS, "measure_steps").row(0)
+    ('1', 2)
+    """
+    return frame.with_columns(
+        cast_column(frame, column, verb) for column in shape.columns if column.name in frame.columns
+    )
+
+
 def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     """Return a column of the frame with the dtype of its schema; words of an Enum stay text.
 
@@ -60,7 +74,10 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
         return series
     wrong: pl.Series | None = None
     if _may_be(series.dtype, target):
-        result = series.cast(target, strict=False)
+        try:
+            result = series.cast(target, strict=False)
+        except pl.exceptions.PolarsError:  # nested dtypes that have other parts
+            result = pl.Series(column.name, [None], dtype=target).new_from_index(0, series.len())
         wrong = series.filter(series.is_not_null() & (result.is_null() | _loses(series, result)))
         if wrong.is_empty():
             return result

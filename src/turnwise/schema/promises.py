@@ -47,6 +47,11 @@ def check_in_order(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame) or not isinstance(schema, Schema):  # type: ignore[redundant-expr]
+        raise SchemaError(
+            f"check: a {type(frame).__name__} is not checked against a {type(schema).__name__}; pass a Polars frame and a schema, "
+            "such as `tw.schema.TURNS`"
+        )
     _check_columns(frame.collect_schema(), schema)
     if isinstance(frame, pl.LazyFrame):
         return frame

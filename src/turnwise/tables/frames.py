@@ -147,7 +147,8 @@ def _formatter(name: str, dtype: pl.DataType, *, plan: bool) -> Callable[[Any], 
 
 def _is_time(dtype: pl.DataType) -> bool:
     """Return whether a column holds times to an event."""
-    return isinstance(dtype, pl.Struct) and {field.name for field in dtype.fields} == {"duration", "observed"}
+    parts = {field.name: field.dtype for field in dtype.fields} if isinstance(dtype, pl.Struct) else {}
+    return set(parts) == {"duration", "observed"} and parts["duration"].is_numeric()
 
 
 def _time(value: Any) -> str:

@@ -14,6 +14,7 @@ from turnwise.estimation.arrays import row_of, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
 from turnwise.judges.reliability.ratings import Abstentions, At, Ratings, ratings_of, two_by_two
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, frame_of, names_of
+from turnwise.schema.foreign import cast_column
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.agreement import NO_PAIRS, Scale, Weights, ac1, agreeing_share, alpha, kappa
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
@@ -148,6 +149,9 @@ def agreement(
     """
     check_kinds(agreement, locals())
     frame = frame_of(verdicts, "agreement")
+    for key in schema.VERDICTS.columns:
+        if key.name in schema.VERDICTS.key and key.name in frame.columns:
+            cast_column(frame, key, "agreement")
     truths = None if labels is None else frame_of(labels, "agreement")
     by, levels = names_of(by), check_levels(level)
     requested = None if statistics is None else names_of(statistics)

@@ -15,6 +15,7 @@ from turnwise.measurement.trees.forest import Forest, coded, decoded, forest_of,
 from turnwise.metrics import catalog
 from turnwise.metrics.adversarial import TOXIC
 from turnwise.schema import ERROR, FAILURE, SUCCESS
+from turnwise.schema.arguments import shown
 from turnwise.schema.kinds import check_kinds
 
 
@@ -57,7 +58,7 @@ def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
     for name in metrics:
         if not isinstance(name, str):
             raise MetricError(
-                f"measure_paths: {name} is not a name; pass names in the catalog, such as 'attack_success'"
+                f"measure_paths: {shown(name)} is not a name; pass names in the catalog, such as 'attack_success'"
             )
     frame = typed(turns, "measure_paths")
     expressions = [

@@ -10,6 +10,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import cast_column
 
 IntArray = npt.NDArray[np.int64]
 
@@ -69,6 +70,10 @@ def decoded(code: pl.Expr) -> pl.Expr:
 def typed(turns: Any, verb: str) -> pl.DataFrame:
     """Validate TURNS, and cast columns of the schema that contain only nulls to their dtypes."""
     frame = frame_of(turns, verb)
+    # Ids and numbers of turns and nodes are checked below: they are never converted.
+    keys = {*schema.TURNS.required, "node_id", "parent_id"}
+    others = (column for column in schema.TURNS.columns if column.name not in keys and column.name in frame.columns)
+    frame = frame.with_columns(cast_column(frame, column, verb) for column in others)
     dtypes = schema.TURNS.dtypes
     for name in schema.TURNS.required:
         if name not in frame.columns:

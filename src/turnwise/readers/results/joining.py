@@ -9,6 +9,8 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.native.casting import cast
 from turnwise.readers.sources.frames import frame_of
 from turnwise.schema import JOINED, TURNS, VERDICTS
+from turnwise.schema.foreign import cast_column
+from turnwise.schema.kinds import check_kinds
 
 EXACT = ("rollout_id", "turn", "node_id")
 FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
@@ -61,8 +63,18 @@ def join_labels(
     >>> joined.select("found", "labels", "turns").rows()
     [('joined', 1, 1), ('alike', 0, 0), ('no such turn', 1, 0), ('contradictory', 0, 0), ('unlabeled', 0, 2)]
     """
+    check_kinds(join_labels, locals())
     names = frozenset(TURNS.names)
-    turn_frame, label_frame = frame_of(turns, names), frame_of(labels, names)
+    turn_frame, label_frame = (
+        frame.with_columns(
+            cast_column(frame, column, "join_labels")
+            for column in (*TURNS.columns, *VERDICTS.columns)
+            if column.name in {*EXACT, *FACTS}
+            and column.name in frame.columns
+            and frame.schema[column.name].is_nested()
+        )
+        for frame in (frame_of(turns, names), frame_of(labels, names))
+    )
     keys = _keys(turn_frame, label_frame, on)
     columns = _label_columns(label_frame, keys)
     label_frame = label_frame.with_columns(_cast_key(label_frame, turn_frame, name) for name in keys)
@@ -105,7 +117,7 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
         )
     # By ids, if labels have ids of these rollouts; else by the texts and facts that both have.
     ids = [name for name in EXACT if name in labels.columns and labels[name].null_count() < labels.height]
-    rollout_ids = turns["rollout_id"].unique().to_list()
+    rollout_ids = turns["rollout_id"].cast(pl.String).unique().to_list()
     are_ids_shared = "rollout_id" in ids and labels["rollout_id"].cast(pl.String).is_in(rollout_ids).any()
     facts = [name for name in FACTS if name in labels.columns and name in turns.columns]
     facts = [name for name in facts if labels[name].drop_nulls().len() > 0 and turns[name].drop_nulls().len() > 0]

@@ -16,6 +16,7 @@ from turnwise.readers.registry import format_named
 from turnwise.readers.sources.paths import Paths, documents, listed
 from turnwise.readers.table import Table
 from turnwise.schema import ROLLOUTS
+from turnwise.schema.kinds import check_kinds
 
 
 @overload
@@ -76,6 +77,7 @@ def read_rollouts(
     >>> read_rollouts(path).select("rollout_id", "solved").rows()
     [('a', True), ('b', False)]
     """
+    check_kinds(read_rollouts, locals())
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
     values = fact_literals(facts, "read_rollouts")

@@ -16,6 +16,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import from_columns
 from turnwise.readers.sources.paths import Paths
 from turnwise.schema import PROMPTS
+from turnwise.schema.kinds import check_kinds
 
 KNOWN_BY = f"a table of them has a column called {' or '.join((*TEXTS, *GOALS))}"
 
@@ -81,6 +82,7 @@ def read_prompts(
     >>> read_prompts(path).select("goal", "expected").rows()
     [('write a poem', 'Here is a poem')]
     """
+    check_kinds(read_prompts, locals())
     frame, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
     prompts = arranged(frame, PROMPTS)
     return (prompts, problems.frame()) if problems.collect else prompts

@@ -13,6 +13,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.frames import from_columns
 from turnwise.readers.sources.paths import Paths
 from turnwise.schema import SUMMARY
+from turnwise.schema.kinds import check_kinds
 
 ABOUT = ("source", "run", "target", "attack", "task", "ours", "file")  # the columns before those of SUMMARY
 KNOWN_BY = "figures are in logs of " + ", ".join(
@@ -94,6 +95,7 @@ def read_summary(
     >>> read_summary(path).select("run", "metric", "ours", "estimate", "std_error", "n").row(0)
     ('E1', 'match/accuracy', 'task_success', 0.75, 0.25, 4)
     """
+    check_kinds(read_summary, locals())
     frame, problems = gather(paths, "read_summary", errors, "reports no figures", KNOWN_BY, _figures)
     summary = _arranged(frame)
     return (summary, problems.frame()) if problems.collect else summary

@@ -21,6 +21,7 @@ from turnwise.readers.results.measured import IN_A_TURN, plain_frame
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.paths import Paths
 from turnwise.schema import VERDICTS
+from turnwise.schema.kinds import check_kinds
 
 PEOPLE = "human"
 KNOWN_BY = f"a table of them has a column `rollout_id`, and one called {' or '.join(WORDS)}"
@@ -103,6 +104,7 @@ def read_verdicts(
     >>> read_verdicts(path).select("rollout_id", "turn", "judge", "label").rows()
     [('a', 1, 'ann', 'harmful'), ('b', 1, 'ann', 'harmless')]
     """
+    check_kinds(read_verdicts, locals())
     frame, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
     verdicts = arranged(frame, VERDICTS)
     return (verdicts, problems.frame()) if problems.collect else verdicts

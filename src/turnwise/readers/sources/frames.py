@@ -12,6 +12,7 @@ from turnwise.readers.columns import Columns, column
 from turnwise.readers.problems import first_line
 from turnwise.readers.sources.nesting import DEEPEST
 from turnwise.schema import TURNS
+from turnwise.schema.arguments import whole_columns
 
 WORDS = frozenset(TURNS.names)
 _PLAIN = {str, int, float, bool, type(None)}  # types of most values
@@ -27,10 +28,8 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
     [(1, None), (2, 'x')]
     """
     try:
-        if isinstance(data, pl.DataFrame):
-            return data
-        if isinstance(data, pl.LazyFrame):
-            return data.collect()
+        if isinstance(data, pl.DataFrame | pl.LazyFrame):
+            return whole_columns(data.lazy().collect(), "turns")
         # Without an import of pandas, which need not be installed.
         if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
             return _from_pandas(data, words)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.schema.arguments import frame_of
 from turnwise.schema.foreign import cast_column
 
@@ -62,6 +62,14 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
         raise ArgumentError(
             f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; check the filter applied to it"
         )
+    for name in {"metric", "statistic", "kind", "axis"} & set(shape.required):
+        if table[name].null_count():
+            raise SchemaError(
+                f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
+            )
+    for name in table.columns:
+        if name not in shape.names:
+            cast_column(table, schema.Column(name, pl.String, "a name of groups"), verb)
     floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
     table = table.with_columns(
         cast_column(table, column, verb)

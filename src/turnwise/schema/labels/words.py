@@ -62,14 +62,16 @@ _COEFFICIENTS = {
 _SHARES = {"agreement", "prevalence", "sensitivity", "specificity"}  # of the statistics of AGREEMENT
 
 
-def label(name: str) -> str:
-    """Return the words for the name of a metric, statistic, column or ending.
+def label(name: str | None) -> str:
+    """Return the words for the name of a metric, statistic, column or ending; a dash for none.
 
     Examples
     --------
     >>> label("attack_success"), label("success_within_3"), label("time_to_refusal"), label("my_own_metric")
     ('attack success', 'success within 3 turns', 'turns to refusal', 'my own metric')
     """
+    if name is None:
+        return "–"
     if name in _WORDS:
         return _WORDS[name]
     for pattern, words in _PATTERNS:

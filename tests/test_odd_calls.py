@@ -1,0 +1,225 @@
+"""No public function lets an error of Polars, NumPy or Python through, whatever the frame and the options.
+
+`odd_calls.py` draws the calls; by hand, `python tests/odd_calls.py 0 20000` runs many.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import odd_calls
+import polars as pl
+import pytest
+from simulations import repeated
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.errors import ArgumentError, MetricError, SchemaError, TurnwiseError
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("first", range(0, 600, 100))
+def test_a_hundred_odd_calls(first: int, tmp_path: Path) -> None:
+    problems = odd_calls.problems(range(first, first + 100), tmp_path)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_odd_calls(tmp_path: Path) -> None:
+    problems = odd_calls.problems(range(10_000, 10_000 + repeated(20_000)), tmp_path)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.integration
+def test_every_function_gives_results_too(tmp_path: Path) -> None:
+    """Odd calls prove something only if the same functions succeed on the frames that they are for."""
+    without = set()
+    for name in set(odd_calls.functions()) - odd_calls.NO_RESULT:
+        calls = (odd_calls.call_of(seed, tmp_path, only=name, plain=True) for seed in range(4))
+        if not any(odd_calls.problem_of(call) == (None, "result") for call in calls):
+            without.add(name)
+    assert not without
+
+
+def test_functions_are_found_by_introspection() -> None:
+    names = odd_calls.functions()
+    assert {"summarize", "plots.forest", "plots.marks.forest", "tables.text", "metrics.total", "judges.correct"} <= set(
+        names
+    )
+    assert set(odd_calls.ELSEWHERE).isdisjoint(names)
+    assert len(names) > 130
+
+
+def test_every_verb_checks_the_kinds_of_its_options() -> None:
+    """An option with a kind of its own refuses an object that is of none, by name."""
+    unchecked = []
+    for name, function in odd_calls.functions().items():
+        if name in odd_calls.NO_KINDS:
+            continue
+        source = inspect.getsource(function)
+        options = [
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not isinstance(parameter.annotation, str)
+        ]
+        if any(option.annotation is not object for option in options) and "check_kinds(" not in source:
+            unchecked.append(name)
+    assert not unchecked
+
+
+# ── cases that once were raw errors ───────────────────────────────────────────────────────────────────────────────────
+
+
+def rollouts(**columns: Any) -> pl.DataFrame:
+    """Eight rollouts of two targets, one of them without a value, with some columns replaced."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": list("abcdefgh"),
+            "target": ["base", "guarded"] * 4,
+            "goal": list("wwxxyyzz"),
+            "attempt": [1] * 8,
+            "train_step": [1, 1, 2, 2] * 2,
+            "num_turns": [2] * 8,
+            "attack_success": [True, False, None, False, True, False, True, False],
+            "time_to_success": [{"duration": 2, "observed": row % 2 == 0} for row in range(8)],
+        }
+    )
+    return frame.with_columns(**columns)
+
+
+VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "summarize": tw.summarize,
+    "attempts": tw.attempts,
+    "contrast": lambda frame: tw.contrast(frame, of="target", baseline="base"),
+    "curve": tw.curve,
+    "profile": tw.profile,
+    "forecast": lambda frame: tw.forecast(frame, k=5, resamples=100),
+    "training": tw.training,
+    "iqm": lambda frame: tw.iqm(frame, metrics="attack_success", resamples=100),
+    "portfolio": lambda frame: tw.portfolio(frame, of="target"),
+    "gate": lambda frame: tw.gate(frame, "attack_success < 0.5"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("attack", [1, 1.5, pl.date(2026, 1, 1), True, None], ids=str)
+def test_an_attack_may_be_any_single_value(verb: str, attack: Any) -> None:
+    named = VERBS[verb](rollouts(attack=pl.lit("1")))
+    assert (
+        VERBS[verb](rollouts(attack=attack if isinstance(attack, pl.Expr) else pl.lit(attack))).height == named.height
+    )
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("column", "value", "meaning"),
+    [
+        ("rollout_id", pl.concat_list("rollout_id"), "text"),
+        ("attack", pl.concat_list("goal"), "text"),
+        ("goal", pl.col("goal").cast(pl.Binary), "text"),
+        ("goal", pl.duration(days=1), "text"),
+        ("goal", pl.struct("goal"), "text"),
+        ("num_turns", pl.col("goal").cast(pl.Categorical), "a whole number"),
+        ("num_turns", pl.struct("goal"), "a whole number"),
+        ("num_turns", pl.lit(2.5), "a whole number"),
+        ("outcome", pl.duration(days=1), "text"),
+        ("outcome", pl.struct("goal"), "text"),
+        ("outcome", pl.col("goal").cast(pl.Binary), "text"),
+        ("solved", pl.col("goal"), "True or False"),
+    ],
+    ids=str,
+)
+def test_a_column_that_cannot_be_what_it_is_called_is_one_sentence(
+    verb: str, column: str, value: pl.Expr, meaning: str
+) -> None:
+    with pytest.raises(SchemaError, match=f"^{verb}: column `{column}` is .*, and it should be {meaning};") as caught:
+        VERBS[verb](rollouts(**{column: value}))
+    assert "\n" not in str(caught.value)
+
+
+def test_lists_are_no_cluster() -> None:
+    with pytest.raises(ArgumentError, match="`goal` is a column of lists"):
+        tw.summarize(rollouts(goal=pl.concat_list("goal")))
+
+
+LABELS = pl.DataFrame({"rollout_id": list("abcdefgh"), "label": [True, False] * 4})
+SUMMARY = pl.DataFrame({"target": ["a"], "metric": "worst", "statistic": "mean", "level": 0.95, "n": 20}).with_columns(
+    estimate=1e308, low=-1.7e308, high=1.7e308
+)
+TURNS = pl.DataFrame({"rollout_id": ["a"], "turn": [1]}, schema_overrides={"turn": pl.Int32})
+CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    "levels": (
+        lambda: tw.gate(rollouts(), "attack_success <= 0.5", level=[0.5, 0.95]),  # type: ignore[arg-type]
+        "gate: level=[0.5, 0.95] is not a number",
+    ),
+    "level of no width": (
+        lambda: tw.summarize(rollouts(), level=1e-300),
+        "level=1e-300 is not a valid nominal coverage",
+    ),
+    "by the metric": (
+        lambda: tw.judges.correct(rollouts(), LABELS, by="attack_success"),
+        "correct: by=['attack_success'] names the metric, the truth or the id",
+    ),
+    "band": (lambda: tw.curve(rollouts(), band={}), "curve: band={} is not pointwise or simultaneous"),  # type: ignore[arg-type]
+    "kind": (
+        lambda: tw.curve(rollouts(), kind=[None]),  # type: ignore[arg-type]
+        "curve: kind=[None] is not success, survival, hazard or incidence",
+    ),
+    "by a struct": (
+        lambda: tw.training(rollouts(), by="time_to_success"),
+        "training: `time_to_success` is Struct({'duration': Int64, 'observed': Boolean}), which is no column to group by",
+    ),
+    "draws": (
+        lambda: tw.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]
+        "sweep: n=[1, 2] is not a whole number or None",
+    ),
+    "summary without text": (
+        lambda: tw.plots.forest(SUMMARY.with_columns(n=pl.lit("x"))),
+        "forest: column `n` is String",
+    ),
+    "objects": (
+        lambda: tw.summarize(rollouts().with_columns(pl.Series("mine", [object()] * 8, dtype=pl.Object))),
+        "summarize: column mine holds Python objects",
+    ),
+    "a lazy frame with a wrong query": (
+        lambda: tw.summarize(rollouts().lazy().select("nothing")),
+        "summarize: this lazy frame cannot be collected",
+    ),
+    "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_once_raw_now_one_sentence(case: str) -> None:
+    call, words = CASES[case]
+    with pytest.raises(TurnwiseError, match=re.escape(words)) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_two_metrics_of_one_name_are_refused_without_their_expressions() -> None:
+    with pytest.raises(MetricError) as caught:
+        tw.measure(TURNS, m.attack_success(), m.attack_success())
+    assert str(caught.value) == (
+        "measure: two metrics are called 'attack_success'; leave one out, or name one of them: `.alias('attack_success_2')`"
+    )
+
+
+def test_a_forest_of_values_near_the_limit_of_floats_is_drawn() -> None:
+    assert tw.plots.forest(SUMMARY.with_columns(estimate=0.5)).svg()
+    with pytest.raises(ArgumentError):
+        tw.plots.forest(SUMMARY.clear())
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_huge_values_are_not_called_infinite(paired: bool) -> None:
+    frame = rollouts(worst=pl.when(pl.col("attack_success")).then(1e308).otherwise(-1e308))
+    found = tw.contrast(frame, of="target", baseline="base", metrics="worst", paired=paired)
+    assert found["reason"].to_list() == ["values beyond 1e+150 cannot be squared and added: divide them first"]
+
+
+def test_pareto_leaves_a_row_with_nan_out() -> None:
+    frame = pl.DataFrame({"a": [1.0, float("nan")], "b": [1.0, 0.0]})
+    assert tw.pareto(frame, {"a": "lower", "b": "lower"})["pareto"].to_list() == [True, None]

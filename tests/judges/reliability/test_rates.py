@@ -11,6 +11,7 @@ from simulations import repeated
 import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError
+from turnwise.judges.reliability.rates import Method
 from turnwise.stats.intervals import agresti_coull
 from turnwise.stats.misclassification import accuracy, corrected_share, share
 from turnwise.stats.prediction_powered import prediction_powered
@@ -97,7 +98,7 @@ def test_the_method_follows_from_the_labels() -> None:
     chosen_labels = pl.concat([flagged, others.sample(10, seed=1)]).select("rollout_id", label="truth")
     (chosen,) = rows(tw.judges.correct(ROLLOUTS, chosen_labels))
     assert chosen["method"] == "clustered Rogan-Gladen, Lang-Reiczigel"
-    share_flagged = f"{WORLD['attack_success'].mean():.0%}"
+    share_flagged = f"{WORLD['attack_success'].to_numpy().mean():.0%}"
     assert f"flagged 80% of the labeled rollouts and {share_flagged} of all" in chosen["reason"]
     assert "chosen by their truth, not by the verdict" in chosen["reason"]
 
@@ -215,7 +216,8 @@ def test_every_rollout_is_counted() -> None:
         attack_success=pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("attack_success"),
         ending=pl.when(pl.int_range(pl.len()) % 20 == 0).then(pl.lit("error")),
     )
-    for method, few in (("rogan-gladen", 1e-6), ("prediction-powered", 0.0)):
+    found: list[tuple[Method, float]] = [("rogan-gladen", 1e-6), ("prediction-powered", 0.0)]
+    for method, few in found:
         (row,) = rows(tw.judges.correct(frame, LABELS, method=method))
         assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
         # Labels on rollouts without a verdict count only at the bounds, so these may both be on one side of the estimate.

@@ -19,7 +19,9 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import NO_ATTACK
 
-NAME = re.compile(r"samples_(?P<task>.+?)(?P<time>_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
+NAME = re.compile(
+    r"samples_(?P<task>.+?)(?P<time>_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL
+)
 SOLVING = (
     "exact_match",
     "acc",

@@ -60,15 +60,18 @@ def test_one_rollout_bounds_a_rate_and_nothing_else() -> None:
         assert row["reason"]
 
 
-def test_equal_values_bound_a_rate_and_nothing_else() -> None:
-    """All equal: Wilson for the proportion; other means have null bounds, and the reason says that nothing varies."""
+def test_equal_values_bound_a_rate_and_a_median_and_nothing_else() -> None:
+    """All equal: Wilson for the proportion, the value for its median; means have null bounds, and the reason says why."""
     rate, *others = summary([2.0] * 12, [f"g{i}" for i in range(12)])
     assert (rate["estimate"], rate["high"]) == (1.0, 1.0)
     assert 0.7 < rate["low"] < 0.8
     for row in others:
-        assert (row["low"], row["high"]) == (None, None)
+        # Twelve values of 2 have a chance of at most 2 x .5^12 if the median is another.
+        is_median = (row["statistic"], row["method"]) == ("median", "order statistics")
+        assert (row["low"], row["high"]) == ((2.0, 2.0) if is_median else (None, None))
         assert row["reason"]
     assert others[0]["reason"] == "no variation"
+    assert sum(row["method"] == "order statistics" for row in others) == 1
 
 
 def test_what_is_not_scored_is_counted_and_bounded() -> None:

@@ -104,7 +104,8 @@ def by_length(messages: list) -> str:
 def by_length_of_contexts(messages: list) -> str:
     """Rates by how much the contexts say."""
     contexts = messages[-1]["content"].partition("CONTEXTS:\n")[2]
-    return f'{{"score": {len(contexts[: contexts.index(chr(10) * 2 + "R")]) / 100}}}'
+    length = len(contexts[: contexts.index(chr(10) * 2 + "R")])
+    return signed(f'{{"score": {length / 100}}}', messages)
 
 
 class CountingConfig(EvaluatorBaseConfig, name="counting"):

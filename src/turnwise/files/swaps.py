@@ -2,7 +2,7 @@
 
 The file system exchanges the names of the two folders in one step. Where it cannot (the folder is a disk of its own, or its parent
 folder may not be written to), files are moved into the folder one by one, after a step that makes this repeatable: the new folder
-gets a name that ends with ``.next``. Whichever turnwise command writes to that folder next completes the moves.
+gets a name that ends with ``.next``. The next turnwise command that writes to that folder completes the moves.
 
 Files that turnwise did not write stay: they are linked into the new folder before the exchange.
 """
@@ -36,7 +36,7 @@ def no_names(_: Path) -> set[str]:
 def is_exchangeable(folder: Path) -> bool:
     """Return whether a folder could be exchanged for one beside it, as far as one can know before trying."""
     parent = folder.parent
-    # Whoever works in the folder, such as a shell, would be left in a folder that was removed.
+    # A process that works in the folder would be left in a folder that no longer exists.
     is_working_place = False
     with suppress(FileNotFoundError):  # the working folder itself was removed
         is_working_place = Path(os.path.realpath(folder)) in (working_place := Path.cwd(), *working_place.parents)

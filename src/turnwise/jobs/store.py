@@ -156,19 +156,19 @@ class Store:
         """Reserve keys of a shared store, and return those that this process is to ask for.
 
         They are neither stored nor reserved by another process; until the block ends or the process does, others leave them
-        alone. Whoever needs the other keys reads the store again, and then claims what is still missing: a process that holds
-        no claim while it waits cannot wait for one that waits for it.
+        alone. A process that needs the other keys reads the store again later, and then claims what is still missing. It
+        must hold no claim while it waits, so that two processes never wait for each other.
 
         Examples
         --------
         >>> import tempfile
         >>> folder = tempfile.mkdtemp()
         >>> with Store(folder, "a", b"1", shared=True) as one, Store(folder, "a", b"1", shared=True) as two:
-        ...     with one.claim(["x", "y"]) as ours, two.claim(["y", "z"]) as theirs:
-        ...         ours, theirs
+        ...     with one.claim(["x", "y"]) as first, two.claim(["y", "z"]) as second:
+        ...         first, second
         (['x', 'y'], ['z'])
         """
-        # The file that lists the keys is locked by its process: without a lock it was left behind by one that was killed.
+        # The file that lists the keys is locked by its process; one without a lock was left behind by a killed process.
         place = self.path.parent / f".{self.path.name}.{secrets.token_hex(4)}.part"
         with ExitStack() as claimed:
             with self._reporting(WriteError, ""), self._locked():

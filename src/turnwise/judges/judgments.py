@@ -169,11 +169,11 @@ def _ask_missing(
     verdicts, asked, is_waiting = dict[str, Verdict](), set[str](), False
     while waiting := {key: request for key, request in requests.items() if key not in verdicts}:
         with store.claim(waiting) as free:
-            ours = {key: waiting[key] for key in free}
-            if ours:
-                verdicts |= _ask_all(judge, names, ours, store, max_concurrency, time_limit, progress=progress)
-        asked.update(ours)
-        verdicts |= store.verdicts(waiting.keys() - ours.keys())
+            claimed = {key: waiting[key] for key in free}
+            if claimed:
+                verdicts |= _ask_all(judge, names, claimed, store, max_concurrency, time_limit, progress=progress)
+        asked.update(claimed)
+        verdicts |= store.verdicts(waiting.keys() - claimed.keys())
         # Another process is asking for the rest. What it cannot answer is asked for here in the next round.
         if rest := waiting.keys() - verdicts.keys():
             if progress and not is_waiting:

@@ -144,6 +144,11 @@ def _plain(
     )
 
 
+def _word(name: Any) -> str:
+    """Return the name of an event, which is empty where it is no text."""
+    return name if isinstance(name, str) else ""
+
+
 def _nanoseconds(stamp: Stamp) -> float | None:
     """Convert a time in nanoseconds, given as a number or as text, to seconds."""
     if isinstance(stamp, str) and not (stamp.isdecimal() and len(stamp) < 20):

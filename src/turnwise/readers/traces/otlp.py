@@ -135,11 +135,7 @@ def _plain(
         *times,
         (status.message or status.description or "the span failed") if failed else None,
         _nested(span.attributes),
-        [
-            (str(event.get("name") or ""), _nested(event.get("attributes")))
-            for event in events
-            if isinstance(event, dict)
-        ],
+        [(_word(event.get("name")), _nested(event.get("attributes"))) for event in events if isinstance(event, dict)],
         _nested(resource.get("attributes") if isinstance(resource, dict) else None),
     )
 

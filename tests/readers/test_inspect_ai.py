@@ -100,7 +100,7 @@ def test_results_by_evaluation(shared):
     rollouts = tw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
     summary = tw.summarize(rollouts, by="task_name", metrics="task_success")
     assert summary["task_name"].n_unique() == summary.height == 2
-    assert summary["n"].sum() + summary["n_missing"].sum() == rollouts.height
+    assert sum(n + missing for n, missing in summary.select("n", "n_missing").rows()) == rollouts.height
 
 
 def test_samples_and_turns(logs):
@@ -573,7 +573,13 @@ def test_a_malformed_sample_is_named(tmp_path, log, pack, name, value, field, pa
         read(path)
     assert f"field `{field}`: " in str(caught.value)
     frame, problems = read(path, errors="collect")
-    assert frame["rollout_id"].n_unique() == 3
+    is_whole = pl.col("rollout_id").is_in(["E1/1/1", "E1/two/1", "E1/two/2"])
+    assert frame.filter(is_whole)["rollout_id"].n_unique() == 3
+    # A sample that has an id and a score counts as missing: it keeps a row without a turn and without the score.
+    broken = frame.filter(~is_whole)
+    assert broken.select("turn", "solved", "ending").rows() == (
+        [] if field in {"id", "epoch"} else [(None, None, None)]
+    )
     assert problems["field"].to_list() == [field]
     sample = "samples/{id}_epoch_{epoch}.json".format_map(log["samples"][1])
     assert problems["record"].to_list() == [sample if packed else "1"]
@@ -657,3 +663,21 @@ def test_references_to_more_messages_than_there_can_be_are_refused(tmp_path, log
     sample["events"] = [{"event": "model", "input_refs": [[0, 1000]] * 2000}]
     _, problems = read(write(tmp_path, log), errors="collect")
     assert problems["reason"].to_list() == ["refers to more than 1000000 messages"]
+
+
+@pytest.mark.parametrize("pack_it", [False, True])
+def test_a_sample_that_cannot_be_read_is_missing_and_not_absent(pack_it, pack, tmp_path):
+    log = json.loads((LOG).read_text())
+    before = tw.summarize(tw.measure(read(LOG), m.task_success()), metrics="task_success")
+    sample = next(sample for sample in log["samples"] if sample["messages"] and sample["scores"])
+    sample["messages"][0]["role"] = 3
+    path = tmp_path / ("log.eval" if pack_it else "log.json")
+    path.write_bytes(pack(log) if pack_it else json.dumps(log).encode())
+    turns, problems = read(path, errors="collect")
+    after = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success")
+    counts = ["n", "n_missing", "n_error", "n_undetermined"]
+    assert sum(after.select(counts).row(0)) == sum(before.select(counts).row(0))
+    assert after["n_missing"][0] == before["n_missing"][0] + 1
+    (row,) = turns.filter(rollout_id=f"{turns['run'][0]}/{sample['id']}/{sample['epoch']}").iter_rows(named=True)
+    assert (row["turn"], row["solved"], row["task_name"]) == (None, None, log["eval"]["task"])
+    assert problems["field"].to_list() == ["messages[0].role"]

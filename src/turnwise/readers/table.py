@@ -1,6 +1,6 @@
 """TURNS under construction: one row of facts for each rollout, one row for each turn."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -141,7 +141,7 @@ class Table:
         return self.problems.record(file, record)
 
     @contextmanager
-    def rollout(self, file: str, record: object, identity: Identity | None) -> Iterator[None]:
+    def rollout(self, file: str, record: object, identity: Callable[[], Identity | None]) -> Iterator[None]:
         """Read one record that is one rollout in this block; one that is broken still counts, as missing.
 
         Leaving it out would bias every rate, as records are not broken at random. Where problems are collected, it keeps one
@@ -154,24 +154,27 @@ class Table:
         record
             Name or number of the record.
         identity
-            Its id and the facts that can be read in any case; None if it has no id or no verdict, so that it may not be a
-            rollout at all.
+            A function that returns its id and the facts that can be read in any case; None if it has no id or no verdict, so
+            that it may not be a rollout at all.
 
         Examples
         --------
         >>> table = Table("toy", Problems(collect=True), {})
-        >>> with table.rollout("log.json", 7, ("run/7", {"target": "parrot"})):
+        >>> with table.rollout("log.json", 7, lambda: ("run/7", {"target": "parrot"})):
         ...     raise BrokenError("is missing", field="turns")
         >>> table.frame().select("rollout_id", "turn", "target", "outcome", "ending").row(0)
         ('run/7', None, 'parrot', None, None)
         """
-        height, problem_count = self.height, len(self.problems.rows)
+        is_broken = False
         with self.record(file, record):
-            yield
-        is_broken = self.height == height and len(self.problems.rows) > problem_count
-        if is_broken and identity is not None and not self.knows(identity[0]):
-            rollout_id, facts = identity
-            self.add(file, rollout_id, [Turn(turn=None)], facts)
+            try:
+                yield
+            except Exception:
+                is_broken = True
+                raise
+        # Problems of a record that was read, or is a copy of another, raise nothing where they are collected.
+        if is_broken and (readable := identity()) is not None and not self.knows(readable[0]):
+            self.add(file, readable[0], [Turn(turn=None)], readable[1])
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""

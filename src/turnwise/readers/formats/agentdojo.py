@@ -6,6 +6,7 @@
 - Lost: blocks of thinking.
 """
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -85,7 +86,7 @@ def read_agentdojo(document: Document, table: Table) -> None:
     ('gpt-4o/slack/user_task_0/direct/injection_task_1', 'slack/injection_task_1', 'failure', True)
     """
     record = parse(document.value, dict[str, Any])
-    with table.rollout(document.name, None, _identity(record)):
+    with table.rollout(document.name, None, partial(_identity, record)):
         _add(document, table, record)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from turnwise.readers.chats.turns import calls, joined, text_of
 from turnwise.readers.formats.common import has_fields
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import json_text, kind_of, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
@@ -91,6 +91,9 @@ def read_atof(document: Document, table: Table) -> None:
     root = next((event for event in events if event.parent_uuid is None), None)
     if root is None:
         raise BrokenError("holds no event without a parent: the start of the run is missing")
+    names = {None, *(event.uuid for event in events)}
+    if any(event.parent_uuid not in names for event in events):
+        doubt("parent_uuid", "names an event that is not in the file")
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):

@@ -6,7 +6,8 @@
 - Lost: nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import inner, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 
 CASE = frozenset({"test_case", "generation"})
 
@@ -77,8 +78,7 @@ def read_harmbench(document: Document, table: Table) -> None:
     run = f"harmbench-{document.digest}"
     for goal, name, target, attempt, record in _completions(document):
         facts = {"run": run, "target": target, "goal": goal, "attempt": attempt}
-        identity = (f"{run}/{goal}/{name}", facts) if zero_or_one(inner(record, "label")) is not None else None
-        with table.rollout(document.name, f"{goal}/{name}", identity):
+        with table.rollout(document.name, f"{goal}/{name}", partial(_identity, f"{run}/{goal}/{name}", facts, record)):
             completion = parse(record, Completion)
             success = _verdict(completion)
             has_picture = isinstance(completion.test_case, list) and len(completion.test_case) == 2  # and a text
@@ -91,6 +91,11 @@ def read_harmbench(document: Document, table: Table) -> None:
                 {**facts, "outcome": outcome_of(success)},
                 {"image": completion.test_case[0] if has_picture else None, **leftovers(record, Completion)},
             )
+
+
+def _identity(name: str, facts: Mapping[str, Any], record: Any) -> Identity | None:
+    """Return what can be read of a completion that is broken; None where it has no verdict."""
+    return None if zero_or_one(inner(record, "label")) is None else (name, facts)
 
 
 def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int, Any]]:

@@ -6,6 +6,7 @@
 - Lost: nothing.
 """
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -103,7 +104,7 @@ def read_intercode(document: Document, table: Table) -> None:
     for key, record in parse(document.value, dict[str, Any]).items():
         environment = text_in(record, "environment")
         run_here = run or (environment and f"{environment}-{document.digest}")
-        with table.rollout(document.name, key, _identity(run_here, key, record)):
+        with table.rollout(document.name, key, partial(_identity, run_here, key, record)):
             trajectory = parse(record, Trajectory)
             # The environment is named in each trajectory, and is the same in a file.
             run = run or f"{trajectory.environment}-{document.digest}"

@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -94,7 +95,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     # All records of a file share the method and the model.
     facts = {"run": run, "target": shared.model, "attack": shared.method, "attempt": 1}
     for position, record in enumerate(artifact.jailbreaks):
-        with table.rollout(document.name, position, _identity(run, facts, record)):
+        with table.rollout(document.name, position, partial(_identity, run, facts, record)):
             jailbreak = parse(record, Jailbreak)
             table.add(
                 document.name,

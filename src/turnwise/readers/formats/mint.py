@@ -8,6 +8,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -114,7 +115,7 @@ def read_mint(document: Document, table: Table) -> None:
     run = f"mint-{document.digest}"
     folders = _folders(document)
     for number, value in document.records():
-        with table.rollout(document.name, number, _identity(run, folders, value)):
+        with table.rollout(document.name, number, partial(_identity, run, folders, value)):
             line = parse(value, Line)
             state, task = parse(line.state, State, "state"), parse(line.task, Task, "task")
             # The history includes the messages of the user and the feedback of the other model.

@@ -8,16 +8,25 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import OpenAIUsage, complete_last, is_object, parse_all, solved_by, text_in
-from turnwise.readers.records import Key, Small, leftovers, parse
+from turnwise.readers.formats.common import (
+    OpenAIUsage,
+    complete_last,
+    is_object,
+    is_verdict,
+    parse_all,
+    solved_by,
+    text_in,
+)
+from turnwise.readers.records import Key, Small, inner, leftovers, parse
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 HEADER = "results.json"  # of a run whose simulations are in a folder next to it
@@ -140,11 +149,27 @@ def read_tau2(document: Document, table: Table) -> None:
         run = f"tau2-{document.digest}"
         simulations = parse(record["simulations"], list[Any], "simulations")
         for place, simulation in enumerate(simulations):
-            with table.record(document.name, place):
-                _add(document, table, run, simulation, _about(record.get("info")))
+            about = _about(record.get("info"))
+            with table.rollout(document.name, place, partial(_identity, run, simulation, about)):
+                _add(document, table, run, simulation, about)
     else:
         run = parse(record, Simulation).id
         _add(document, table, run, record, _about(_header(document)))
+
+
+def _identity(run: str, record: Any, run_info: dict[str, str | None]) -> Identity | None:
+    """Return what can be read of a simulation that is broken; None where it has no id, no task or no reward."""
+    name, task, trial = (inner(record, field) for field in ("id", "task_id", "trial"))
+    is_named = isinstance(name, str) and isinstance(task, str | int) and isinstance(trial or 0, int)
+    if not is_named or not is_verdict(inner(record, "reward_info", "reward")):
+        return None
+    return f"{run}/{task}/{trial or 0}/{name}", {
+        "run": run,
+        "target": run_info["target"],
+        "attack": NO_ATTACK,
+        "task": "/".join(filter(None, (run_info["domain"], str(task)))),
+        "attempt": (trial or 0) + 1,
+    }
 
 
 def _add(document: Document, table: Table, run: str, record: Any, run_info: dict[str, str | None]) -> None:

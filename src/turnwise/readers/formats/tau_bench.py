@@ -6,6 +6,7 @@
 - Lost: nothing.
 """
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -80,7 +81,7 @@ def read_tau_bench(document: Document, table: Table) -> None:
     run = f"tau_bench-{document.digest}"
     value = document.value
     for position, record in enumerate(value if isinstance(value, list) else [value]):
-        with table.rollout(document.name, position, _identity(run, record)):
+        with table.rollout(document.name, position, partial(_identity, run, record)):
             simulation = parse(record, Simulation)
             _add(document, table, run, simulation, leftovers(record, Simulation))
 

@@ -179,6 +179,7 @@ def opened(record: dict[str, Any]) -> Exchange:
         return Exchange(line.result.message, request, "result.message", line, error or failed, facts, extras)
     if isinstance(line.response, dict) and line.response.keys() & HTTP:  # a batch of OpenAI
         http = parse(line.response, Http, "response")
+        http.body = _decoded(http.body)
         extras |= {"status_code": http.status_code, "request_id": http.request_id}
         # The body explains the error, and the status is only a number.
         inner = http.body.get("error") if isinstance(http.body, dict) else http.body

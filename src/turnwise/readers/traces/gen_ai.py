@@ -91,7 +91,7 @@ def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[s
             event_prompt += _messages([{"role": role, **content}], role, name)
         elif name == ANSWER_EVENT:
             event_answers += _messages([content.get("message", content)], "assistant", name)
-        elif not name or name.strip().lower().startswith(MESSAGING):
+        elif not name or name.strip().lower().startswith(MESSAGING) or content.keys() & {"content", "message"}:
             doubt("events.name", f"{name!r} is not a known event: it is passed over")
     gen_ai = parse(fields, Attributes, "gen_ai")
     # Attributes of the current version, then of former ones, then events.

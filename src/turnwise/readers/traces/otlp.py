@@ -135,13 +135,14 @@ def _plain(
         *times,
         (status.message or status.description or "the span failed") if failed else None,
         _nested(span.attributes),
-        [
-            (str(event.get("name") or ""), _nested(event.get("attributes")))
-            for event in events
-            if isinstance(event, dict)
-        ],
+        [(_word(event.get("name")), _nested(event.get("attributes"))) for event in events if isinstance(event, dict)],
         _nested(resource.get("attributes") if isinstance(resource, dict) else None),
     )
+
+
+def _word(name: Any) -> str:
+    """Return the name of an event, which is empty where it is no text."""
+    return name if isinstance(name, str) else ""
 
 
 def _nanoseconds(stamp: Stamp) -> float | None:

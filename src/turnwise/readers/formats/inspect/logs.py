@@ -163,6 +163,14 @@ class Epoch(Identity):
         return None if self.error_retries is None else len(self.error_retries)
 
 
+class Scored(msgspec.Struct):
+    """What is needed of a sample to count it as missing, where the rest of it is broken."""
+
+    id: Key
+    epoch: Small
+    scores: dict[str, Any] | None = None
+
+
 class BareScore(msgspec.Struct):
     """Score of a sample, without its texts."""
 
@@ -231,6 +239,7 @@ class Event(Happening):
 HEADER = msgspec.json.Decoder(Header)
 LOG = msgspec.json.Decoder(Log)
 SAMPLE = msgspec.json.Decoder(Sample)
+SCORED = msgspec.json.Decoder(Scored)
 PLAIN = msgspec.json.Decoder(PlainSample)
 MESSAGES = msgspec.json.Decoder(list[LoggedMessage] | None)
 RANGES = msgspec.json.Decoder(list[Range] | None)

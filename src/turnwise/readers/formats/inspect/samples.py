@@ -8,6 +8,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from turnwise.readers.chats.texts import TOGETHER, batches, fitting, turns_of
@@ -19,7 +20,8 @@ from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface
-from turnwise.readers.table import Table
+from turnwise.readers.table import Identity, Table
+from turnwise.schema import NO_ATTACK
 
 HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the header once its run has ended
 SAMPLES = "samples/"
@@ -207,7 +209,7 @@ class _Reading:
         for names, texts, plain in batches(blocks, _plain):
             if not (plain and self._add_plain(plain)):
                 for name, text in zip(names, texts, strict=True):
-                    with self._table.record(self._document.name, name):
+                    with self._table.rollout(self._document.name, name, partial(self._identity, text)):
                         self._add(name, text)
 
     def _add_plain(self, samples: Sequence[PlainSample]) -> bool:
@@ -245,6 +247,21 @@ class _Reading:
             # A retry copies finished samples into its own log: the same uuid is the same rollout.
             also=sample.uuid,
         )
+
+    def _identity(self, text: Any) -> Identity | None:
+        """Return what can be read of a sample that is broken; None where it has no id or no score."""
+        sample = None if isinstance(text, BrokenError) else fitting(text, logs.SCORED)
+        if sample is None or not sample.scores:
+            return None
+        spec = self._header.eval
+        return f"{self._run}/{sample.id}/{sample.epoch}", {
+            "run": self._run,
+            "target": spec.model,
+            "attack": NO_ATTACK,
+            "task": f"{spec.task}/{sample.id}",
+            "attempt": sample.epoch,
+            "task_name": spec.task,
+        }
 
     def _name(self, sample: Epoch) -> str:
         return f"{self._run}/{sample.id}/{sample.epoch}"

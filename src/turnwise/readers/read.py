@@ -266,7 +266,6 @@ def tables_of(
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
-        problems.accounts.of(original.name)  # a file that cannot be read is accounted for as well
         with problems.record(original.name), naming.reporting():
             document = naming.translated(original, forced, by_name=by_name)
             form = format_of(document, forced, by_name=by_name, problems=problems)
@@ -277,9 +276,8 @@ def tables_of(
                 continue
             batches.flush()
             if form is not None and form.echo:
-                echoes.append(
-                    (Document(document.path, budget=document.budget), form, by_name)
-                )  # opened again, to free what was read so far
+                reopened = Document(document.path, budget=document.budget)  # to free what was read so far
+                echoes.append((reopened, form, by_name))
             elif form is not None:
                 read_file(document, form, by_name=by_name)
     batches.flush()
@@ -288,8 +286,8 @@ def tables_of(
             read_file(document, form, by_name=by_name)
     # Rows are in the order of the built-in formats, then of the formats of installed packages.
     order = {form.name: place for place, form in enumerate(FORMATS)}
-    names = sorted(tables, key=lambda name: order.get(name, len(order)))
-    filled = [tables[name] for name in names if tables[name].height]
+    ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
+    filled = [table for table in ordered if table.height]
     if not filled:
         raise ReadError(_nothing_read(paths, problems))
     return filled

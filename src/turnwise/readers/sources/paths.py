@@ -55,7 +55,9 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     facts = _path_facts([file for file, _ in files.values()], problems)
     for file, by_name in files.values():
         if file in facts:
-            yield Document(file, path_facts=facts[file], budget=budget), by_name
+            document = Document(file, path_facts=facts[file], budget=budget)
+            problems.accounts.of(document.name)  # a file that cannot be read is accounted for as well
+            yield document, by_name
 
 
 def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:

@@ -82,7 +82,7 @@ def logs_of(name: str, shared: str) -> tuple[tuple[str, Any], ...]:
 
 
 FORMAT = {kind.name: kind for kind in FORMATS}
-TEXTUAL = [kind.name for kind in FORMATS if kind.name != "trl"]  # which is Parquet only
+TEXTUAL = [kind.name for kind in FORMATS if kind.name not in {"trl", "inspect_scout"}]  # which are Parquet only
 
 
 def candidates(name: str, shared: str) -> Iterator[Path]:
@@ -293,7 +293,12 @@ def test_mutated_databases(tmp_path_factory, junk, where, deed):
 
 
 @pytest.mark.integration
-@given(st.binary(min_size=1, max_size=8), st.integers(0, 10**6), st.sampled_from(["trl", "art"]), st.booleans())
+@given(
+    st.binary(min_size=1, max_size=8),
+    st.integers(0, 10**6),
+    st.sampled_from(["trl", "art", "inspect_scout"]),
+    st.booleans(),
+)
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 def test_mutated_parquet(tmp_path_factory, junk, where, name, cut):
     source = min((FIXTURES / name).glob("*.parquet"))

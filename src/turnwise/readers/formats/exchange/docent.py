@@ -14,7 +14,7 @@ import msgspec
 from turnwise.readers.chats.turns import ANSWERS, messages_of, split, thoughts
 from turnwise.readers.formats.common import first_of, has_fields, text_in, zero_or_one
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Key, parse, spare, whole, worded
+from turnwise.readers.records import Count, Key, Small, parse, spare, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import NO_ATTACK
@@ -118,6 +118,7 @@ def read_docent(document: Document, table: Table) -> None:
 def _facts(run: AgentRun, name: str, transcripts: Iterable[Transcript]) -> dict[str, Any]:
     metadata = run.metadata or {}
     epoch = parse({key: metadata.get(key) for key in ("epoch", "epoch_id")}, Epoch, "metadata")
+    number = first_of(whole(epoch.epoch, "metadata.epoch"), whole(epoch.epoch_id, "metadata.epoch_id"), 1)
     task = [worded(metadata[key]) for key in ("task_id", "sample_id") if metadata.get(key) is not None]
     scores = metadata.get("scores")
     values = list(scores.values()) if isinstance(scores, dict) else []
@@ -126,7 +127,7 @@ def _facts(run: AgentRun, name: str, transcripts: Iterable[Transcript]) -> dict[
         "target": first_of(text_in(metadata, "model"), *_models(transcripts)),
         "attack": NO_ATTACK,
         "task": "/".join(part for part in task if part) or None,
-        "attempt": first_of(whole(epoch.epoch, "metadata.epoch"), whole(epoch.epoch_id, "metadata.epoch_id"), 1),
+        "attempt": parse(number, Small, "metadata.epoch"),
         "expected": worded(metadata.get("target")),
         "solved": zero_or_one(values[0]) if len(values) == 1 else None,
     }
@@ -150,7 +151,7 @@ def _others(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_answer(messages: Iterable[Any]) -> dict[str, list[Any]]:
     """Return the ids and the reasoning of the answers."""
-    answers = [message for message in messages if isinstance(message, dict) and message.get("role") in ANSWERS]
+    answers = [message for message in messages if text_in(message, "role") in ANSWERS]
     return {
         "message_id": [text_in(message, "id") for message in answers] or [None],
         "reasoning": [thoughts(message.get("content")) for message in answers] or [None],

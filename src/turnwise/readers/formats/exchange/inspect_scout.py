@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, messages_of, split, thoughts
-from turnwise.readers.formats.common import complete_last
+from turnwise.readers.formats.common import complete_last, text_in
 from turnwise.readers.native.files import from_binary
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, leftovers, parse, spare, whole
+from turnwise.readers.records import Count, Small, leftovers, parse, spare, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import BUDGET, ERROR, NO_ATTACK
@@ -120,10 +120,10 @@ def read_inspect_scout(document: Document, table: Table) -> None:
             transcript = parse(row, Transcript)
             messages = _messages(transcript.messages)
             turns = split(messages_of(messages, "messages"))
-            answers = [message for message in messages if message.get("role") in ANSWERS]
+            answers = [message for message in messages if text_in(message, "role") in ANSWERS]
             complete_last(turns, error=transcript.error)
             by_answer = {
-                "message_id": [message.get("id") for message in answers] or [None],
+                "message_id": [text_in(message, "id") for message in answers] or [None],
                 "reasoning": [thoughts(message.get("content")) for message in answers] or [None],
             }
             facts = {
@@ -131,7 +131,7 @@ def read_inspect_scout(document: Document, table: Table) -> None:
                 "target": transcript.model,
                 "attack": NO_ATTACK,
                 "task": transcript.task,
-                "attempt": whole(transcript.task_repeat, "task_repeat") or 1,
+                "attempt": parse(whole(transcript.task_repeat, "task_repeat") or 1, Small, "task_repeat"),
                 "ending": ERROR if transcript.error is not None else BUDGET if transcript.limit is not None else None,
                 "solved": transcript.success,
                 "total_tokens": whole(transcript.total_tokens, "total_tokens"),

@@ -238,7 +238,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
         trace,
         span_id(recorded.span_id),
         None if recorded.parent_span_id is None else span_id(recorded.parent_span_id),
-        attributes.get("mlflow.spanType") in MODELS,
+        str(attributes.get("mlflow.spanType")) in MODELS,
         None if start is None else start * NANO,
         None if end is None else end * NANO,
         model if isinstance(model, str) else None,

@@ -14,16 +14,16 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.chats.turns import ANSWERS, messages_of, split
-from turnwise.readers.formats.common import as_prompt, is_object, parse_all
+from turnwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Finite, json_text, leftovers, parse
+from turnwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Table, Turn
 
 VIEW = "target"  # what the target saw
 ATTACK = "petri"
-NUMBERS = re.compile(r"v(?P<variation>\d+)r(?P<repetition>\d+)")  # in the names of Bloom's files
+NUMBERS = re.compile(r"v(?P<variation>\d{1,9})r(?P<repetition>\d{1,9})")  # in the names of Bloom's files
 
 
 class Part(msgspec.Struct):
@@ -36,7 +36,7 @@ class Part(msgspec.Struct):
 class Highlight(msgspec.Struct):
     """What the judge points at, with quotes."""
 
-    index: int | None = None
+    index: Whole | None = None
     description: str | None = None
     parts: list[Part] = []
 
@@ -65,7 +65,7 @@ class Edit(msgspec.Struct):
 
     operation: str = "add"
     message: Any = None
-    count: int = 0
+    count: Whole = 0
     to_id: str | None = None
     new_messages: list[Any] = []
 
@@ -90,8 +90,8 @@ class Rollout(msgspec.Struct):
     """One audit in Bloom's file of several."""
 
     transcript: Any
-    variation_number: int | None = None
-    repetition_number: int | None = None
+    variation_number: Small | None = None
+    repetition_number: Small | None = None
 
 
 class Node(msgspec.Struct):
@@ -186,8 +186,11 @@ def audits(document: Document) -> Iterator[tuple[str | None, Any, tuple[int | No
         match = NUMBERS.search(document.path.name)
         yield None, document.value, (None, None) if match is None else (int(match[1]), int(match[2]))
         return
-    for place, value in enumerate(document.value["rollouts"]):
-        rollout = parse(value, Rollout, f"rollouts[{place}]")
+    for place, value in enumerate(parse(document.value["rollouts"], list[Any], "rollouts")):
+        try:
+            rollout = parse(value, Rollout, f"rollouts[{place}]")
+        except BrokenError as error:
+            rollout = Rollout(error)  # raised where it is parsed again, so that only this rollout is left out
         yield f"rollouts[{place}]", rollout.transcript, (rollout.variation_number, rollout.repetition_number)
 
 
@@ -213,7 +216,7 @@ class Conversation:
         """Add a message; an answer of the target is a node below the answer before it."""
         if not isinstance(message, dict) or "role" not in message:
             return  # failures of an API and notes
-        if message["role"] not in ANSWERS or _is_prefill(message):
+        if str(message["role"]) not in ANSWERS or _is_prefill(message):
             self._path.append((message, None))
             return
         parent, before = self._end()
@@ -317,5 +320,5 @@ def quotes_in(judged: Judged) -> list[dict[str, Any]]:
 def _quotes(judged: Judged, nodes: list[Node]) -> list[str | None]:
     """Return for each turn the quotes from its messages, as JSON text."""
     quotes = quotes_in(judged)
-    names = [{message.get("id") for message in (*node.messages, *node.after)} - {None} for node in nodes]
+    names = [{text_in(message, "id") for message in (*node.messages, *node.after)} - {None} for node in nodes]
     return [json_text([quote for quote in quotes if quote["message_id"] in ids] or None) for ids in names]

@@ -221,5 +221,5 @@ def _message(said: Said) -> Message:
         return Message(role, said.content)
     parts: Sequence[dict[str, Any]] = [part for part in said.content if isinstance(part, dict)]
     calls = [part for part in parts if part.get("type") == CALL]
-    texts = [part for part in parts if part.get("type") not in {CALL, IMAGE}]
+    texts = [part for part in parts if part.get("type") not in (CALL, IMAGE)]
     return Message(role, texts or None, calls or None)

@@ -78,6 +78,11 @@ def join_verdicts(
     bounds = None if scale is None else _bounds(scale, rows["value"])
     # Trees have several nodes per turn, so their verdicts are matched by node.
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
+    for name_of_frame, table in (("turns", frame), ("verdicts", rows)):
+        if lacking := [key for key in keys if key not in table.columns]:
+            raise SchemaError(
+                f"join_verdicts: the {name_of_frame} lack the column `{lacking[0]}` (there is {listing(table.columns)})"
+            )
     means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE)).cast({keys[1]: frame.schema[keys[1]]})
     _check_turns(means, frame, keys)
     value = frame.select(keys).join(means, on=keys, how="left", maintain_order="left")[_VALUE].alias(name)

@@ -256,7 +256,9 @@ def _clipped(cell: Cell, estimate: Estimate) -> Estimate:
     if estimate.low is None or estimate.high is None or not _leaves_unit_interval(estimate):
         return estimate
     entry = about(cell.metric)
-    if cell.kind != "proportion" and (entry is None or not entry.share):
+    # A column that is only named like a share, with values beyond 1, is not clipped to where its mean is not.
+    is_share = cell.kind == "proportion" or (entry is not None and entry.share)
+    if not is_share or not 0 <= (estimate.estimate or 0.0) <= 1:
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 

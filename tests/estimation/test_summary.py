@@ -740,3 +740,11 @@ def test_the_result_is_a_summary() -> None:
     got = tw.summarize(graded(4), by="target")
     assert got.columns == ["target", *schema.SUMMARY.names]
     schema.check(got, schema.SUMMARY)
+
+
+@pytest.mark.parametrize("method", ["auto", "percentile", "t"])
+def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(method):
+    values = [2.0, 1.0, 2.0, 1.0, 2.0, 2.0] * 4
+    frame = pl.DataFrame({"rollout_id": [f"r{row:02}" for row in range(24)], "refusal_rate": values})
+    row = tw.summarize(frame, method=method, resamples=200, statistics="mean").row(0, named=True)
+    assert row["low"] < row["estimate"] < row["high"]

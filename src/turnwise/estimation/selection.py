@@ -133,6 +133,8 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     table, by = frame_of(frame, "pareto"), names_of(by)
     if not better:
         raise ArgumentError("pareto: better={} names no column; give the columns that count, each with higher or lower")
+    if len(set(by)) < len(by):
+        raise ArgumentError(f"pareto: by={list(by)} repeats a column; name each column once")
     for name in (*better, *by):
         if name not in table.columns:
             raise ArgumentError(f"pareto: there is no column {name!r}; {meant(name, table.columns)}")

@@ -87,6 +87,11 @@ def join_verdicts(
     rows = _with_ids(rows, frame)
     if keys[1] == "turn":
         rows = _with_turns(rows, frame)
+    for name_of_frame, table in (("turns", frame), ("verdicts", rows)):
+        if lacking := [key for key in keys if key not in table.columns]:
+            raise SchemaError(
+                f"join_verdicts: the {name_of_frame} lack the column `{lacking[0]}` (there is {listing(table.columns)})"
+            )
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
     unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
     means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))

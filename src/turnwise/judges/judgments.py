@@ -19,7 +19,7 @@ from turnwise.judges.store import VerdictStore, key_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
-from turnwise.schema.arguments import frame_of
+from turnwise.schema.arguments import frame_of, is_text, shown
 from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
@@ -87,6 +87,8 @@ def judge(
     >>> judge(turns, lambda response: not response.startswith("No"), progress=False).select("turn", "value").rows()
     [(1, 0.0), (2, 1.0)]
     """
+    if not is_text(column):
+        raise ArgumentError(f"judge: column={shown(column)} is not text")
     frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:

@@ -121,7 +121,7 @@ def agreement_marks(
     table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
     # A comparison that occurs twice would put two points on one row.
-    twice = table.select(*by, *key, "level").is_duplicated()
+    twice = table.select(*dict.fromkeys([*by, *key, "level"])).is_duplicated()
     if twice.any():
         row = table.filter(twice).row(0, named=True)
         raise ArgumentError(

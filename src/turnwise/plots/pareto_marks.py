@@ -59,6 +59,10 @@ def pareto_marks(
     """
     check_kinds(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
+    if frame["metric"].n_unique() < 2:  # the other one has no row of that statistic and level
+        raise ArgumentError(
+            "pareto: the two metrics have no statistic and level in common; choose with statistic= and level="
+        )
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
     look = theme.looks(named[GROUP], colors)

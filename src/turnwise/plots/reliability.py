@@ -242,7 +242,13 @@ def _counts(ax: "Axes", marks: pl.DataFrame) -> float:
     for place, name in enumerate(names):
         part = marks.filter(group=name)
         shift = (place - (len(names) - 1) / 2) * wide
-        strip.bar((part["x"] + shift).to_list(), part["n"].to_list(), width=wide, color=part["color"][0], linewidth=0)
+        strip.bar(
+            (part["x"] + shift).to_list(),
+            part["n"].fill_null(0).to_list(),
+            width=wide,
+            color=part["color"][0],
+            linewidth=0,
+        )
     most = max([1, *marks["n"].drop_nulls()])
     strip.set_ylim(0, most * 1.05)
     strip.set_yticks([0, most], labels=["0", labels.count(most)], fontsize=theme.SMALL)

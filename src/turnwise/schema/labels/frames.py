@@ -92,8 +92,11 @@ def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.Dat
         return frame
     if column not in frame.columns:
         raise ArgumentError(f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}")
-    chosen = frame.filter(pl.col(column) == value)
+    try:
+        chosen = frame.filter(pl.col(column) == value)
+    except pl.exceptions.PolarsError:  # a column of another kind never has the value
+        chosen = frame.clear()
     if chosen.is_empty():
-        available = listing(frame[column].unique().to_list())
+        available = listing(dict.fromkeys(map(str, frame[column].to_list())))
         raise ArgumentError(f"{verb}: no row has {column}={value!r}; available: {available}")
     return chosen

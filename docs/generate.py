@@ -28,9 +28,7 @@ from turnwise.schema import Schema
 ALL_PAGES = Path(__file__).parent / "pages"
 PAGES = ALL_PAGES / "reference"
 SITE = Path(__file__).parent / "site"
-PRODUCED = (
-    Path(__file__).parent.parent / "tests" / "readers" / "produced"
-)  # what the tools wrote, with their own figures
+PRODUCED = Path(__file__).parents[1] / "tests" / "readers" / "produced"  # logs of tools, with the tools' own figures
 NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
 COMPARED = """\
 Each of these tools was installed in the version named here and wrote logs with mock models: several targets and goals,

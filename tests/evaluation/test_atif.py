@@ -209,7 +209,8 @@ def test_the_harness_goes_on_without_an_evaluator_that_fails(caplog: pytest.LogC
     with caplog.at_level(logging.WARNING):
         outputs = asyncio.run(
             EvaluationHarness().evaluate(
-                {"bad": Failing(), "first": Mean(), "none": None, "odd": object(), "second": Mean()}, [1, 2]
+                {"bad": Failing(), "first": Mean(), "none": None, "odd": object(), "second": Mean()},
+                [1, 2],  # type: ignore[list-item]
             )
         )
     assert [(name, output.average_score) for name, output in outputs.items()] == [("first", 2), ("second", 2)]

@@ -431,7 +431,7 @@ class Dying(BaseHTTPRequestHandler):
         self.wfile.write(b'"it is 1"')
         self.server.answers += 1  # type: ignore[attr-defined]
         if self.server.answers == 2:  # type: ignore[attr-defined]
-            self.server.socket.close()
+            self.server.socket.close()  # type: ignore[attr-defined]
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

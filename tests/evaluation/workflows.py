@@ -232,7 +232,7 @@ async def broken(config, builder):
     if config.how == "no yield":
         return
     if config.how in {"function", "not one"}:
-        yield evaluate if config.how == "function" else EvaluatorInfo(config=config, evaluate_fn=None)  # type: ignore[arg-type]
+        yield evaluate if config.how == "function" else EvaluatorInfo(config=config, evaluate_fn=None)
         return
     made = {
         "raise": evaluate,

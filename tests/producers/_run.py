@@ -58,20 +58,26 @@ def _run(tool: str, cache: Path, options: argparse.Namespace) -> int:
     """Run one tool, print its table, and return 1 where a figure differs or the tool does not run."""
     from producers._figures import comparison
 
+    from turnwise.errors import ReadError
+
     start = time.monotonic()
     module = script(tool)
     environment = cache / tool
+    folder = Path(tempfile.mkdtemp(prefix=f"{tool}-"))
+    # One tool that does not install, run or read leaves the others to be tried.
     try:
         _install(module, environment)
-        folder = Path(tempfile.mkdtemp(prefix=f"{tool}-"))
         (folder / "logs").mkdir()
         _produce(tool, module, environment, folder)
+        theirs = json.loads((folder / "theirs.json").read_text(encoding="utf-8"))
+        rows = comparison(folder / "logs", theirs)
     except subprocess.CalledProcessError as error:
         output = f"{error.stdout or ''}{error.stderr or ''}".strip().splitlines()
         sys.stdout.write("\n".join([f"{tool}: {error.cmd[:4]} failed", *output[-25:], ""]))
         return 1
-    theirs = json.loads((folder / "theirs.json").read_text(encoding="utf-8"))
-    rows = comparison(folder / "logs", theirs)
+    except (OSError, subprocess.TimeoutExpired, ReadError) as error:
+        sys.stdout.write(f"{tool}: {error}\n")
+        return 1
     version = _version(module, environment)
     wrong = sum(not row.equal for row in rows)
     sys.stdout.write("\n".join(str(row) for row in rows if not (row.equal and row.where)) + "\n")

@@ -14,7 +14,7 @@ import turnwise as tw
 from turnwise.errors import ReadError
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.archives import MOST_BYTES, Archive
-from turnwise.readers.sources.contents import SMALL
+from turnwise.readers.sources.compression import SMALL
 from turnwise.readers.sources.documents import Document
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from producers._figures import comparison
 from producers._keep import KEPT, contents
-from producers._run import script, tools
+from producers._run import main, script, tools
 
 from turnwise.readers.read import read
 
@@ -57,3 +57,10 @@ def test_the_page_of_formats_says_what_was_compared():
     for tool in NAMES:
         facts = record(tool)
         assert f"| {tool} | {facts['version']} | {facts['date']} | [`{facts['format']}`](#{facts['format']}) |" in page
+
+
+def test_a_tool_that_does_not_run_fails_by_its_name(tmp_path, capsys):
+    (tmp_path / "inspect_ai").mkdir()
+    (tmp_path / "inspect_ai" / ".installed").touch()  # but without the Python that an installation would bring
+    assert main(["inspect_ai", "--cache", str(tmp_path)]) == 1
+    assert capsys.readouterr().out.startswith("inspect_ai: ")

@@ -1066,7 +1066,7 @@ def counts(text: str) -> dict[str, float]:
 @pytest.mark.parametrize("batch_size", [1, 1024])
 def test_a_scorer_may_name_several_scores(give: Any, batch_size: int) -> None:
     """Each is a column, which metrics read; unknown texts and names that a text lacks are null."""
-    graphs = [
+    graphs: list[Any] = [
         Graph("", []),
         Graph("", [Node("", "Hi", None, None, [Node("", "Hi", "aerie")])]),
         Graph("", [Node("", "Hi", "a")]),

@@ -108,7 +108,7 @@ def test_the_sampler_is_what_was_passed() -> None:
     assert evaluator.sampler is other
 
 
-class Own(ProbePage):
+class Own(ProbePage):  # type: ignore[misc]  # the class is made by the page
     """A subclass with the constructor of ASTRA-RL's own `ASTEvaluator`."""
 
     def __init__(self, sampler: Any, seeds: Any = None) -> None:

@@ -16,7 +16,7 @@ def outside_of_blocks(document: str) -> str:
     kept: list[str] = []
     fence = ""
     for line in document.splitlines():
-        run = re.match("`*", line)[0]
+        run = line[: len(line) - len(line.lstrip("`"))]
         if fence:
             fence = "" if len(run) >= len(fence) and not line.strip("`") else fence
         elif len(run) >= 3 and "`" not in line[len(run) :]:

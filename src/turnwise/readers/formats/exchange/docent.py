@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, messages_of, split, thoughts
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import messages_of, split, thoughts
 from turnwise.readers.formats.common import first_of, has_fields, text_in, zero_or_one
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Key, Small, parse, spare, whole, worded

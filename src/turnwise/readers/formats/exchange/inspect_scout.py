@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, messages_of, split, thoughts
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import messages_of, split, thoughts
 from turnwise.readers.formats.common import complete_last, text_in
 from turnwise.readers.native.files import from_binary
 from turnwise.readers.problems import BrokenError

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, messages_of, split
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import messages_of, split
 from turnwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse

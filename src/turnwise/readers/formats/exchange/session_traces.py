@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.turns import ANSWERS, Message, split, thoughts
+from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.turns import Message, split, thoughts
 from turnwise.readers.formats.common import first_of, join_texts
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Key, leftovers, parse

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError
 from turnwise.judges import Composite, DistinctN, ShortAnswerMatch, ToolUse
 
 CALLS: list[Any] = [["search", {"name": "buy", "arguments": {"n": 1}}], [], None, ["search"]]
@@ -46,7 +46,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     ):
         with pytest.raises(MetricError, match=said):
             ToolUse()([calls], expected_calls=[["search"]])
-    with pytest.raises(MetricError, match="order='first'"):
+    with pytest.raises(ArgumentError, match="order='first' is unknown"):
         ToolUse(order="first")  # type: ignore[arg-type]
 
 

@@ -192,7 +192,7 @@ def test_a_metric_is_named_after_its_function() -> None:
     count = len(FORMS)
 
     @m.metric(better="lower")
-    def worst(score: str = "score") -> pl.Expr:
+    def worst_of_all(score: str = "score") -> pl.Expr:
         return pl.col(score).max()
 
     @m.metric()
@@ -205,12 +205,12 @@ def test_a_metric_is_named_after_its_function() -> None:
 
     try:
         turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.5, 0.75, None]})
-        rollouts = tw.measure(turns, worst, how_many(), named)
-        assert rollouts.select("worst", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
-        assert m.catalog.about("worst") is ABOUT[worst]
-        assert tw.measure(turns, m.catalog.expression("worst")).columns[-1] == "worst"
-        assert inspect.signature(worst).parameters["score"].default == "score"
+        rollouts = tw.measure(turns, worst_of_all, how_many(), named)
+        assert rollouts.select("worst_of_all", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
+        assert m.catalog.about("worst_of_all") is ABOUT[worst_of_all]
+        assert tw.measure(turns, m.catalog.expression("worst_of_all")).columns[-1] == "worst_of_all"
+        assert inspect.signature(worst_of_all).parameters["score"].default == "score"
     finally:
-        for function in (worst, how_many, named):
+        for function in (worst_of_all, how_many, named):
             del ABOUT[function]
         del FORMS[count:]

@@ -354,16 +354,16 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
 @pytest.mark.parametrize(
     ("verb", "given", "said"),
     [
-        ("summarize", {"by": [None]}, "summarize: by=[None] is not text, several texts or None"),
-        ("summarize", {"metrics": 5}, "summarize: metrics=5 is not text, several texts or None"),
+        ("summarize", {"by": [None]}, "summarize: by=[None] is not text, a list of texts or None"),
+        ("summarize", {"metrics": 5}, "summarize: metrics=5 is not text, a list of texts or None"),
         (
             "summarize",
             {"metrics": [m.attack_success()]},
             "an expression was given instead of a column name; compute it first",
         ),
-        ("summarize", {"statistics": [None]}, "summarize: statistics=[None] is not text, several texts or None"),
-        ("summarize", {"cluster": True}, "summarize: cluster=True is not text, several texts or None"),
-        ("attempts", {"cluster": True}, "attempts: cluster=True is not text, several texts or None"),
+        ("summarize", {"statistics": [None]}, "summarize: statistics=[None] is not text, a list of texts or None"),
+        ("summarize", {"cluster": True}, "summarize: cluster=True is not text, a list of texts or None"),
+        ("attempts", {"cluster": True}, "attempts: cluster=True is not text, a list of texts or None"),
         ("summarize", {"strata": 5}, "summarize: strata=5 is not text or None"),
         ("contrast", {"of": 5}, "contrast: of=5 is not text"),
         ("profile", {"metric": None}, "profile: metric=None is not text"),
@@ -372,7 +372,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         ("iqm", {"seed": 10**30}, "is not a whole number of 64 bits"),
         ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),
         ("iqm", {"target": "x"}, "iqm: target='x' is not a number"),
-        ("gate", {"require": 5}, "gate: require=5 is not text or several texts"),
+        ("gate", {"require": 5}, "gate: require=5 is not text or a list of texts"),
     ],
 )
 def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given: dict[str, Any], said: str) -> None:

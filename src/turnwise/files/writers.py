@@ -111,10 +111,6 @@ def _check_held(columns: pl.Schema, suffix: str, place: object) -> None:
     """Check that the format can hold the dtypes of all columns."""
     for name, dtype in columns.items():
         parts = _parts(dtype, lists=suffix != ".csv")  # in CSV, lists are text
-        if pl.Object in parts:
-            raise WriteError(
-                f"{place}: column `{name}` holds Python objects, which no file keeps; make it text, numbers, lists or structs"
-            )
         if any(part in _UNSUPPORTED.get(suffix, ()) for part in parts):
             raise WriteError(
                 f"{place}: column `{name}` is {dtype}, which {suffix} cannot hold; write .parquet or .arrow, or make it text"

@@ -74,7 +74,7 @@ def join_verdicts(
     >>> join_verdicts(turns, verdicts, scale=(0, 3))["score_harm_normalized"].to_list()
     [None, 0.25]
     """
-    check_kinds(join_verdicts, locals())
+    check_kinds(join_verdicts, locals(), own=("at", "scale"))
     frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
     rows = _of_one(check(in_schema(rows, VERDICTS, "join_verdicts"), VERDICTS), judge)
     name = into or f"score_{_word(rows['judge'][0] if rows.height else judge or 'judge')}"
@@ -149,7 +149,7 @@ def score(
     >>> scored.select("turn", "succeeded", "outcome").rows()
     [(1, False, 'success'), (2, True, 'success')]
     """
-    check_kinds(score, locals())
+    check_kinds(score, locals(), own=("at",))
     frame, who = frame_of(turns, "score"), judge_of(judge)
     # Mistakes in the arguments of `join_verdicts` are reported now, before any call that costs money.
     scale = getattr(who, "scale", None) if normalized else None

@@ -14,6 +14,7 @@ import polars as pl
 
 from turnwise.errors import writable
 from turnwise.schema import ACCOUNTING
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
     from turnwise.readers.sources.paths import Paths
@@ -185,6 +186,7 @@ def accounting(
     >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
     [('openai_chat', 2, 1, 1, 1, 1)]
     """
+    check_kinds(accounting, locals(), own=("paths", "names"))
     from turnwise.readers.problems import Problems  # both import this module
     from turnwise.readers.read import read_into
 

@@ -131,7 +131,7 @@ def read(
     >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
     [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
     """
-    check_kinds(read, locals())
+    check_kinds(read, locals(), own=("paths", "names"))
     if errors not in {"raise", "collect"}:
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
@@ -323,7 +323,7 @@ def scan(
     >>> scan(path).select("rollout_id", "turn").collect().rows()
     [('a', 1)]
     """
-    check_kinds(scan, locals())
+    check_kinds(scan, locals(), own=("names",))
     values = fact_literals(facts, "scan")
     forced = format_named(format)
     places = listed(paths, "scan")
@@ -334,8 +334,7 @@ def scan(
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
     else:
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
-    # Not all files are Parquet of TURNS. Reading them will report their problems again.
-    if lazy is None:
+    if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         lazy = _read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
     else:
@@ -352,7 +351,6 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
     try:
         read_document(document, table)
     finally:
-        # Also after an error: the numbers of what was read count.
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
             table.problems.noted(document.name, record, field or None, TOO_DEEP)
@@ -384,8 +382,7 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
     schemas = [naming.renamed(document.schema) for document in files]
     if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
-    # Polars would fail later, when the frame is collected, where two files have different dtypes.
-    joint: dict[str, pl.DataType] = {}
+    joint: dict[str, pl.DataType] = {}  # where two files differ, Polars would fail when the frame is collected
     for columns in schemas:
         if any(joint.setdefault(name, dtype) != dtype for name, dtype in columns.items()):
             return None
@@ -400,6 +397,5 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     first = "".join(f"; first, {file}: {reason}" for file, _, _, reason in problems.rows[:1])
     problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
-    if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
-        return problem
-    return f"{problem}; formats are {format_names()}, and format= forces one"
+    is_unknown = any(reason.startswith("is not recognized") for *_, reason in problems.rows)
+    return f"{problem}; formats are {format_names()}, and format= forces one" if is_unknown else problem

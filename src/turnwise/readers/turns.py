@@ -80,7 +80,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     >>> turns([{"rollout_id": "a", "messages": chat}]).select("rollout_id", "turn", "prompt", "response").rows()
     [('a', 1, 'Hi', 'Hello')]
     """
-    check_kinds(turns, locals())
+    check_kinds(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
     columns, values = checked
     if isinstance(frame, pl.LazyFrame):
@@ -89,19 +89,24 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     list_names = {columns.get(name, name) for name in LISTS}
     # Chats become a file in memory, which the reader of chats reads: JSON lines for records, Arrow for a frame.
     data = _records(list(frame) if isinstance(frame, Iterator) else frame, list_names)
+    if isinstance(data, pl.DataFrame):
+        data = _without_objects(data)
     if isinstance(data, Sequence) and _hold_chats(data, list_names, columns):
         return _read(Document(Path("the records"), _lines(data)), checked)
-    table = frame_of(data, words(columns))
+    table = _without_objects(frame_of(data, words(columns)))
     if not holds_chats(table.schema, columns):
         return conformed(table, columns, values)
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))
     file = io.BytesIO()
-    # Python objects cannot be written to Arrow.
-    objects = [json_column(table[name]) for name, dtype in table.schema.items() if dtype == pl.Object]
-    table.with_columns(objects).write_ipc(file)
+    table.write_ipc(file)
     return _read(Document(Path("the frame"), file.getvalue()), checked)
+
+
+def _without_objects(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with columns of Python objects as JSON text, which Polars can sort, compare and write."""
+    return table.with_columns(json_column(table[name]) for name, dtype in table.schema.items() if dtype == pl.Object)
 
 
 def _records(data: Any, list_names: AbstractSet[str]) -> Any:

@@ -103,7 +103,7 @@ def report(
     >>> path.name, (path.parent / "summary.csv").exists()
     ('report.html', True)
     """
-    check_kinds(report, locals())
+    check_kinds(report, locals(), own=("title", "inputs"))
     from tqdm.auto import tqdm
 
     out = path_of(out)

@@ -10,7 +10,6 @@ from turnwise.reports.grouping import varying
 from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
 from turnwise.schema import labels
 
-_NEVER_NEGATIVE = {*SPENT, "num_turns", "time_to_success"}
 _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
 
 
@@ -71,10 +70,7 @@ def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
 
 def _withheld(row: dict[str, Any]) -> str:
     """Return an estimate with its interval; if only the interval is known, as of a median that few reached, a dash and it."""
-    low = row["low"]
-    if low is not None and row["metric"] in _NEVER_NEGATIVE:
-        low = max(low, 0.0)  # a t interval over few clusters may go below zero
-    text = labels.interval_text(row | {"low": low}, rate=False)
+    text = labels.interval_text(row, rate=False)
     return f"{labels.NOTHING} {text}" if row["estimate"] is None and text != labels.NOTHING else text
 
 

@@ -70,7 +70,7 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     series = frame[column.name]
     # Words that an Enum does not have are compared with its words, and are none of them.
     target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
-    if series.dtype == target:
+    if series.dtype in (target, column.dtype):
         return series
     wrong: pl.Series | None = None
     if _may_be(series.dtype, target):

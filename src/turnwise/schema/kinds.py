@@ -7,7 +7,7 @@ place that compares them; what a value means (a level between 0 and 1, a column 
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral, Real
 from os import PathLike
@@ -29,11 +29,13 @@ _WORDS = {
     type(None): "None",
     Callable: "a function",
 }
-_SEVERAL = {str: "several texts", int: "several whole numbers", float: "several numbers"}
+_SEVERAL = {str: "a list of texts", int: "a list of whole numbers", float: "a list of numbers"}
 _EXAMPLES = {float: "0.5", str: "'text'"}
 
 
-def check_kinds(verb: Callable[..., Any], arguments: Mapping[str, Any], name: str | None = None) -> None:
+def check_kinds(
+    verb: Callable[..., Any], arguments: Mapping[str, Any], name: str | None = None, *, own: Collection[str] = ()
+) -> None:
     """Raise an error for the first argument that is not of the kind that the verb's annotation says.
 
     Parameters
@@ -45,6 +47,8 @@ def check_kinds(verb: Callable[..., Any], arguments: Mapping[str, Any], name: st
         The arguments by name, as `locals()` has them in the first line of the function.
     name
         The name of the function in the message, if it is another.
+    own
+        Options that the verb checks itself, with a better sentence.
 
     Raises
     ------
@@ -65,7 +69,7 @@ def check_kinds(verb: Callable[..., Any], arguments: Mapping[str, Any], name: st
     label = name or verb.__name__
     for option, hint in _hints(verb):
         value = arguments[option]
-        if _is_of(value, hint):
+        if option in own or _is_of(value, hint):
             continue
         choices = _choices(hint)
         if choices and isinstance(value, str):
@@ -158,7 +162,7 @@ def _in_words(hint: Any) -> str:
     Examples
     --------
     >>> _in_words(str | Sequence[str]), _in_words(Mapping[str, float] | None)
-    ('text or several texts', "a mapping such as {'name': 0.5} or None")
+    ('text or a list of texts', "a mapping such as {'name': 0.5} or None")
     """
     words = list(dict.fromkeys(word for part in _parts(hint) for word in _words(part)))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
@@ -176,5 +180,5 @@ def _words(part: Any) -> list[str]:
         )
         return [f"a mapping such as {{'name': {choice}}}"]
     if isinstance(kind, type) and members and issubclass(kind, Iterable):
-        return [_SEVERAL.get(members[0], "several values")]
+        return [_SEVERAL.get(members[0], "a list")]
     return [f"a {getattr(kind, '__name__', kind)}"]

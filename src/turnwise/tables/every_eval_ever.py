@@ -17,6 +17,7 @@ from turnwise.files.atomic import whole_folder
 from turnwise.readers.formats.exchange.every_eval_ever import OWN, SAMPLES
 from turnwise.schema import SUMMARY, labels
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.tables.samples import VERSION, Record, by_rollout, content_of, number_of, verdict
 
 VERB = "write_every_eval_ever"
@@ -128,6 +129,7 @@ def write_every_eval_ever(
     ... )
     True
     """
+    check_kinds(write_every_eval_ever, locals())
     results, measured, texts = (frame_of(frame, VERB) for frame in (summary, rollouts, turns))
     by = _by(results, measured)
     results = _with_estimate(results.with_columns(target=_only_target(measured)) if "target" not in by else results)

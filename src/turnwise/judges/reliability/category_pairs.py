@@ -10,6 +10,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, listing
 from turnwise.judges.reliability.ratings import Abstentions, Ratings, ratings_of
 from turnwise.schema.arguments import By, frame_of, names_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import FloatArray, IntArray
 
 NO_VERDICT = "(no verdict)"
@@ -69,6 +70,7 @@ def confusion(
     │ 3      ┆ 0   ┆ 1   ┆ 1   │
     └────────┴─────┴─────┴─────┘
     """
+    check_kinds(confusion, locals())
     frame, truths = frame_of(verdicts, "confusion"), None if labels is None else frame_of(labels, "confusion")
     by = names_of(by)
     for name, value, choices in (

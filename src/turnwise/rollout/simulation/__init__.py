@@ -183,7 +183,7 @@ def simulate(
     >>> turns.height, round(truth.filter(metric="attack_success", statistic="icc", category="c")["value"][0], 12)
     (250, 0.3)
     """
-    check_kinds(simulate, locals())
+    check_kinds(simulate, locals(), own=("turns", "error", "judge", "utility"))
     most_turns = checked.count("turns", turns, least=1)
     odds_by_category = checked.odds_by_name("categories", categories)
     design = Design(

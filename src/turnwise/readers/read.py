@@ -395,7 +395,7 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
-    first = "".join(f"; first, {file}: {reason}" for file, _, _, reason in problems.rows[:1])
-    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
     is_unknown = any(reason.startswith("is not recognized") for *_, reason in problems.rows)
+    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
     return f"{problem}; formats are {format_names()}, and format= forces one" if is_unknown else problem

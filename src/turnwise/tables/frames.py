@@ -8,6 +8,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.schema import labels
+from turnwise.schema.foreign import in_schema
 from turnwise.tables.grid import Column, Grid
 from turnwise.tables.parts import yes_or_no
 from turnwise.tables.results import columns_of
@@ -53,7 +54,7 @@ def _any_frame(frame: pl.DataFrame, rows: pl.DataFrame, more: Sequence[str]) -> 
     """Return the grid of a frame without intervals: all columns of a turnwise result, or the first columns of any other frame."""
     result = next((shape for shape in _PLAIN if set(shape.required) <= set(frame.columns)), None)
     if result is not None:
-        return _plain_result(frame, rows, result, more)
+        return _plain_result(in_schema(frame, result, "table"), in_schema(rows, result, "table"), result, more)
     names, notes = _informative(frame) if "rollout_id" in frame.columns else (frame.columns, [])
     # The first two columns, usually ids, are never omitted.
     omissions = {name: _omission(frame, name) if place > 1 else 0 for place, name in enumerate(names)}

@@ -18,7 +18,7 @@ from turnwise.errors import listing
 from turnwise.files.atomic import content_hash, whole_folder
 from turnwise.files.object_stores import path_of
 from turnwise.files.swaps import inside
-from turnwise.files.writers import write
+from turnwise.files.writers import defused, flat, formulas_told, write
 from turnwise.readers.read import read
 from turnwise.readers.turns import turns as as_turns
 from turnwise.reports.figures import figures
@@ -120,9 +120,13 @@ def report(
         steps.update()
         for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
-        for suffix in (".parquet", ".csv", ".json"):
-            # A CSV file is opened in spreadsheets; the other two hold names as they are.
-            write(data.summary, draft / f"summary{suffix}", spreadsheet=suffix == ".csv")
+        for suffix in (".parquet", ".json"):
+            write(data.summary, draft / f"summary{suffix}")
+        # A CSV file is opened in spreadsheets; the other two hold names as they are.
+        safe, changed = defused(flat(data.summary))
+        write(safe, draft / "summary.csv")
+        if changed:
+            say(f"{out}/summary.csv: {formulas_told(changed)}")
         steps.update()
         html = page(
             data,

@@ -17,8 +17,8 @@ from turnwise.schema import ACCOUNTING
 from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
+    from turnwise.readers.owners import Owners
     from turnwise.readers.sources.paths import Paths
-    from turnwise.readers.table import Owners
 
 VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
 
@@ -56,7 +56,7 @@ class Accounts:
 
     Examples
     --------
-    >>> from turnwise.readers.table import Owners
+    >>> from turnwise.readers.owners import Owners
     >>> accounts = Accounts()
     >>> accounts.of("a.jsonl").num_passed_over += 1
     >>> accounts.close("a.jsonl", "toy", num_records=3)

@@ -14,6 +14,7 @@ from turnwise.readers.columns import arrange, fact_literals, reconcile, selected
 from turnwise.readers.naming import Naming, checked_names
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
+from turnwise.readers.owners import Owners
 from turnwise.readers.plugins import Format, versions
 from turnwise.readers.problems import TOO_DEEP, Problems
 from turnwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of, is_known
@@ -22,7 +23,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import scanned
 from turnwise.readers.sources.paths import Paths, documents, journal_of, listed
 from turnwise.readers.sources.remote import addresses, collect_remote, scan_remote
-from turnwise.readers.table import Owners, Table
+from turnwise.readers.table import Table
 from turnwise.readers.unused import suggestions, unused_columns
 from turnwise.schema.arguments import names_of
 from turnwise.schema.kinds import check_kinds
@@ -244,12 +245,8 @@ def tables_of(
         The files, each with whether the user named it, rather than a folder with it.
     paths
         What the user named, for the error where nothing can be read.
-    forced
-        The format to read all files as.
-    problems
-        Where problems are recorded.
-    naming
-        The user's names of columns.
+    forced, problems, naming
+        The format to read all files as, where problems are recorded, and the user's names of columns.
     outcomes
         Whether only outcomes are needed: a format that can read them faster may leave out the turns.
     wanted
@@ -338,8 +335,8 @@ def scan(
         problems = Problems()
         lazy = _read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
     else:
-        naming.finish()
         values["source"] = pl.lit(NATIVE.name)
+        naming.finish()
     problems.announce()
     return lazy.with_columns([pl.col(name).fill_null(value) for name, value in values.items()])
 
@@ -383,9 +380,8 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
     if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
     joint: dict[str, pl.DataType] = {}  # where two files differ, Polars would fail when the frame is collected
-    for columns in schemas:
-        if any(joint.setdefault(name, dtype) != dtype for name, dtype in columns.items()):
-            return None
+    if any(joint.setdefault(name, dtype) != dtype for columns in schemas for name, dtype in columns.items()):
+        return None
     lazies = []
     for _, group in groupby(files, key=lambda document: (document.schema, document.folder_facts.columns)):
         part = list(group)
@@ -396,6 +392,7 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
-    is_unknown = any(reason.startswith("is not recognized") for *_, reason in problems.rows)
     problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
-    return f"{problem}; formats are {format_names()}, and format= forces one" if is_unknown else problem
+    if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
+        return problem
+    return f"{problem}; formats are {format_names()}, and format= forces one"

@@ -95,7 +95,9 @@ def test_what_a_format_cannot_hold_is_one_sentence(
     tmp_path: Path, column: pl.Series, suffix: str, sentence: str
 ) -> None:
     """With the column; Polars panics at some of it."""
-    with pytest.raises(SchemaError, match=r"^write: column odd holds Python objects; make it text or numbers, or leave"):
+    with pytest.raises(
+        SchemaError, match=r"^write: column odd holds Python objects; make it text or numbers, or leave"
+    ):
         tw.write(pl.DataFrame({"odd": pl.Series([object()])}), tmp_path / f"t{suffix}")
     with pytest.raises(WriteError, match=rf"t{suffix}: column `odd` {sentence}"):
         tw.write(column.alias("odd").to_frame(), tmp_path / f"t{suffix}")

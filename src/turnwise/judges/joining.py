@@ -88,7 +88,8 @@ def join_verdicts(
     if keys[1] == "turn":
         rows = _with_turns(rows, frame)
     for name_of_frame, table in (("turns", frame), ("verdicts", rows)):
-        if lacking := [key for key in keys if key not in table.columns]:
+        needed = keys if table is frame else [*keys, "value"]
+        if lacking := [key for key in needed if key not in table.columns]:
             raise SchemaError(
                 f"join_verdicts: the {name_of_frame} lack the column `{lacking[0]}` (there is {listing(table.columns)})"
             )

@@ -74,12 +74,26 @@ def correlation_effect(
     >>> round(float(correlation_effect(rates.mean(), rates.var(ddof=1), np.ones(49), clusters)), 2)
     17.63
     """
+    return effect_of_variance(np.asarray(between), np.asarray(average * (1 - average)), weights, way)
+
+
+def effect_of_variance(between: FloatArray, of_one: FloatArray, weights: FloatArray, way: Grouping) -> FloatArray:
+    """Return the design effect for a variance S between the clusters' means and the variance p̄(1 - p̄) of one rollout.
+
+    See `correlation_effect`. The effect never falls if S grows or p̄(1 - p̄) falls.
+
+    Examples
+    --------
+    >>> clusters = Grouping(np.repeat(np.arange(2), [4, 2]), 2)
+    >>> effect_of_variance(np.array([0.0, 0.5]), np.array([0.25, 0.25]), np.ones(6), clusters)
+    array([1.        , 3.33333333])
+    """
     count, n = way.count, weights.size
     masses, squares = way.sums(weights), way.sums(weights * weights)
     if equal_weights(masses) and equal_weights(squares):
-        return np.ones_like(average, dtype=np.float64)
+        return np.ones_like(between)
     within = float((squares / masses**2).mean())
-    total = np.asarray(average * (1 - average) + between / count)
+    total = of_one + between / count
     ratio = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
     correlation = np.clip((ratio - within) / (1 - within), 0.0, 1.0) if within < 1 else 0.0 * ratio
     alone, together = (float(part.sum()) / float(masses.sum()) ** 2 for part in (squares, masses**2))

@@ -4,8 +4,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import equal_weights, groupings, t_quantile
-from turnwise.stats.design_effect import copies_effect, shrunk
+from turnwise.stats.clusters import Grouping, equal_weights, groupings, t_quantile
+from turnwise.stats.design_effect import copies_effect, effect_of_variance, shrunk
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.proportion import proportion
@@ -84,6 +84,7 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     variance = count / max(1, count - 1) * (squares - 2 * share * products + share**2 * (sizes**2).sum()) / n**2
     inner = (share > 0) & (share < 1)
     observed = np.maximum(1.0, np.where(inner, variance * n / np.where(inner, share * (1 - share), 1.0), 1.0))
+    observed = np.maximum(observed, _correlated(stage, wins, sizes, way))
     copies = copies_effect(ones, way)
     least, most = np.minimum(fewest, failing).astype(float), np.minimum(stage, np.count_nonzero(wins)).astype(float)
     effect = np.maximum(shrunk(observed, least, copies), shrunk(observed, most, copies))
@@ -91,6 +92,25 @@ def _stages(y: FloatArray, clusters: Clusters, level: float) -> FloatArray:
     shrink = z * z * effect / n
     half = z * np.sqrt((share * (1 - share) + shrink / 4) * effect / n)
     return np.where(stage >= n, 1.0, np.minimum(1.0, (share + shrink / 2 + half) / (1 + shrink)))
+
+
+def _correlated(stage: IntArray, wins: FloatArray, sizes: FloatArray, way: Grouping) -> FloatArray:
+    """Return the largest design effect that the intraclass correlation of any choice of so many successes can imply.
+
+    The rates' squares are largest in the clusters with the largest rate per success, their average is smallest in the largest
+    clusters, and p̄(1 - p̄) is smallest at one of the two ends of p̄.
+    """
+
+    def most(order: IntArray, value: FloatArray) -> FloatArray:
+        total, last, part = _filled(stage, wins[order], value[order])
+        return total + part * value[order][np.minimum(last, order.size - 1)]
+
+    count, per_success = sizes.size, 1 / sizes
+    squares = most(np.argsort(-wins * per_success**2, kind="stable"), wins * per_success**2)
+    low, high = (most(np.argsort(sign * sizes, kind="stable"), per_success) / count for sign in (-1, 1))
+    between = np.maximum(squares - count * low**2, 0.0) / max(1, count - 1)
+    of_one = np.maximum(np.minimum(low * (1 - low), high * (1 - high)), 0.0)
+    return effect_of_variance(between, of_one, np.ones(way.codes.size), way)
 
 
 def _filled(stage: IntArray, capacity: FloatArray, value: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:

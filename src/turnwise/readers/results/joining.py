@@ -115,6 +115,11 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
         raise SchemaError(
             "join_labels: the turns lack the column `rollout_id`; `tw.turns(frame)` makes a table of turns"
         )
+    for frame_name, frame in (("turns", turns), ("labels", labels)):
+        if "rollout_id" in frame.columns and frame.schema["rollout_id"].is_temporal():
+            raise SchemaError(
+                f"join_labels: `rollout_id` of the {frame_name} is {frame.schema['rollout_id']}; make it text, as `tw.turns` does"
+            )
     # By ids, if labels have ids of these rollouts; else by the texts and facts that both have.
     ids = [name for name in EXACT if name in labels.columns and labels[name].null_count() < labels.height]
     rollout_ids = turns["rollout_id"].cast(pl.String).unique().to_list()

@@ -18,22 +18,19 @@ from typing import IO, Self
 import zstandard
 
 from turnwise.readers.problems import BrokenError, broken
-from turnwise.readers.sources.compression import UNSOUND, inflated
+from turnwise.readers.sources.compression import inflated, unsound
 from turnwise.readers.sources.contents import absurd
 from turnwise.readers.sources.documents import Document
 
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 MOST_BYTES = 1 << 31  # of one member, unpacked
 ENCRYPTED, UTF_8 = 0x1, 0x800  # bits of a member's flags
-_DAMAGED = (
+_DAMAGED: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     NotImplementedError,
-    OSError,
-    EOFError,
-    ValueError,
     MemoryError,
     struct.error,
-    *UNSOUND,
+    *unsound(),
 )
 # Header of a member: mark, flags, compressed size, and the lengths of its name and of extra fields.
 HEADER = struct.Struct("<4s2xH10xI4xHH")

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import zstandard
-
 from turnwise.readers.problems import BrokenError, broken
 
 # Limits against bombs: a file may unpack to SMALL bytes, or to MOST_TIMES its size if that is more. (A quarter of what
@@ -20,7 +18,19 @@ MOST_TIMES = 250
 SMALL_TOGETHER = 1 << 29
 MOST_MEMORY = 1 << 28  # bytes that xz may ask for to unpack a file
 
-UNSOUND = (zlib.error, zstandard.ZstdError, lzma.LZMAError)  # errors of damaged data
+
+def unsound() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged data."""
+    import zstandard  # which a command that reads no compressed file need not load
+
+    # bzip2 raises the errors of Python itself.
+    return zlib.error, zstandard.ZstdError, lzma.LZMAError, EOFError, OSError, ValueError
+
+
+def _zstandard() -> Callable[[], Any]:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class Codec:
 CODECS = (
     # 16: with the header and checksum of gzip.
     Codec("gzip", ".gz", b"\x1f\x8b", 1 << 13, lambda: partial(zlib.decompressobj, zlib.MAX_WBITS | 16)),
-    Codec("Zstandard", ".zst", b"\x28\xb5\x2f\xfd", 1 << 10, lambda: zstandard.ZstdDecompressor().decompressobj),
+    Codec("Zstandard", ".zst", b"\x28\xb5\x2f\xfd", 1 << 10, _zstandard),
     Codec("bzip2", ".bz2", b"BZh", 1 << 5, lambda: bz2.BZ2Decompressor),
     Codec("xz", ".xz", b"\xfd7zXZ\0", 1 << 12, lambda: partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, MOST_MEMORY)),
 )
@@ -102,6 +112,7 @@ def unpacked(data: bytes, budget: Budget) -> bytes:
 
     Examples
     --------
+    >>> import zstandard
     >>> unpacked(zstandard.compress(b"a"), Budget())
     b'a'
     """
@@ -114,7 +125,7 @@ def unpacked(data: bytes, budget: Budget) -> bytes:
             if size > limit:
                 raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a zip bomb?")
             blocks.append(block)
-    except (EOFError, OSError, ValueError, *UNSOUND) as error:  # bzip2 raises the errors of Python itself
+    except unsound() as error:
         raise broken(f"is not a complete {codec.name} file", error) from error
     budget.spend(len(data), size)
     return b"".join(blocks)

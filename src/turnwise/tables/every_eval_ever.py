@@ -14,7 +14,6 @@ import polars as pl
 from turnwise import __version__
 from turnwise.errors import ArgumentError, listing
 from turnwise.files.atomic import whole_folder
-from turnwise.readers.formats.exchange.every_eval_ever import OWN, SAMPLES
 from turnwise.schema import SUMMARY, labels
 from turnwise.schema.arguments import frame_of
 from turnwise.schema.kinds import check_kinds
@@ -129,6 +128,8 @@ def write_every_eval_ever(
     ... )
     True
     """
+    from turnwise.readers.formats.exchange.every_eval_ever import OWN
+
     check_kinds(write_every_eval_ever, locals())
     results, measured, texts = (frame_of(frame, VERB) for frame in (summary, rollouts, turns))
     by = _by(results, measured)
@@ -218,6 +219,8 @@ def _result(
     row: Mapping[str, Any], by: Sequence[str], better: Mapping[str, bool], measured: pl.DataFrame, collection: str
 ) -> Record:
     """Return one row of SUMMARY as a result."""
+    from turnwise.readers.formats.exchange.every_eval_ever import OWN
+
     metric, is_mean = row["metric"], row["statistic"] == "mean"
     groups = {name: str(row[name]) for name in by if name != "target" and row[name] is not None}
     boolean = measured.schema.get(metric) == pl.Boolean
@@ -350,6 +353,8 @@ def _portable(name: str) -> str:
 
 def _write(draft: Path, folders: Sequence[str], evaluation: Record, samples: Sequence[Record]) -> None:
     """Write the results of one target, and its samples beside them, under a name that depends on nothing but their content."""
+    from turnwise.readers.formats.exchange.every_eval_ever import SAMPLES
+
     lines = "".join(f"{json.dumps(sample, ensure_ascii=False, allow_nan=False)}\n" for sample in samples).encode()
     content = json.dumps(evaluation, ensure_ascii=False, allow_nan=False).encode()
     # The schema asks for a UUID of version 4; this one is the hash of the content, so that the same call writes the same file.

@@ -121,7 +121,6 @@ def evaluate(
       evaluators:
         close: {_type: similarity, similarity_type: cosine}
     """  # noqa: D301  # a backspace keeps the lines
-    from turnwise import tables
     from turnwise.evaluation import evaluate as evaluated
     from turnwise.evaluation.outputs import account
 
@@ -137,6 +136,8 @@ def evaluate(
         result_json_path=result_json_path,
         overwrite=overwrite,
     )
+    from turnwise import tables  # after the run, which so begins at once
+
     tell(tables.text(account(made)))
     if made.failed or made.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
         raise typer.Exit(FAILED)

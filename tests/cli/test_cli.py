@@ -9,7 +9,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import polars as pl
@@ -735,8 +738,17 @@ def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
     assert "No space left on device" in last
 
 
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    """An address that refuses every question: 501, as the handler knows no POST."""
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
 @pytest.mark.integration
-def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path) -> None:
+def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path, refusing: str) -> None:
     """Of two files the second is written too, and an evaluation without any answer is none that went well."""
     out, truth, config = tmp_path / "turns.parquet", tmp_path / "truth.parquet", tmp_path / "eval.json"
     (tmp_path / "data.json").write_text(json.dumps([{"id": 1, "question": "2 + 2?", "answer": "4"}]))
@@ -744,7 +756,7 @@ def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path
     config.write_text(json.dumps({"eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}}}))
     for words, code in (
         (["simulate", "--goals", "2", "--out", out, "--truth", truth], 0),
-        (["eval", "--config_file", config, "--endpoint", "http://127.0.0.1:1/"], 1),
+        (["eval", "--config_file", config, "--endpoint", refusing], 1),
     ):
         command = [sys.executable, "-m", "turnwise", *map(str, words)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as running:

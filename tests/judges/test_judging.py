@@ -560,7 +560,7 @@ import polars as pl
 import turnwise as tw
 
 async def judge(response):
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(float(sys.argv[4]))
     with open(sys.argv[2], "a") as paid:
         paid.write(response + "\\n")
     if int(response) % 10 == int(sys.argv[3]):
@@ -586,7 +586,7 @@ def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
     command = [sys.executable, str(script), str(tmp_path / "store"), str(paid)]
     ready, go = tmp_path / "ready", tmp_path / "go"
     go.touch()
-    killed = subprocess.Popen([*command, "-1"], stderr=subprocess.DEVNULL, cwd=tmp_path)
+    killed = subprocess.Popen([*command, "-1", "0.1"], stderr=subprocess.DEVNULL, cwd=tmp_path)
     while not paid.exists():
         assert killed.poll() is None
         time.sleep(0.005)
@@ -594,8 +594,11 @@ def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
     killed.wait()
     go.unlink()
     processes = [
-        subprocess.Popen([*command, fails], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-        for fails in ("-1", "3", "-1")
+        subprocess.Popen(
+            [*command, fails, seconds], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        # The first takes longest, so that the others wait for what it has claimed.
+        for fails, seconds in (("-1", "0.4"), ("3", "0.1"), ("-1", "0.1"))
     ]
     while len(ready.read_text()) < 4:
         time.sleep(0.005)

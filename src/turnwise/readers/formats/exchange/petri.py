@@ -13,16 +13,17 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.speakers import ANSWERS
+from turnwise.readers.chats.speakers import ANSWERS, speaker
 from turnwise.readers.chats.turns import messages_of, split
 from turnwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any
 from turnwise.readers.table import Table, Turn
 
 VIEW = "target"  # what the target saw
+VIEWS = frozenset({VIEW, "auditor", "combined", "judge"})
 ATTACK = "petri"
 NUMBERS = re.compile(r"v(?P<variation>\d{1,9})r(?P<repetition>\d{1,9})")  # in the names of Bloom's files
 
@@ -216,7 +217,11 @@ class Conversation:
     def add(self, message: Any) -> None:
         """Add a message; an answer of the target is a node below the answer before it."""
         if not isinstance(message, dict) or "role" not in message:
-            return  # failures of an API and notes
+            if not isinstance(message, dict) or "type" not in message:  # else a failure of an API, or a note
+                doubt("edit.message", "is no message with a role: it is passed over")
+            return
+        if isinstance(message["role"], str):
+            message = {**message, "role": speaker(message["role"])}
         if str(message["role"]) not in ANSWERS or _is_prefill(message):
             self._path.append((message, None))
             return
@@ -267,7 +272,13 @@ def _edits(events: list[Any]) -> Iterator[Edit]:
     """Yield the changes of the conversation that the target saw."""
     for place, event in enumerate(parse_all(events, Event, "events")):
         views = [event.view] if isinstance(event.view, str) else event.view or []
-        if event.edit is not None and VIEW in views:
+        views = [view.strip().lower() for view in views]
+        if VIEW not in views:
+            if event.edit is not None and (not views or not VIEWS.issuperset(views)):
+                doubt("events.view", f"{event.view!r:.60} is not a known view: the event is passed over")
+        elif event.edit is None:
+            doubt("events.edit", "is missing in an event that the target saw: it is passed over")
+        else:
             yield parse(event.edit, Edit, f"events[{place}].edit")
 
 

@@ -13,8 +13,8 @@ import msgspec
 
 from turnwise.readers.chats.links import Links
 from turnwise.readers.chats.turns import Message, split, thoughts
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Count, Finite, parse, total, whole
+from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.records import Count, Finite, kind_of, parse, total, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table, Turn
 from turnwise.schema import ERROR, NO_ATTACK
@@ -22,6 +22,9 @@ from turnwise.schema import ERROR, NO_ATTACK
 SESSION, MESSAGE = "session", "message"
 SUMMARIES = frozenset({"compaction", "branch_summary"})  # entries whose summary takes the place of earlier messages
 ROLES = {"toolResult": "tool", "assistant": "assistant", "system": "system"}  # all others are the user's side
+UNSEEN = ("model_change", "thinking_level_change", "custom", "label", "session_info")  # which the model never sees
+KINDS = (SESSION, MESSAGE, *SUMMARIES, "custom_message", *UNSEEN)
+SPEAKERS = (*ROLES, "user", "bashExecution", "custom", "hookMessage", "branchSummary", "compactionSummary")
 CALL, IMAGE = "toolCall", "image"
 
 
@@ -122,6 +125,7 @@ def read_pi(document: Document, table: Table) -> None:
     for number, value in document.records():
         with table.record(document.name, number):
             entry = parse(value, Entry)
+            entry.type = kind_of(entry.type, KINDS) or entry.type
             if entry.type == SESSION:
                 header = parse(value, Header)
                 continue
@@ -142,7 +146,13 @@ def read_pi(document: Document, table: Table) -> None:
 def _said(entry: Entry) -> Said | None:
     """Return the message of an entry; null for entries that the model never sees."""
     if entry.type == MESSAGE:
-        return parse(entry.message, Said, "message")
+        said = parse(entry.message, Said, "message")
+        word = said.role.strip().lower()
+        role = next((role for role in SPEAKERS if role.lower() == word), None)
+        if role is None:
+            doubt("message.role", f"{said.role!r:.60} is not a known speaker: what it says is read as a prompt")
+        said.role = role or said.role
+        return said
     if entry.type in SUMMARIES:
         return Said("user", entry.summary)
     return Said("user", entry.content) if entry.type == "custom_message" else None

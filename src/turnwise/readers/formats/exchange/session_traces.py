@@ -15,12 +15,13 @@ from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import Message, split, thoughts
 from turnwise.readers.formats.common import first_of, join_texts
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Key, leftovers, parse
+from turnwise.readers.records import Key, kind_of, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.schema import NO_ATTACK
 
 SESSION, MESSAGE = "session", "message"
+KINDS = (SESSION, MESSAGE)
 
 
 class Header(msgspec.Struct):
@@ -110,11 +111,12 @@ def _sessions(document: Document, table: Table) -> Iterator[tuple[int, Any, list
     for number, value in document.records():
         with table.record(document.name, number):
             line = parse(value, Line)
-            if line.type == SESSION:
+            kind = kind_of(line.type, KINDS)
+            if kind == SESSION:
                 if session is not None:
                     yield session
                 session = number, value, []
-            elif line.type == MESSAGE:
+            elif kind == MESSAGE:
                 if session is None:
                     raise BrokenError("is a message before the header of a session", field="type")
                 session[2].append(parse(line.message, Spoken, "message"))

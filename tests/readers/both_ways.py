@@ -52,4 +52,4 @@ def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Read each record by itself."""
     for module in (openai_chat, sharegpt):
         patch.setattr(module, "text_chats", lambda layout: lambda record: None)
-    patch.setattr(inspect_ai, "fitting", lambda text, decoder: None)
+    patch.setattr(inspect_ai, "_plain", lambda text: None)

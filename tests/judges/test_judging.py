@@ -612,9 +612,9 @@ def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
     ]
     asked = paid.read_text().splitlines()
     assert set(asked) == set(map(str, range(120)))
-    # Twice: what was under way at the kill, and what the second one could not answer.
+    # Twice: what was under way at the kill, or what the second one could not answer; three times: what was both.
     twice = [text for text in set(asked) if asked.count(text) > 1]
-    assert all(asked.count(text) == 2 for text in twice)
+    assert all(asked.count(text) <= (3 if int(text) % 10 == 3 else 2) for text in twice)
     assert len([text for text in twice if int(text) % 10 != 3]) <= 8
     assert [path.suffix for path in (tmp_path / "store").iterdir()] == [".jsonl"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise import metrics as m
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError
 from turnwise.metrics.text import WHITE_SPACE, WORD
 
 PAGE = ["I love exploring new places.", "I love exploring new places.", "Traveling is my passion."]
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         m.distinct_n(0)
     with pytest.raises(MetricError, match=r"`turn` is Int64; name a column of texts"):
         pl.DataFrame({"turn": [1, 2]}).select(m.distinct_n(2, "turn"))
-    with pytest.raises(MetricError, match="unit='pages'"):
+    with pytest.raises(ArgumentError, match="unit='pages' is unknown"):
         m.response_length("pages")  # type: ignore[arg-type]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from readers.mutants import FIXTURES, LOGS, findings  # type: ignore[import-not-found]  # needs the path of tests
+from simulations import repeated
 
 from turnwise.readers.read import read
 
@@ -22,7 +23,9 @@ def test_mutants_of_every_format(name, tmp_path):
 
 @pytest.mark.slow
 def test_forty_thousand_mutants(tmp_path):
-    assert [f"{mutant}: {reason}" for mutant, reason in findings(40_000, 0, tmp_path, []) if reason is not None] == []
+    assert [
+        f"{mutant}: {reason}" for mutant, reason in findings(repeated(40_000), 0, tmp_path, []) if reason is not None
+    ] == []
 
 
 # ── roles ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -103,7 +103,8 @@ def test_killed_at_random_moments(kind, tmp_path):
         if process.returncode == 0:
             break
     assert kills >= KILLS
-    assert len(executions(log)) <= SEEDS + kills * CONCURRENCY
+    # Fewer than twice as many as run at once are under way and not yet stored (see `jobs.workers`).
+    assert len(executions(log)) <= SEEDS + kills * (2 * CONCURRENCY - 1)
     undisturbed = campaign(kind, tmp_path / "other", tmp_path / "once")
     assert json.loads(told) == json.loads(undisturbed.communicate(timeout=120)[0])
     assert sorted(executions(tmp_path / "once")) == list(range(SEEDS))

@@ -28,8 +28,7 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     >>> turns.select(response_length(), response_length("characters")).row(0)
     (3.0, 13.5)
     """
-    if unit not in {"words", "characters"}:
-        raise MetricError(f"response_length: unit={unit!r}; it is 'words' or 'characters'")
+    check_kinds(response_length, locals())
     text = pl.col("response").str
     length = text.count_matches(WORD) if unit == "words" else text.len_chars()
     return length.mean().alias(f"response_length_{unit}")

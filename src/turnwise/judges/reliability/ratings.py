@@ -10,6 +10,8 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.estimation.arrays import Sheet
 from turnwise.schema.arguments import one_number
+from turnwise.schema.columns import Column
+from turnwise.schema.foreign import cast_column
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 At = float | str | None
@@ -164,7 +166,8 @@ def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
         verdicts = verdicts.with_columns(sample=pl.lit(1))
     if verdicts.schema.get("signed") != pl.Boolean:  # missing, or a column of somebody else
         verdicts = verdicts.with_columns(signed=pl.lit(None, pl.Boolean))
-    return verdicts.with_columns(pl.col("judge").cast(pl.String).fill_null("(none)"), pl.col("sample").fill_null(1))
+    judge = cast_column(verdicts, Column("judge", pl.String, "names the judge"), "agreement")
+    return verdicts.with_columns(judge.fill_null("(none)"), pl.col("sample").fill_null(1))
 
 
 def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth: str) -> list[str]:

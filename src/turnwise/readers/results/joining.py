@@ -9,6 +9,7 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.native.casting import cast
 from turnwise.readers.sources.frames import frame_of
 from turnwise.schema import JOINED, TURNS, VERDICTS
+from turnwise.schema.columns import Column
 from turnwise.schema.foreign import cast_column
 from turnwise.schema.kinds import check_kinds
 
@@ -116,10 +117,8 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
             "join_labels: the turns lack the column `rollout_id`; `tw.turns(frame)` makes a table of turns"
         )
     for frame_name, frame in (("turns", turns), ("labels", labels)):
-        if "rollout_id" in frame.columns and frame.schema["rollout_id"].is_temporal():
-            raise SchemaError(
-                f"join_labels: `rollout_id` of the {frame_name} is {frame.schema['rollout_id']}; make it text, as `tw.turns` does"
-            )
+        if "rollout_id" in frame.columns:
+            cast_column(frame, Column("rollout_id", pl.String, "identifies the rollout"), f"join_labels, {frame_name}")
     # By ids, if labels have ids of these rollouts; else by the texts and facts that both have.
     ids = [name for name in EXACT if name in labels.columns and labels[name].null_count() < labels.height]
     rollout_ids = turns["rollout_id"].cast(pl.String).unique().to_list()

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.speakers import ANSWERS, speaker
+from turnwise.readers.chats.speakers import ANSWERS, SPEAKERS, speaker
 from turnwise.readers.chats.turns import messages_of, split
 from turnwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
 from turnwise.readers.problems import BrokenError, doubt
@@ -222,6 +222,8 @@ class Conversation:
             return
         if isinstance(message["role"], str):
             message = {**message, "role": speaker(message["role"])}
+        if str(message["role"]) not in SPEAKERS:
+            doubt("edit.message.role", f"{message['role']!r:.60} is not a known speaker")
         if str(message["role"]) not in ANSWERS or _is_prefill(message):
             self._path.append((message, None))
             return

@@ -49,9 +49,9 @@ ELSEWHERE = {
 
 NO_RESULT = {
     *("judges.read_verdicts", "readers.read_summary", "rollout.read_prompts", "rollout.stored_runs", "steps"),
-    "trees.flatten",
+    *("trees.flatten", "metrics.instruction_followed", "tables.write_every_eval_ever"),
 }
-"""Functions that are only refused here: they read files, or graphs of objects, that are not made."""
+"""Functions that are only refused here: they read files, graphs of objects, or instructions and places that are not made."""
 
 NO_KINDS = {"judge", "judges.judge"}
 """Functions that check their options in another way."""

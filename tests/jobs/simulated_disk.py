@@ -13,7 +13,7 @@ from typing import Any
 
 from turnwise.jobs.machine import Machine
 
-FOLDER = Path("/work/store")
+FOLDER = Path("/simulated/store")
 SECTOR = 32  # bytes that a disk writes as one
 
 

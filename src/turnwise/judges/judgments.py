@@ -87,9 +87,10 @@ def judge(
     >>> judge(turns, lambda response: not response.startswith("No"), progress=False).select("turn", "value").rows()
     [(1, 0.0), (2, 1.0)]
     """
-    for name, value, kind in (("column", column, "text"), ("progress", progress, "True or False")):
-        if not (is_text(value) if kind == "text" else isinstance(value, bool)):
-            raise ArgumentError(f"judge: {name}={shown(value)} is not {kind}")
+    if not is_text(column):
+        raise ArgumentError(f"judge: column={shown(column)} is not text")
+    if not isinstance(progress, bool):
+        raise ArgumentError(f"judge: progress={shown(progress)} is not True or False")
     frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -73,12 +73,6 @@ def confusion(
     check_kinds(confusion, locals())
     frame, truths = frame_of(verdicts, "confusion"), None if labels is None else frame_of(labels, "confusion")
     by = names_of(by)
-    for name, value, choices in (
-        ("abstentions", abstentions, get_args(Abstentions)),
-        ("samples", samples, ("each", "mean")),
-    ):
-        if value not in choices:
-            raise ArgumentError(f"confusion: {name}={value!r} is unknown; give one of {listing(choices)}")
     known = [*frame.columns, *([] if truths is None else truths.columns)]
     for name in by:
         if name not in known or name in COLUMNS:

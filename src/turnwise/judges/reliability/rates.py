@@ -120,11 +120,9 @@ def correct(
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
         applicable = group[status[group] != INAPPLICABLE]
-        chosen, why = (
-            (method, None) if method != "auto" else _suited(gold, label_rows, sheet.numbers(metric)[applicable])
-        )
-        if pool and method == "auto":
-            chosen, why = "rogan-gladen", None
+        chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
+        if chosen == "auto":
+            chosen, why = _suited(gold, label_rows, sheet.numbers(metric)[applicable])
         cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, chosen, why)
         unjudged_rows = unjudged_of(sheet, metric, applicable, status[applicable], unjudged)
         for coverage in levels:

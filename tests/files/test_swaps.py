@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -197,14 +197,12 @@ def test_many_that_replace_one_folder_at_once_never_mix(
                 for name in ("b.txt", f"w{number}.txt", "e.txt"):
                     (draft / name).write_text(str(number))
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    written = (out / "b.txt").read_text()
-    assert files(out) == sorted(["b.txt", "e.txt", f"w{written}.txt", "mine.txt"])
-    assert (out / "e.txt").read_text() == written
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            list(pool.map(write, range(4)))  # also raises what a thread raised
+            written = (out / "b.txt").read_text()
+            assert files(out) == sorted(["b.txt", "e.txt", f"w{written}.txt", "mine.txt"])
+            assert (out / "e.txt").read_text() == written
 
 
 def test_a_file_in_the_place_of_a_new_subfolder_is_one_sentence(tmp_path: Path) -> None:

@@ -77,25 +77,14 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
     for file in draft.rglob("*"):
         if file.is_file():
             sync(file)
-    if draft.parent == folder.parent:
-        linked: list[Path] = []
-        with suppress(OSError):
-            shutil.copymode(folder, draft)
-            _link(folder, draft, earlier(folder), linked)
-            if _exchanged(draft, folder):
-                # The draft's name now holds the old folder. What somebody saved there since it was looked at stays too.
-                with suppress(OSError):
-                    _link(draft, folder, earlier(draft), [])
-                return
-        for file in linked:  # not exchanged, so they are in the folder already
-            file.unlink()
     with _locked(folder):
-        _finish_all(folder)
-        files = {file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()}
-        (draft / _STALE).write_text(json.dumps(sorted(earlier(folder) - files)), encoding="utf-8")
-        moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
-        draft.rename(moving)  # from now on the new files count
-        _finish(moving, folder)
+        if draft.parent != folder.parent or not _replaced_in_one_step(draft, folder, earlier):
+            _finish_all(folder)
+            files = {file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()}
+            (draft / _STALE).write_text(json.dumps(sorted(earlier(folder) - files)), encoding="utf-8")
+            moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
+            draft.rename(moving)  # from now on the new files count
+            _finish(moving, folder)
 
 
 def sync(file: Path) -> None:
@@ -143,6 +132,22 @@ def _check_kinds(draft: Path, folder: Path) -> None:
         place = folder / entry.relative_to(draft)
         if place.exists() and place.is_dir() != entry.is_dir():
             raise FileExistsError(errno.EEXIST, f"{place} is a {'folder' if place.is_dir() else 'file'}")
+
+
+def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
+    """Link the files that stay into the draft and exchange the two folders; return whether the system could."""
+    linked: list[Path] = []
+    with suppress(OSError):
+        shutil.copymode(folder, draft)
+        _link(folder, draft, earlier(folder), linked)
+        if _exchanged(draft, folder):
+            # The draft's name now holds the old folder. What somebody saved there since it was looked at stays too.
+            with suppress(OSError):
+                _link(draft, folder, earlier(draft), [])
+            return True
+    for file in linked:  # not exchanged, so they are in the folder already
+        file.unlink()
+    return False
 
 
 def _exchanged(draft: Path, folder: Path) -> bool:
@@ -238,8 +243,12 @@ def close(handle: int | None) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep other processes from moving files into a folder meanwhile, where its file system has locks."""
+    """Keep other turnwise processes from replacing a folder or moving files into it, where its file system has locks."""
     handle = locked_handle(folder)
+    # While this process waited for the lock, another one may have put a new folder in the place of the one that was opened.
+    while handle is not None and not os.path.samestat(os.fstat(handle), folder.stat()):
+        close(handle)
+        handle = locked_handle(folder)
     try:
         yield
     finally:

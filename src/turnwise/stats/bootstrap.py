@@ -1,26 +1,38 @@
 """Bootstrap intervals: percentile, basic, studentized, and bias-corrected and accelerated (BCa)."""
 
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
 
-from turnwise.stats.clusters import t_quantile
-from turnwise.stats.estimate import FloatArray
+from turnwise.stats.clusters import t_quantiles
+from turnwise.stats.estimate import FloatArray, TextArray
 from turnwise.stats.replicates import count_sums
+from turnwise.stats.units import Groups
 
 MOST_NULL = 0.05
 """Largest share of null replicates (no weight drawn) that still allows an interval."""
 
-_PIECE = 1 << 16
-"""Values processed at a time, so that a long column is not copied."""
+NO_WIDTH = "the bootstrap interval has no width"
 
 FEWEST_FOR_CLOSED_FORM = 1000
 """Fewest values of equal weight for `closed_form`, which is more exact than 10,000 replicates from there on."""
 
 _MOST_SKEW = 0.25
 """Largest skewness of the resampled mean for `closed_form`."""
+
+
+class Ends(NamedTuple):
+    """Lower and upper ends of intervals, float (M,) each; NaN where there is none."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def pair(self, index: int) -> tuple[float | None, float | None]:
+        """Return one interval."""
+        low, high = float(self.low[index]), float(self.high[index])
+        return (None, None) if np.isnan(low) else (low, high)
 
 
 def null_flaw(replicates: FloatArray) -> str | None:
@@ -31,7 +43,10 @@ def null_flaw(replicates: FloatArray) -> str | None:
     >>> null_flaw(np.array([0.5, np.nan]))
     '50% of the bootstrap replicates are empty'
     """
-    share = float(np.isnan(replicates).mean()) if replicates.size else 1.0
+    return _null_flaw(float(np.isnan(replicates).mean()) if replicates.size else 1.0)
+
+
+def _null_flaw(share: float) -> str | None:
     return f"{share:.0%} of the bootstrap replicates are empty" if share > MOST_NULL else None
 
 
@@ -49,9 +64,8 @@ def percentile_interval(replicates: FloatArray, level: float) -> tuple[float | N
     >>> percentile_interval(np.arange(0.0, 65.0), 0.5)
     (16.0, 48.0)
     """
-    if null_flaw(replicates):
-        return None, None
-    return _ends(replicates, (1 - level) / 2, (1 + level) / 2)
+    ends, _ = percentile_intervals(np.reshape(replicates, (1, -1)), np.array([level]))
+    return ends.pair(0)
 
 
 def basic_interval(replicates: FloatArray, estimate: float, level: float) -> tuple[float | None, float | None]:
@@ -128,7 +142,7 @@ def studentized_interval(
     upper, lower = np.nanquantile(pivots, [(1 + level) / 2, (1 - level) / 2])
     error = np.sqrt(variance_of_data) / relative_mass.sum() * scale / weights.max()
     low, high = float(ratio - upper * error), float(ratio - lower * error)
-    return (low, high, None) if low < high else (None, None, "the bootstrap interval has no width")
+    return (low, high, None) if low < high else (None, None, NO_WIDTH)
 
 
 def expanded(level: float, clusters: float) -> float:
@@ -146,7 +160,12 @@ def expanded(level: float, clusters: float) -> float:
     >>> round(expanded(0.95, 12), 4), round(expanded(0.95, 1000), 4)
     (0.9785, 0.9504)
     """
-    return float(2 * scipy.special.ndtr(sqrt(clusters / (clusters - 1)) * t_quantile(level, clusters - 1)) - 1)
+    return float(expanded_levels(level, np.array([float(clusters)]))[0])
+
+
+def expanded_levels(level: float, clusters: FloatArray) -> FloatArray:
+    """Return the `expanded` level for each number of clusters, float (T,)."""
+    return np.asarray(2 * scipy.special.ndtr(np.sqrt(clusters / (clusters - 1)) * t_quantiles(level, clusters - 1)) - 1)
 
 
 def acceleration(influences: FloatArray) -> float | None:
@@ -172,24 +191,30 @@ def acceleration(influences: FloatArray) -> float | None:
     >>> round(acceleration(np.array([0.0, 0.0, 1.0])), 4)
     0.068
     """
-    shape = _shape(influences)
-    return None if shape is None else shape[1] / (6 * sqrt(influences.size))
+    a = float(accelerations(influences, Groups.single(influences.size))[0])
+    return None if np.isnan(a) else a
 
 
-def _shape(values: FloatArray) -> tuple[float, float, float] | None:
-    """Return standard deviation, skewness and kurtosis; None if all values are equal up to rounding, or any is null."""
-    center, least, greatest = float(values.mean()), float(values.min()), float(values.max())
-    # Deviations in units of the largest one, because fourth powers of very large or small values overflow or vanish.
-    farthest = max(greatest - center, center - least)
-    if not farthest > 1e-14 * max(abs(least), abs(greatest)):
-        return None
-    powers = np.zeros(3)
-    for start in range(0, values.size, _PIECE):
-        deviations = (values[start : start + _PIECE] - center) / farthest
+def accelerations(influences: FloatArray, clusters: Groups) -> FloatArray:
+    """Return the `acceleration` of each group of clusters: float (T,), NaN where it is None."""
+    return _shapes(influences, clusters)[1] / (6 * np.sqrt(clusters.sizes))
+
+
+def _shapes(values: FloatArray, clusters: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each group's standard deviation, skewness and kurtosis, float (T,): NaN if all values are equal up to rounding."""
+    codes, n = clusters.codes, clusters.sizes
+    with np.errstate(invalid="ignore", divide="ignore"):  # groups without clusters, and equal values
+        center = clusters.sums(values) / n
+        deviations = values - center[codes]
+        # Deviations in units of the largest one, because fourth powers of very large or small values overflow or vanish.
+        farthest, size = (clusters.largest(np.abs(x)) for x in (deviations, values))
+        farthest[~(farthest > 1e-14 * size)] = np.nan
+        deviations /= farthest[codes]
         squares = deviations * deviations
-        powers += squares.sum(), squares @ deviations, squares @ squares
-    second, third, fourth = powers / values.size
-    return farthest * sqrt(second), float(third / second**1.5), float(fourth / (second * second))
+        second, third, fourth = (
+            clusters.sums(power) / n for power in (squares, squares * deviations, squares * squares)
+        )
+        return farthest * np.sqrt(second), third / second**1.5, fourth / (second * second)
 
 
 def closed_form(
@@ -226,10 +251,11 @@ def closed_form(
     (0.4873, 0.5127)
     """
     n = values.size
-    shape = _shape(values) if n >= FEWEST_FOR_CLOSED_FORM else None
-    if shape is None or abs(shape[1]) > _MOST_SKEW * sqrt(n):
+    if n < FEWEST_FOR_CLOSED_FORM:
         return None
-    deviation, skewness, kurtosis = shape
+    deviation, skewness, kurtosis = (float(moment[0]) for moment in _shapes(values, Groups.single(n)))
+    if not abs(skewness) <= _MOST_SKEW * sqrt(n):
+        return None
     sixth, excess = skewness / (6 * sqrt(n)), (kurtosis - 3) / (24 * n)
     z = scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
     if kind == "bca":
@@ -277,8 +303,7 @@ def bca_interval(
     >>> round(low, 2), round(high, 2)
     (-0.9, 0.9)
     """
-    levels = _bca_levels(replicates, estimate, a, level)
-    return (None, None) if isinstance(levels, str) else _ends(replicates, *levels)
+    return _bca(replicates, estimate, a, level)[0].pair(0)
 
 
 def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: float) -> str | None:
@@ -289,56 +314,103 @@ def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: fl
     >>> bca_flaw(np.array([1.0, 2.0]), 0.0, 0.0, 0.95)
     'all bootstrap replicates lie on one side of the estimate'
     """
-    levels = _bca_levels(replicates, estimate, a, level)
-    if isinstance(levels, str):
-        return levels
-    return "the bootstrap interval has no width" if _ends(replicates, *levels) == (None, None) else None
+    return _bca(replicates, estimate, a, level)[1][0]
 
 
-def _bca_levels(replicates: FloatArray, estimate: float, a: float | None, level: float) -> tuple[float, float] | str:
-    """Return the two adjusted quantile levels, or the reason why they are undefined."""
-    if flaw := null_flaw(replicates):
-        return flaw
-    bias = _bias(replicates[~np.isnan(replicates)], estimate)
-    if not np.isfinite(bias):
-        return "all bootstrap replicates lie on one side of the estimate"
-    if a is None:
-        return "leaving out any one cluster changes nothing"
-    return adjusted_levels(bias, a, level)
+def _bca(replicates: FloatArray, estimate: float, a: float | None, level: float) -> tuple[Ends, TextArray]:
+    deviations = np.reshape(replicates, (1, -1)) - estimate
+    ends, flaws = bca_intervals(deviations, np.array([np.nan if a is None else a]), np.array([level]))
+    return Ends(ends.low + estimate, ends.high + estimate), flaws
 
 
-def adjusted_levels(bias: float, acceleration: float, level: float) -> tuple[float, float] | str:
-    """Return Efron's two quantile levels Φ(z₀ + (z₀ ± z)/(1 - a(z₀ ± z))), or the reason why they are undefined.
+def percentile_intervals(replicates: FloatArray, level: FloatArray) -> tuple[Ends, TextArray]:
+    """Return the percentile interval of each statistic, and the reason where there is none.
 
-    Examples
-    --------
-    >>> low, high = adjusted_levels(0.0, 0.0, 0.9)
-    >>> round(low, 3), round(high, 3)
-    (0.05, 0.95)
+    Parameters
+    ----------
+    replicates
+        Float (M, resamples), one row for each statistic; nulls are dropped.
+    level
+        Nominal coverage of each interval: float (M,).
     """
-    shifted = bias + scipy.special.ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    denominator = 1 - acceleration * shifted
-    if denominator.min() <= 0:
-        return "the acceleration is too large for this level"
-    low, high = scipy.special.ndtr(bias + shifted / denominator)
-    # The estimate is the Φ(z₀) quantile of the replicates: levels that do not enclose it would exclude the estimate itself.
-    return (
-        (float(low), float(high)) if low < scipy.special.ndtr(bias) < high else "the bias is too large for this level"
-    )
+    ordered = _Ordered(replicates)
+    return _checked(ordered.quantiles((1 - level) / 2), ordered.quantiles((1 + level) / 2), ordered.null_flaws())
 
 
-def _bias(replicates: FloatArray, estimate: float) -> float:
-    """Return Efron's bias correction z₀.
+def bca_intervals(
+    deviations: FloatArray, accelerations: FloatArray, level: FloatArray
+) -> tuple[Ends, TextArray]:
+    """Return the BCa interval of each statistic around its estimate, and the reason where there is none.
 
-    Replicates within 10⁻⁴ standard deviations of the estimate count as ties: equal sums of lattice values differ by less
-    after rounding.
+    Parameters
+    ----------
+    deviations
+        Float (M, resamples): the replicates of each statistic minus its estimate; nulls are dropped.
+    accelerations
+        Float (M,): `accelerations`, NaN where undefined.
+    level
+        Nominal coverage of each interval: float (M,).
     """
-    tolerance = 1e-4 * replicates.std()
-    below = np.count_nonzero(replicates < estimate - tolerance)
-    above = np.count_nonzero(replicates > estimate + tolerance)
-    return float(scipy.special.ndtri((below + (replicates.size - below - above) / 2) / replicates.size))
+    ordered = _Ordered(deviations)
+    flaws = ordered.null_flaws()
+    with np.errstate(invalid="ignore"):  # undefined accelerations, infinite biases
+        bias = ordered.biases()
+        shifted = bias[:, None] + scipy.special.ndtri(np.stack([(1 - level) / 2, (1 + level) / 2], axis=1))
+        denominator = 1 - accelerations[:, None] * shifted
+        low, high = scipy.special.ndtr(bias[:, None] + shifted / denominator).T
+        middle = scipy.special.ndtr(bias)
+        for flaw, text in (
+            (~np.isfinite(bias), "all bootstrap replicates lie on one side of the estimate"),
+            (np.isnan(accelerations), "leaving out any one cluster changes nothing"),
+            (denominator.min(axis=1) <= 0, "the acceleration is too large for this level"),
+            # The estimate is the Φ(z₀) quantile: levels that do not enclose it would exclude the estimate itself.
+            (~((low < middle) & (middle < high)), "the bias is too large for this level"),
+        ):
+            flaws[flaw & (flaws == None)] = text  # noqa: E711  # elementwise
+    return _checked(ordered.quantiles(low), ordered.quantiles(high), flaws)
 
 
-def _ends(replicates: FloatArray, lower: float, upper: float) -> tuple[float | None, float | None]:
-    low, high = np.nanquantile(replicates, [lower, upper])
-    return (float(low), float(high)) if low < high else (None, None)
+def _checked(low: FloatArray, high: FloatArray, flaws: TextArray) -> tuple[Ends, TextArray]:
+    """Return intervals that have a width and no flaw, and the flaws."""
+    flaws[~(low < high) & (flaws == None)] = NO_WIDTH  # noqa: E711  # elementwise
+    sound = flaws == None  # noqa: E711
+    return Ends(np.where(sound, low, np.nan), np.where(sound, high, np.nan)), flaws
+
+
+class _Ordered:
+    """Replicates of several statistics in ascending order, nulls last."""
+
+    def __init__(self, replicates: FloatArray) -> None:
+        self.rows = np.sort(replicates, axis=1)
+        self.sizes = np.count_nonzero(~np.isnan(self.rows), axis=1)
+
+    def null_flaws(self) -> TextArray:
+        """Return the reason why too few replicates of a statistic have a value: text (M,), None for enough."""
+        width = max(self.rows.shape[1], 1)
+        shares = 1 - self.sizes / width if self.rows.shape[1] else np.ones(self.sizes.size)
+        return np.array([_null_flaw(float(share)) for share in shares], dtype=object)
+
+    def quantiles(self, q: FloatArray) -> FloatArray:
+        """Return a quantile of each statistic, interpolated linearly as in NumPy: float (M,)."""
+        if not self.rows.shape[1]:
+            return np.full(self.sizes.size, np.nan)
+        place = np.nan_to_num(q) * np.maximum(self.sizes - 1, 0)
+        lower = place.astype(np.int64)
+        rows, part = np.arange(lower.size), place - lower
+        low, high = self.rows[rows, lower], self.rows[rows, np.minimum(lower + 1, np.maximum(self.sizes - 1, 0))]
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite replicates
+            step = high - low
+            return np.asarray(np.where(part >= 0.5, high - step * (1 - part), low + step * part))  # noqa: PLR2004
+
+    def biases(self) -> FloatArray:
+        """Return Efron's bias correction z₀ of each statistic around 0: float (M,).
+
+        Replicates within 10⁻⁴ standard deviations of 0 count as ties: equal sums of lattice values differ by less after
+        rounding.
+        """
+        if not self.rows.shape[1]:
+            return np.full(self.sizes.size, np.nan)
+        full = bool((self.sizes == self.rows.shape[1]).all())
+        tolerance = 1e-4 * (np.std if full else np.nanstd)(self.rows, axis=1)[:, None]
+        below, above = (np.count_nonzero(beyond, axis=1) for beyond in (self.rows < -tolerance, self.rows > tolerance))
+        return scipy.special.ndtri((below + (self.sizes - below - above) / 2) / np.maximum(self.sizes, 1))

@@ -10,7 +10,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
-from turnwise.stats.estimate import Clusters, FloatArray, IntArray
+from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
+from turnwise.stats.units import Groups, Units, ways_of
 
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
@@ -82,6 +83,36 @@ class Variation:
     singletons: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variations:
+    """`Variation` of several groups, as arrays (T,): NaN where a single one has None.
+
+    Attributes
+    ----------
+    ways
+        The units: one way, or two crossed ways and their pairs.
+    """
+
+    estimate: FloatArray
+    variance: FloatArray
+    df: FloatArray
+    concentration: FloatArray
+    n: IntArray
+    n_clusters: IntArray
+    singletons: BoolArray
+    ways: tuple[Units, ...]
+
+    def of(self, group: int) -> Variation:
+        """Return the variation of one group."""
+        numbers = {name: float(getattr(self, name)[group]) for name in ("estimate", "variance", "df", "concentration")}
+        return Variation(
+            n=int(self.n[group]),
+            n_clusters=int(self.n_clusters[group]),
+            singletons=bool(self.singletons[group]),
+            **{name: None if math.isnan(number) else number for name, number in numbers.items()},
+        )
+
+
 def grouping(codes: ArrayLike) -> Grouping:
     """Relabel the codes of one way as 0..G-1, without gaps and in the order of the codes.
 
@@ -140,7 +171,9 @@ def crossed(variances: Sequence[FloatArray]) -> FloatArray:
     return np.maximum(first + second - intersection, np.maximum(first, second))
 
 
-def crossed_df(variances: Sequence[FloatArray], counts: tuple[int, int]) -> FloatArray:
+def crossed_df(
+    variances: Sequence[FloatArray], counts: tuple[int, int] | tuple[IntArray, IntArray]
+) -> FloatArray:
     """Return Satterthwaite's degrees of freedom of the variance over two crossed ways with A and B units.
 
     V² / (Va²/(A-1) + Vb²/(B-1) + Vab²/((A-1)(B-1))), at least min(A, B) - 1: the way that causes most of the variance
@@ -151,7 +184,7 @@ def crossed_df(variances: Sequence[FloatArray], counts: tuple[int, int]) -> Floa
     variances
         Va, Vb and Vab over each way and over their pairs, each float () or (T,).
     counts
-        A and B.
+        A and B: numbers, or integer (T,).
 
     References
     ----------
@@ -163,14 +196,13 @@ def crossed_df(variances: Sequence[FloatArray], counts: tuple[int, int]) -> Floa
     >>> round(float(crossed_df([va, vb, vab], (20, 5))), 1), float(crossed_df([va, vb, vab], (20, 3)))
     (14.5, 2.0)
     """
-    first, second = (count - 1.0 for count in counts)
-    least = min(first, second)
     variance = crossed(variances)
-    if min(counts) < _FEWEST_CROSSED:
-        return np.full_like(variance, least)
+    first, second = (np.maximum(count - 1.0, 1.0) for count in counts)
     over_first, over_second, over_pairs = variances
     parts = over_first**2 / first + over_second**2 / second + over_pairs**2 / (first * second)
-    return np.maximum(np.divide(variance**2, parts, out=np.full_like(variance, least), where=parts > 0), least)
+    least = np.broadcast_to(np.minimum(*counts) - 1.0, variance.shape)
+    enough = (np.minimum(*counts) >= _FEWEST_CROSSED) & (parts > 0)
+    return np.maximum(np.divide(variance**2, parts, out=least.copy(), where=enough), least)
 
 
 def small_sample_factor(count: int) -> float:
@@ -189,18 +221,22 @@ def equal_weights(weights: FloatArray) -> bool:
 
 
 def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
-    """Return the ratio estimator Σwy / Σw of at least one value, in two passes: equal values give exactly that value.
+    """Return the ratio estimator Σwy / Σw of at least one value: `weighted_means` of one group."""
+    return float(weighted_means(values, weights, Groups.single(values.size))[0])
 
-    Subtracting the first value, and then the first-pass mean, keeps the digits that a plain sum loses (HELM, trap T17).
+
+def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> FloatArray:
+    """Return the ratio estimator Σwy / Σw of each group, in two passes: float (T,), NaN for a group without rows.
+
+    Subtracting the first value, and then the first-pass mean, keeps the digits that a plain sum loses (HELM, trap T17). The
+    mean of equal values is exactly that value.
     """
-    shifted = values - values[0]
-    total = weights.sum()
-    shifted *= weights
-    first = shifted.sum() / total
-    np.subtract(values, values[0], out=shifted)
-    shifted -= first
-    shifted *= weights
-    return float(values[0] + first + shifted.sum() / total)
+    offset = groups.first(values)
+    with np.errstate(invalid="ignore"):  # 0 / 0 of a group without rows
+        total = groups.sums(weights)
+        first = groups.sums((values - offset[groups.codes]) * weights) / total
+        rest = (values - offset[groups.codes] - first[groups.codes]) * weights
+        return offset + first + groups.sums(rest) / total
 
 
 def unaddable(values: FloatArray) -> str | None:
@@ -242,25 +278,30 @@ def degrees_of_freedom(masses: FloatArray) -> float:
     >>> degrees_of_freedom(np.ones(20)), round(degrees_of_freedom(np.array([32.0, 8, 4, 2, 1])), 2)
     (19.0, 1.33)
     """
-    if masses.size < 2 or equal_weights(masses):
-        return masses.size - 1.0
-    w = masses / masses.sum()
-    largest = int(w.argmax())
-    if w[largest] > _DOMINANT_SHARE:  # closer to 1, cancellation costs digits and the result no longer changes
-        w[largest] = 0.0
-        w *= (1 - _DOMINANT_SHARE) / w.sum()
-        w[largest] = _DOMINANT_SHARE
-    powers = np.zeros(4)
-    for piece in np.array_split(w, 1 + w.size // (1 << 16)):
-        squares = piece * piece
-        fourths = squares * squares
-        powers += squares.sum(), squares @ piece, fourths.sum(), fourths @ piece
-    two, three, four, five = powers.tolist()
+    return float(group_degrees_of_freedom(masses, Groups.single(masses.size))[0])
+
+
+def group_degrees_of_freedom(masses: FloatArray, groups: Groups) -> FloatArray:
+    """Return the `degrees_of_freedom` of each group of clusters: float (T,), -1 for a group without clusters."""
+    df = groups.sizes - 1.0
+    unequal = ~groups.are_equal(masses)
+    if not unequal.any():
+        return df
+    w = masses / groups.sums(masses)[groups.codes]
+    for group in np.flatnonzero(groups.largest(w) > _DOMINANT_SHARE):
+        # Closer to 1, cancellation costs digits and the result no longer changes.
+        rows = slice(*groups.starts[group : group + 2])
+        dominant = w[rows] == w[rows].max()
+        w[rows] *= np.where(dominant, 0.0, (1 - _DOMINANT_SHARE) / w[rows][~dominant].sum())
+        w[rows][dominant] = _DOMINANT_SHARE
+    squares = w * w
+    two, three, four, five = (groups.sums(power) for power in (squares, squares * w, squares**2, squares**2 * w))
     # V is proportional to z'Qz with Q = A'DA, D = diag(w²) and A = I - 1w'. The degrees of freedom are tr(Q)² / tr(Q²), and
     # both traces are polynomials in the power sums of the weights, so the G x G matrix is never formed.
     trace_squared = two - 2 * three + two**2
     squared_trace = four + 4 * two * four - 4 * five + two**4 - 4 * two**2 * three + 2 * three**2
-    return min(max(trace_squared**2 / squared_trace, 1.0), masses.size - 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a single cluster, whose traces are 0
+        return np.where(unequal, np.clip(trace_squared**2 / squared_trace, 1.0, np.maximum(df, 1.0)), df)
 
 
 def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | None = None) -> Variation:
@@ -294,44 +335,52 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
     (0.5, 0.25, 1.0)
     """
     y = np.asarray(values, dtype=np.float64)
-    n = y.size
-    if n == 0:
-        return Variation(estimate=None, variance=None, df=None, concentration=None, n=0, n_clusters=0, singletons=True)
-    w = ones_or(weights, n)
-    units = groupings(clusters, n)
-    smallest = min(unit.count for unit in units)
-    mean = weighted_mean(y, w)
-    masses = min(units, key=lambda unit: unit.count).sums(w)
-    residuals = y - mean
-    residuals *= w
-    parts = _variances(residuals, w.sum(), units) if smallest > 1 else None
-    if len(units) == 1 or parts is None:
-        df = degrees_of_freedom(masses) if len(units) == 1 else smallest - 1.0
+    return variations(y, clusters, Groups.single(y.size), weights=weights).of(0)
+
+
+def variations(
+    values: FloatArray, clusters: Clusters, groups: Groups, *, weights: ArrayLike | None = None
+) -> Variations:
+    """Return the `variation` of each group: rows of one group after another, and clusters within each group."""
+    ways = ways_of(clusters, groups)
+    w = ones_or(weights, values.size)
+    mean = weighted_means(values, w, groups)
+    total = groups.sums(w)
+    counts = np.stack([way.counts for way in ways])
+    smallest = counts.min(axis=0)
+    masses = [way.sums(w) for way in ways]
+    parts = _variances((values - mean[groups.codes]) * w, total, ways, groups)
+    if len(ways) == 1:
+        df = group_degrees_of_freedom(masses[0], ways[0].groups)
     else:
-        df = float(crossed_df(parts, (units[0].count, units[1].count)))
-    return Variation(
+        df = np.where(smallest > 1, crossed_df(parts, (counts[0], counts[1])), smallest - 1.0)
+    with np.errstate(invalid="ignore"):  # 0 / 0 of a group without rows
+        squares = np.stack([way.groups.sums(mass * mass) for way, mass in zip(ways, masses, strict=True)]) / total**2
+    n = groups.sizes
+    return Variations(
         estimate=mean,
-        variance=None if parts is None else float(crossed(parts)),
-        df=df,
-        concentration=float(masses @ masses / masses.sum() ** 2),
+        variance=np.where(smallest > 1, crossed(parts), np.nan),
+        df=np.where(n > 0, df, np.nan),
+        concentration=squares[counts.argmin(axis=0), np.arange(groups.count)],
         n=n,
         n_clusters=smallest,
         singletons=smallest == n,
+        ways=ways,
     )
 
 
-def _variances(residuals: FloatArray, total: float, units: tuple[Grouping, ...]) -> list[FloatArray]:
-    """Return the variance over each grouping, float () each, from residuals (n,)."""
-    pieces = np.array_split(residuals, 1 + residuals.size // (1 << 16))
-    rounding = 1e-14 * sum(float(np.abs(piece).sum()) for piece in pieces)
+def _variances(
+    residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups
+) -> list[FloatArray]:
+    """Return the variance of each group over each of the ways, float (T,) each, from residuals (n,)."""
+    rounding = 1e-14 * groups.sums(np.abs(residuals))
     parts = []
-    for unit in units:
-        sums = unit.sums(residuals)
+    for way in ways:
+        sums = way.sums(residuals)
         # Sums below the rounding error of the residuals are set to 0, so that identical clusters give exactly 0.
-        sums[(sums >= -rounding) & (sums <= rounding)] = 0.0
-        sums /= total
-        np.square(sums, out=sums)
-        parts.append(np.asarray(small_sample_factor(unit.count) * sums.sum()))
+        sums[np.abs(sums) <= rounding[way.groups.codes]] = 0.0
+        sums /= total[way.groups.codes]
+        parts.append(way.counts / np.maximum(way.counts - 1, 1) * way.groups.sums(np.square(sums)))
     return parts
 
 
@@ -350,16 +399,31 @@ def t_quantile(level: float, df: float | None) -> float:
     >>> round(t_quantile(0.95, None), 4), round(t_quantile(0.95, 9), 4)
     (1.96, 2.2622)
     """
-    if df is not None and df < _NORMAL_FROM_DF:
-        return float(scipy.special.stdtrit(df, (1 + level) / 2)) if df > 0 else math.inf
-    x = -NormalDist().inv_cdf((1 - level) / 2)
-    if df is None:
-        return x
-    terms = (
-        x,
-        (x**3 + x) / 4,
-        (5 * x**5 + 16 * x**3 + 3 * x) / 96,
-        (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
-        (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
-    )
-    return math.fsum(term / df**power for power, term in enumerate(terms))
+    return float(t_quantiles(level, np.array([math.inf if df is None else df]))[0])
+
+
+def t_quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
+    """Return `t_quantile` for each df; infinite df give the normal quantile, NaN and df of 0 or less infinity."""
+    result = np.full(np.broadcast_shapes(np.shape(level), df.shape), math.inf)
+    levels, dfs = np.broadcast_to(level, result.shape), np.broadcast_to(df, result.shape)
+    few = (dfs < _NORMAL_FROM_DF) & (dfs > 0)
+    if few.any():
+        result[few] = scipy.special.stdtrit(dfs[few], (1 + levels[few]) / 2)
+    many = dfs >= _NORMAL_FROM_DF
+    if many.any():
+        normal = NormalDist()
+        distinct, places = np.unique(levels[many], return_inverse=True)
+        x = np.array([-normal.inv_cdf((1 - each) / 2) for each in distinct.tolist()])[places]
+        inverse = 1 / dfs[many]
+        terms = (
+            (x**3 + x) / 4,
+            (5 * x**5 + 16 * x**3 + 3 * x) / 96,
+            (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
+            (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
+        )
+        # Horner's scheme, from the smallest term; 1 / infinity leaves the normal quantile itself.
+        correction = np.zeros_like(x)
+        for term in reversed(terms):
+            correction = (correction + term) * inverse
+        result[many] = x + correction
+    return result

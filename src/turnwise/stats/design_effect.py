@@ -4,8 +4,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from turnwise.stats.clusters import Grouping, equal_weights
+from turnwise.stats.clusters import Grouping, ones_or, weighted_means
 from turnwise.stats.estimate import FloatArray
+from turnwise.stats.units import Groups, Units, units_of
 
 Number = TypeVar("Number", float, FloatArray)
 
@@ -18,7 +19,15 @@ def copies_effect(weights: FloatArray, unit: Grouping) -> float:
     >>> copies_effect(np.ones(6), Grouping(np.array([0, 0, 0, 0, 1, 1]), 2))  # (4² + 2²) / 6
     3.333...
     """
-    return float(weights.size * np.square(unit.sums(weights) / weights.sum()).sum())
+    single = Groups.single(weights.size)
+    return float(copies_effects(weights, units_of(unit.codes, single), single)[0])
+
+
+def copies_effects(weights: FloatArray, units: Units, groups: Groups) -> FloatArray:
+    """Return the `copies_effect` of each group: float (T,), NaN for a group without rows."""
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        shares = units.sums(weights) / groups.sums(weights)[units.groups.codes]
+    return groups.sizes * units.groups.sums(np.square(shares))
 
 
 def shrunk(observed: Number, mixed: Number, copies: float) -> Number:
@@ -88,13 +97,39 @@ def effect_of_variance(between: FloatArray, of_one: FloatArray, weights: FloatAr
     >>> effect_of_variance(np.array([0.0, 0.5]), np.array([0.25, 0.25]), np.ones(6), clusters)
     array([1.        , 3.33333333])
     """
-    count, n = way.count, weights.size
-    masses, squares = way.sums(weights), way.sums(weights * weights)
-    if equal_weights(masses) and equal_weights(squares):
+    single = Groups.single(weights.size)
+    units = units_of(way.codes, single)
+    return _effects(between, of_one, weights, units, single).reshape(np.shape(between))
+
+
+def correlation_effects(means: FloatArray, weights: FloatArray, units: Units, groups: Groups) -> FloatArray:
+    """Return the `correlation_effect` of each group, float (T,), from the means (U,) of its clusters; 1 for fewer than two."""
+    counts = units.counts
+    average = weighted_means(means, ones_or(None, means.size), units.groups)
+    squares = units.groups.sums(np.square(means - average[units.groups.codes]))
+    between = squares / np.maximum(counts - 1, 1)
+    effects = _effects(between, average * (1 - average), weights, units, groups)
+    return np.where(counts > 1, effects, 1.0)
+
+
+def _effects(
+    between: FloatArray, of_one: FloatArray, weights: FloatArray, units: Units, groups: Groups
+) -> FloatArray:
+    """Return design effects for variances of one group at several positions, or of one position in each group."""
+    clusters = units.groups
+    masses, squares = units.sums(weights), units.sums(weights * weights)
+    equal = clusters.are_equal(masses) & clusters.are_equal(squares)
+    if equal.all():
         return np.ones_like(between)
-    within = float((squares / masses**2).mean())
-    total = of_one + between / count
+    count, mass = clusters.sizes, groups.sums(weights)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a group without rows
+        within = clusters.sums(squares / masses**2) / count
+        alone, together = (clusters.sums(part) / mass**2 for part in (squares, masses**2))
+        total = of_one + between / count
     ratio = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
-    correlation = np.clip((ratio - within) / (1 - within), 0.0, 1.0) if within < 1 else 0.0 * ratio
-    alone, together = (float(part.sum()) / float(masses.sum()) ** 2 for part in (squares, masses**2))
-    return np.asarray(n * ((1 - correlation) * alone + correlation * together))
+    correlation = np.clip(
+        np.divide(ratio - within, 1 - within, out=np.zeros_like(ratio), where=np.broadcast_to(within < 1, ratio.shape)),
+        0.0,
+        1.0,
+    )
+    return np.where(equal, 1.0, groups.sizes * ((1 - correlation) * alone + correlation * together))

@@ -1,8 +1,8 @@
-"""The result type of all estimators, and common array types."""
+"""The result types of all estimators, for one group and for many, and common array types."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from turnwise.errors import ArgumentError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+TextArray = NDArray[np.object_]
 Clusters = tuple[IntArray, ...]
 Randomness: TypeAlias = np.random.Generator | Callable[[], np.random.Generator]
 
@@ -47,6 +48,58 @@ class Estimate:
     method: str | None = None
     reason: str | None = None
     resamples: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Estimates:
+    """`Estimate` of several groups, as arrays (T,): NaN where a single one has None, and 0 for no resamples."""
+
+    estimate: FloatArray
+    std_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n: IntArray
+    n_clusters: IntArray
+    design_effect: FloatArray
+    method: TextArray
+    reason: TextArray
+    resamples: IntArray
+
+    @classmethod
+    def empty(cls, count: int, **columns: NDArray[Any]) -> "Estimates":
+        """Return estimates of this many groups: the given columns, and nulls or zeros in all others."""
+        nulls = {name: np.full(count, np.nan) for name in ("estimate", "std_error", "low", "high", "design_effect")}
+        zeros = {name: np.zeros(count, dtype=np.int64) for name in ("n", "n_clusters", "resamples")}
+        texts = {name: np.full(count, None, dtype=object) for name in ("method", "reason")}
+        return cls(**(nulls | zeros | texts | columns))  # type: ignore[arg-type]
+
+    @classmethod
+    def of(cls, estimates: Sequence[Estimate]) -> "Estimates":
+        """Return single estimates as arrays."""
+        result = cls.empty(len(estimates))
+        for group, estimate in enumerate(estimates):
+            result.put(group, estimate)
+        return result
+
+    def put(self, groups: int | IntArray, estimates: "Estimate | Estimates") -> None:
+        """Replace the estimates of some groups."""
+        for field in fields(Estimate):
+            value = getattr(estimates, field.name)
+            if value is None and field.name not in {"method", "reason"}:
+                value = 0 if field.name == "resamples" else np.nan
+            getattr(self, field.name)[groups] = value
+
+    def at(self, group: int) -> Estimate:
+        """Return the estimate of one group."""
+        return Estimate(**{field.name: _value(getattr(self, field.name)[group], field.name) for field in fields(Estimate)})
+
+
+def _value(number: Any, name: str) -> Any:
+    if isinstance(number, np.floating):
+        return None if np.isnan(number) else float(number)
+    if isinstance(number, np.integer):
+        return None if name == "resamples" and not number else int(number)
+    return number
 
 
 def generator_of(rng: Randomness | None) -> np.random.Generator:

@@ -5,12 +5,13 @@ end is 1, and no interval has zero width.
 """
 
 import math
-from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
 import scipy
 
-from turnwise.stats.clusters import t_quantile
+from turnwise.stats.clusters import t_quantiles
+from turnwise.stats.estimate import FloatArray
 
 Ends = tuple[float | None, float | None]
 ShareInterval = Literal["wilson", "exact", "jeffreys", "agresti-coull"]
@@ -46,15 +47,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95, df: float | None 
     >>> low, round(high, 4)
     (0.0, 0.1611)
     """
-    if n <= 0 or (df is not None and df < 1):
-        return None, None
-    z = t_quantile(level, df)
-    share, shrink = successes / n, z * z / n
-    center = share + shrink / 2
-    half = z * math.sqrt(share * (1 - share) / n + shrink / (4 * n))
-    low = 0.0 if successes <= 0 else max(0.0, (center - half) / (1 + shrink))
-    high = 1.0 if successes >= n else min(1.0, (center + half) / (1 + shrink))
-    return low, high
+    return _single("wilson", successes, n, level, df)
 
 
 def exact(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
@@ -78,14 +71,7 @@ def exact(successes: float, n: float, *, level: float = 0.95, df: float | None =
     >>> low, round(high, 4)  # 1 - .025^(1/20)
     (0.0, 0.1684)
     """
-    reduced = _reduced(successes, n, level, df)
-    if reduced is None:
-        return None, None
-    k, size = reduced
-    tail = (1 - level) / 2
-    low = 0.0 if k <= 0 else float(scipy.special.betaincinv(k, size - k + 1, tail))
-    high = 1.0 if k >= size else float(scipy.special.betaincinv(k + 1, size - k, 1 - tail))
-    return low, high
+    return _single("exact", successes, n, level, df)
 
 
 def jeffreys(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
@@ -109,14 +95,7 @@ def jeffreys(successes: float, n: float, *, level: float = 0.95, df: float | Non
     >>> low, round(high, 4), jeffreys(0, 0)
     (0.0, 0.1166, (None, None))
     """
-    reduced = _reduced(successes, n, level, df)
-    if reduced is None:
-        return None, None
-    k, size = reduced
-    tail = (1 - level) / 2
-    low = 0.0 if k <= 0 else float(scipy.special.betaincinv(k + 0.5, size - k + 0.5, tail))
-    high = 1.0 if k >= size else float(scipy.special.betaincinv(k + 0.5, size - k + 0.5, 1 - tail))
-    return low, high
+    return _single("jeffreys", successes, n, level, df)
 
 
 def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: float | None = None) -> Ends:
@@ -139,27 +118,93 @@ def agresti_coull(successes: float, n: float, *, level: float = 0.95, df: float 
     >>> low, round(high, 4)
     (0.0, 0.2541)
     """
-    if n <= 0 or (df is not None and df < 1):
-        return None, None
-    z = t_quantile(level, df)
+    return _single("agresti-coull", successes, n, level, df)
+
+
+def _single(interval: ShareInterval, successes: float, n: float, level: float, df: float | None) -> Ends:
+    ends = share_intervals(
+        interval,
+        np.array([successes], dtype=np.float64),
+        np.array([n], dtype=np.float64),
+        level=level,
+        df=np.array([math.inf if df is None else df]),
+    )
+    low, high = (float(end[0]) for end in ends)
+    return (None, None) if math.isnan(low) else (low, high)
+
+
+def share_intervals(
+    interval: ShareInterval, successes: FloatArray, n: FloatArray, *, level: float, df: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return an interval of each proportion: lower and upper ends, float (T,) each, NaN where undefined.
+
+    Parameters
+    ----------
+    interval
+        ``"wilson"``, ``"exact"``, ``"jeffreys"`` or ``"agresti-coull"``, as the functions above define them.
+    successes, n
+        Float (T,).
+    level
+        Nominal coverage.
+    df
+        Float (T,): degrees of freedom of t quantiles; infinite for the normal quantile.
+
+    Examples
+    --------
+    >>> low, high = share_intervals("wilson", np.array([0.0, 5.0]), np.full(2, 20.0), level=0.95, df=np.full(2, np.inf))
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.1119], [0.1611, 0.4687])
+    """
+    low, high = np.full(n.shape, np.nan), np.full(n.shape, np.nan)
+    defined = (n > 0) & (df >= 1)
+    low[defined], high[defined] = _ENDS[interval](successes[defined], n[defined], level, df[defined])
+    return low, high
+
+
+def _wilson(successes: FloatArray, n: FloatArray, level: float, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    z = t_quantiles(level, df)
+    share, shrink = successes / n, z * z / n
+    center = share + shrink / 2
+    half = z * np.sqrt(np.maximum(share * (1 - share), 0.0) / n + shrink / (4 * n))
+    low = np.where(successes <= 0, 0.0, np.maximum(0.0, (center - half) / (1 + shrink)))
+    return low, np.where(successes >= n, 1.0, np.minimum(1.0, (center + half) / (1 + shrink)))
+
+
+def _agresti_coull(successes: FloatArray, n: FloatArray, level: float, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    z = t_quantiles(level, df)
     # z² added trials, half of them successes, give Wilson's center.
     trials = n + z * z
     center = (successes + z * z / 2) / trials
-    half = z * math.sqrt(center * (1 - center) / trials)
-    return max(0.0, center - half), min(1.0, center + half)
+    half = z * np.sqrt(center * (1 - center) / trials)
+    return np.maximum(0.0, center - half), np.minimum(1.0, center + half)
 
 
-def _reduced(successes: float, n: float, level: float, df: float | None) -> tuple[float, float] | None:
-    """Reduce successes and trials by (z/t)², which accounts for a t quantile; None if the interval is undefined."""
-    if n <= 0 or (df is not None and df < 1):
-        return None
-    scale = 1.0 if df is None else (t_quantile(level, None) / t_quantile(level, df)) ** 2
-    return min(max(successes, 0.0), n) * scale, n * scale
+def _exact(successes: FloatArray, n: FloatArray, level: float, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _of_beta(successes, n, level, df, 0.0)
 
 
-OF_A_SHARE: dict[ShareInterval, tuple[str, Callable[..., Ends]]] = {
-    "wilson": ("Wilson", wilson),
-    "exact": ("exact", exact),
-    "jeffreys": ("Jeffreys", jeffreys),
-    "agresti-coull": ("Agresti-Coull", agresti_coull),
+def _jeffreys(successes: FloatArray, n: FloatArray, level: float, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _of_beta(successes, n, level, df, 0.5)
+
+
+def _of_beta(
+    successes: FloatArray, n: FloatArray, level: float, df: FloatArray, prior: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return quantiles of the beta distributions with this share of a prior success and a prior failure."""
+    # Successes and trials are reduced by (z/t)², which accounts for a t quantile.
+    scale = (t_quantiles(level, np.full(df.shape, np.inf)) / t_quantiles(level, df)) ** 2
+    k, size, tail = np.clip(successes, 0.0, n) * scale, n * scale, (1 - level) / 2
+    low, high = np.zeros_like(k), np.ones_like(k)
+    some, not_all = k > 0, k < size
+    low[some] = scipy.special.betaincinv(k[some] + prior, (size - k)[some] + (1 - prior), tail)
+    high[not_all] = scipy.special.betaincinv(k[not_all] + (1 - prior), (size - k)[not_all] + prior, 1 - tail)
+    return low, high
+
+
+_ENDS = {"wilson": _wilson, "exact": _exact, "jeffreys": _jeffreys, "agresti-coull": _agresti_coull}
+NAMES_OF_A_SHARE: dict[ShareInterval, str] = {
+    "wilson": "Wilson",
+    "exact": "exact",
+    "jeffreys": "Jeffreys",
+    "agresti-coull": "Agresti-Coull",
 }

@@ -1,24 +1,14 @@
 """Proportion with Wilson's interval at an effective sample size that accounts for clustering."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import (
-    NO_VALUES,
-    ONE_CLUSTER,
-    Grouping,
-    Variation,
-    equal_weights,
-    groupings,
-    ones_or,
-    variation,
-)
-from turnwise.stats.design_effect import copies_effect, correlation_effect, shrunk
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray
-from turnwise.stats.intervals import OF_A_SHARE, ShareInterval
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, ones_or, variations
+from turnwise.stats.design_effect import copies_effects, correlation_effects, shrunk
+from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray
+from turnwise.stats.intervals import NAMES_OF_A_SHARE, ShareInterval, share_intervals
+from turnwise.stats.units import Groups, Units
 
 
 def proportion(
@@ -75,45 +65,75 @@ def proportion(
     (0.0, 0.861, 2.0, 'clustered Wilson')
     """
     y = np.asarray(values, dtype=np.float64)
-    spread = variation(y, clusters, weights=weights)
-    if spread.estimate is None:
-        return Estimate(reason=NO_VALUES)
-    if y.min() < 0 or y.max() > 1:
-        raise ArgumentError(f"a share needs values between 0 and 1; these range from {y.min():g} to {y.max():g}")
-    w = ones_or(weights, spread.n)
-    plain = spread.singletons and equal_weights(w) and trials == 1
-    if spread.n_clusters < 2 and not plain:
-        return Estimate(estimate=spread.estimate, n=spread.n, n_clusters=spread.n_clusters, reason=ONE_CLUSTER)
-    effect = 1.0 if plain else _design_effect(y, w, spread, groupings(clusters, spread.n)[:2], trials)
-    size = spread.n / effect
-    name, ends = OF_A_SHARE[interval]
-    df = None if plain else spread.df if len(clusters) > 1 else spread.n_clusters - 1
-    low, high = ends(spread.estimate * size, size, level=level, df=df)
-    return Estimate(
-        estimate=spread.estimate,
-        std_error=math.sqrt(spread.variance) if spread.variance else None,
+    single = Groups.single(y.size)
+    return proportions(
+        y, clusters, single, weights=weights, level=level, interval=interval, trials=trials
+    ).at(0)
+
+
+def proportions(
+    values: FloatArray,
+    clusters: Clusters,
+    groups: Groups,
+    *,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    interval: ShareInterval = "wilson",
+    trials: float = 1.0,
+) -> Estimates:
+    """Estimate the `proportion` of each group: rows of one group after another, and clusters within each group."""
+    if values.size and (values.min() < 0 or values.max() > 1):
+        raise ArgumentError(
+            f"a share needs values between 0 and 1; these range from {values.min():g} to {values.max():g}"
+        )
+    spread = variations(values, clusters, groups, weights=weights)
+    w = ones_or(weights, values.size)
+    share, n = spread.estimate, spread.n
+    plain = spread.singletons & groups.are_equal(w) & (trials == 1)
+    defined = plain | (spread.n_clusters >= 2)
+    effect = np.where(plain, 1.0, np.nan)
+    if (defined & ~plain).any():
+        effect = np.where(plain, 1.0, _design_effects(values, w, spread, groups, trials))
+    effect[~defined | (n == 0)] = np.nan
+    size = n / effect
+    df = np.where(plain, np.inf, spread.df if len(clusters) > 1 else spread.n_clusters - 1)
+    low, high = share_intervals(interval, share * size, size, level=level, df=df)
+    name = NAMES_OF_A_SHARE[interval]
+    method = np.where(plain, name, f"two-way {name}" if len(clusters) > 1 else f"clustered {name}").astype(object)
+    method[~defined | (n == 0)] = None
+    reason = np.where(defined, None, ONE_CLUSTER).astype(object)
+    reason[n == 0] = NO_VALUES
+    return Estimates.empty(
+        groups.count,
+        estimate=share,
+        std_error=np.where(spread.variance > 0, np.sqrt(spread.variance), np.nan),
         low=low,
         high=high,
-        n=spread.n,
+        n=n,
         n_clusters=spread.n_clusters,
         design_effect=effect,
-        method=name if plain else f"two-way {name}" if len(clusters) > 1 else f"clustered {name}",
+        method=method,
+        reason=reason,
     )
 
 
-def _design_effect(y: FloatArray, w: FloatArray, spread: Variation, ways: tuple[Grouping, ...], trials: float) -> float:
-    share = spread.estimate or 0.0
-    binomial = share * (1 - share) / spread.n
-    observed = max(1 / trials, spread.variance / binomial if spread.variance and binomial > 0 else 1.0)
+def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Groups, trials: float) -> FloatArray:
+    ways = spread.ways[:2]
+    with np.errstate(invalid="ignore", divide="ignore"):  # groups without rows, and shares of 0 and 1
+        binomial = spread.estimate * (1 - spread.estimate) / spread.n
+        observed = np.where((spread.variance > 0) & (binomial > 0), spread.variance / binomial, 1.0)
+    observed = np.maximum(1 / trials, observed)
     if len(ways) == 1 and trials == 1:
         (way,) = ways
-        means = way.sums(w * y) / way.sums(w)
-        observed = max(observed, float(correlation_effect(means.mean(), means.var(ddof=1), w, way)))
-    mixed, copies = max(_mixed(y, way, trials) for way in ways), max(copies_effect(w, way) for way in ways)
+        observed = np.maximum(observed, correlation_effects(way.sums(w * y) / way.sums(w), w, way, groups))
+    mixed = np.max([_mixed(y, way, trials) for way in ways], axis=0)
+    copies = np.max([copies_effects(w, way, groups) for way in ways], axis=0)
     return shrunk(observed, mixed, copies)
 
 
-def _mixed(y: FloatArray, unit: Grouping, trials: float) -> float:
-    """Count the clusters with a success or with a failure, whichever is fewer; a fraction of a success counts as a fraction."""
-    succeeded, failed = (float(np.minimum(unit.sums(trials * part), 1.0).sum()) for part in (y, 1 - y))
-    return min(succeeded, failed)
+def _mixed(y: FloatArray, units: Units, trials: float) -> FloatArray:
+    """Count each group's clusters with a success or with a failure, whichever is fewer; a fraction of a success counts as that fraction."""
+    succeeded, failed = (
+        units.groups.sums(np.minimum(units.sums(trials * part), 1.0)) for part in (y, 1 - y)
+    )
+    return np.minimum(succeeded, failed)

@@ -10,10 +10,11 @@ from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
 from turnwise.stats.clusters import t_quantile
-from turnwise.stats.intervals import OF_A_SHARE, agresti_coull, exact, jeffreys, wilson
+from turnwise.stats.intervals import agresti_coull, exact, jeffreys, wilson
 from turnwise.stats.proportion import proportion
 
-EVERY = list(OF_A_SHARE)
+INTERVALS = {"wilson": wilson, "exact": exact, "jeffreys": jeffreys, "agresti-coull": agresti_coull}
+EVERY = list(INTERVALS)
 PEERS = {"wilson": "wilson", "exact": "beta", "jeffreys": "jeffreys", "agresti-coull": "agresti_coull"}
 
 
@@ -23,7 +24,7 @@ PEERS = {"wilson": "wilson", "exact": "beta", "jeffreys": "jeffreys", "agresti-c
 def test_equals_statsmodels(name, level, k, n):
     """Away from the edges each is statsmodels' interval of the same name."""
     oracle = proportion_confint(k, n, alpha=1 - level, method=PEERS[name])
-    assert OF_A_SHARE[name][1](k, n, level=level) == pytest.approx(np.clip(oracle, 0, 1), abs=1e-12)
+    assert INTERVALS[name](k, n, level=level) == pytest.approx(np.clip(oracle, 0, 1), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 6, 20, 500])
@@ -38,7 +39,7 @@ def test_by_hand_at_no_success(n):
 @pytest.mark.parametrize("name", EVERY)
 def test_nothing_of_nothing_has_no_interval(name):
     """Trap T18: statsmodels gives Jeffreys (.002, .998) at 0 of 0; here it is unknown, and so is no degree of freedom."""
-    ends = OF_A_SHARE[name][1]
+    ends = INTERVALS[name]
     assert ends(0, 0) == (None, None)
     assert ends(1, 2, df=0) == (None, None)
 
@@ -58,7 +59,7 @@ def test_properties(n, share, level, df):
     """Every interval lies in [0, 1], holds the share, has width, mirrors itself, and widens with t in place of z."""
     k = round(share * n)
     for name in EVERY:
-        ends = OF_A_SHARE[name][1]
+        ends = INTERVALS[name]
         low, high = ends(k, n, level=level, df=df)
         assert 0 <= low <= k / n + 1e-12
         assert k / n - 1e-12 <= high <= 1
@@ -94,7 +95,7 @@ def test_clusters_count_for_what_they_are_worth(name):
     """At no success every interval takes the number of goals for n, with t of G-1 in place of z."""
     goals = np.repeat(np.arange(50), 10)
     made = proportion(np.zeros(500), (goals,), interval=name)
-    assert (made.low, made.high) == (0.0, pytest.approx(OF_A_SHARE[name][1](0, 50, df=49)[1]))
+    assert (made.low, made.high) == (0.0, pytest.approx(INTERVALS[name](0, 50, df=49)[1]))
 
 
 @pytest.mark.slow

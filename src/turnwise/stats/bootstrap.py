@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 
-from turnwise.stats.clusters import t_quantiles
+from turnwise.stats.clusters import ones_or, t_quantiles, weighted_means
 from turnwise.stats.estimate import FloatArray, TextArray
 from turnwise.stats.replicates import count_sums
 from turnwise.stats.units import Groups
@@ -204,7 +204,7 @@ def _shapes(values: FloatArray, clusters: Groups) -> tuple[FloatArray, FloatArra
     """Return each group's standard deviation, skewness and kurtosis, float (T,): NaN if all values are equal up to rounding."""
     codes, n = clusters.codes, clusters.sizes
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without clusters, and equal values
-        center = clusters.sums(values) / n
+        center = weighted_means(values, ones_or(None, values.size), clusters)
         deviations = values - center[codes]
         # Deviations in units of the largest one, because fourth powers of very large or small values overflow or vanish.
         farthest, size = (clusters.largest(np.abs(x)) for x in (deviations, values))
@@ -337,9 +337,7 @@ def percentile_intervals(replicates: FloatArray, level: FloatArray) -> tuple[End
     return _checked(ordered.quantiles((1 - level) / 2), ordered.quantiles((1 + level) / 2), ordered.null_flaws())
 
 
-def bca_intervals(
-    deviations: FloatArray, accelerations: FloatArray, level: FloatArray
-) -> tuple[Ends, TextArray]:
+def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: FloatArray) -> tuple[Ends, TextArray]:
     """Return the BCa interval of each statistic around its estimate, and the reason where there is none.
 
     Parameters
@@ -400,7 +398,7 @@ class _Ordered:
         low, high = self.rows[rows, lower], self.rows[rows, np.minimum(lower + 1, np.maximum(self.sizes - 1, 0))]
         with np.errstate(invalid="ignore", over="ignore"):  # infinite replicates
             step = high - low
-            return np.asarray(np.where(part >= 0.5, high - step * (1 - part), low + step * part))  # noqa: PLR2004
+            return np.asarray(np.where(part >= 0.5, high - step * (1 - part), low + step * part))
 
     def biases(self) -> FloatArray:
         """Return Efron's bias correction z₀ of each statistic around 0: float (M,).

@@ -171,9 +171,7 @@ def crossed(variances: Sequence[FloatArray]) -> FloatArray:
     return np.maximum(first + second - intersection, np.maximum(first, second))
 
 
-def crossed_df(
-    variances: Sequence[FloatArray], counts: tuple[int, int] | tuple[IntArray, IntArray]
-) -> FloatArray:
+def crossed_df(variances: Sequence[FloatArray], counts: tuple[int, int] | tuple[IntArray, IntArray]) -> FloatArray:
     """Return Satterthwaite's degrees of freedom of the variance over two crossed ways with A and B units.
 
     V² / (Va²/(A-1) + Vb²/(B-1) + Vab²/((A-1)(B-1))), at least min(A, B) - 1: the way that causes most of the variance
@@ -369,9 +367,7 @@ def variations(
     )
 
 
-def _variances(
-    residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups
-) -> list[FloatArray]:
+def _variances(residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups) -> list[FloatArray]:
     """Return the variance of each group over each of the ways, float (T,) each, from residuals (n,)."""
     rounding = 1e-14 * groups.sums(np.abs(residuals))
     parts = []

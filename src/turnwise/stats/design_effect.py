@@ -112,9 +112,7 @@ def correlation_effects(means: FloatArray, weights: FloatArray, units: Units, gr
     return np.where(counts > 1, effects, 1.0)
 
 
-def _effects(
-    between: FloatArray, of_one: FloatArray, weights: FloatArray, units: Units, groups: Groups
-) -> FloatArray:
+def _effects(between: FloatArray, of_one: FloatArray, weights: FloatArray, units: Units, groups: Groups) -> FloatArray:
     """Return design effects for variances of one group at several positions, or of one position in each group."""
     clusters = units.groups
     masses, squares = units.sums(weights), units.sums(weights * weights)

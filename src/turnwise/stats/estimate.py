@@ -89,9 +89,15 @@ class Estimates:
                 value = 0 if field.name == "resamples" else np.nan
             getattr(self, field.name)[groups] = value
 
+    def take(self, groups: IntArray | BoolArray) -> "Estimates":
+        """Return the estimates of some groups."""
+        return Estimates(**{field.name: getattr(self, field.name)[groups] for field in fields(Estimates)})
+
     def at(self, group: int) -> Estimate:
         """Return the estimate of one group."""
-        return Estimate(**{field.name: _value(getattr(self, field.name)[group], field.name) for field in fields(Estimate)})
+        return Estimate(
+            **{field.name: _value(getattr(self, field.name)[group], field.name) for field in fields(Estimate)}
+        )
 
 
 def _value(number: Any, name: str) -> Any:

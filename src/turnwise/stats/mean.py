@@ -1,6 +1,6 @@
 """Mean of a numeric column with a t or a bootstrap interval over clusters; standard deviation."""
 
-import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -8,28 +8,39 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import (
-    acceleration,
-    bca_flaw,
-    bca_interval,
+    NO_WIDTH,
+    accelerations,
+    bca_intervals,
     closed_form,
-    expanded,
+    expanded_levels,
     null_flaw,
     percentile_interval,
+    percentile_intervals,
     studentized_interval,
 )
 from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
-    Variation,
-    equal_weights,
-    groupings,
+    Variations,
     ones_or,
     t_quantile,
+    t_quantiles,
     unaddable,
-    variation,
+    variations,
+    weighted_means,
 )
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray, IntArray, Randomness, generator_of
+from turnwise.stats.estimate import (
+    Clusters,
+    Estimate,
+    Estimates,
+    FloatArray,
+    IntArray,
+    Randomness,
+    TextArray,
+    generator_of,
+)
 from turnwise.stats.replicates import count_sums, crossed_replicates, jackknife_ratio, ratio_replicates
+from turnwise.stats.units import Groups
 
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 OF_A_MEAN: dict[str, Interval] = {
@@ -48,31 +59,11 @@ FEWEST_CLUSTERS = 10
 """Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
 
 
+COLUMNS_AT_A_TIME = 64
+"""Means whose replicates are drawn and sorted together: 5 MB for 10,000 replicates."""
+
 NAMES = {"bca": "BCa", "percentile": "percentile", "basic": "basic", "studentized": "studentized"}
 """Display names of the bootstrap intervals."""
-
-
-class _Bounds(NamedTuple):
-    """Interval of an estimate, with its method and reason."""
-
-    low: float | None = None
-    high: float | None = None
-    method: str | None = None
-    reason: str | None = None
-    resamples: int | None = None
-
-
-class _Plan(NamedTuple):
-    """Options for computing the interval."""
-
-    level: float
-    rng: Randomness | None
-    resamples: int
-    interval: Interval
-    strata: IntArray | None
-
-    def generator(self) -> np.random.Generator:
-        return generator_of(self.rng)
 
 
 def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
@@ -152,26 +143,68 @@ def mean(
     if interval not in get_args(Interval):
         raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
     y = np.asarray(values, dtype=np.float64)
-    if flaw := unaddable(y):
-        return Estimate(n=y.size, n_clusters=min(unit.count for unit in groupings(clusters, y.size)), reason=flaw)
-    spread = variation(y, clusters, weights=weights)
-    w = ones_or(weights, spread.n)
-    flaw_of_interval = _flaw(y, spread)
+    return means(
+        y,
+        clusters,
+        Groups.single(y.size),
+        weights=weights,
+        level=level,
+        rng=lambda _: generator_of(rng),
+        resamples=resamples,
+        interval=interval,
+        strata=strata,
+    ).at(0)
+
+
+def means(
+    values: FloatArray,
+    clusters: Clusters,
+    groups: Groups,
+    *,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    rng: Callable[[int], np.random.Generator] | None = None,
+    resamples: int = 10_000,
+    interval: Interval = "auto",
+    strata: ArrayLike | None = None,
+) -> Estimates:
+    """Estimate the `mean` of each group: rows of one group after another, and clusters within each group.
+
+    `rng` returns the generator of a group by its number. Groups whose generators are in the same state share their draws,
+    and their replicates are one matrix product. `strata` has one entry for each cluster of each group.
+    """
+    if interval not in get_args(Interval):
+        raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
+    unaddables = _unaddables(values, groups)
+    if any(unaddables):  # infinite and huge values are left out of the sums, and their groups get no estimate
+        values = np.where((unaddables != None)[groups.codes], 0.0, values)  # noqa: E711  # elementwise
+    spread = variations(values, clusters, groups, weights=weights)
+    w = ones_or(weights, values.size)
+    deviations = (values - spread.estimate[groups.codes]) * w
     layers = None if strata is None else np.asarray(strata, dtype=np.int64)
     plan = _Plan(level, rng, resamples, interval, layers)
-    bounds = _Bounds(reason=flaw_of_interval) if flaw_of_interval else _bounds(y, w, clusters, spread, plan)
-    return Estimate(
-        estimate=spread.estimate,
-        std_error=math.sqrt(spread.variance) if spread.variance else None,
-        n=spread.n,
-        n_clusters=spread.n_clusters,
-        design_effect=None if bounds.low is None else _design_effect(y, w, spread),
-        low=bounds.low,
-        high=bounds.high,
-        method=bounds.method,
-        reason=bounds.reason,
-        resamples=bounds.resamples,
-    )
+    result = Estimates.empty(groups.count, reason=_flaws(values, spread, groups))
+    _fill_bounds(result, deviations, w, spread, groups, plan, clusters)
+    result.estimate, result.n, result.n_clusters = spread.estimate, spread.n, spread.n_clusters
+    result.std_error = np.where(spread.variance > 0, np.sqrt(spread.variance), np.nan)
+    # The variance of as many independent rollouts of equal weight is s²/n.
+    with np.errstate(invalid="ignore", divide="ignore"):  # groups without rows or variation
+        squares = groups.sums(np.square(values - spread.estimate[groups.codes]) * w)
+        effect = spread.variance / (squares / groups.sums(w) / (spread.n - 1))
+    result.design_effect = np.where(np.isnan(result.low), np.nan, effect)
+    for group in np.flatnonzero(unaddables != None):  # noqa: E711  # elementwise
+        sizes = {"n": int(spread.n[group]), "n_clusters": int(spread.n_clusters[group])}
+        result.put(int(group), Estimate(**sizes, reason=unaddables[group]))
+    return result
+
+
+def _unaddables(values: FloatArray, groups: Groups) -> TextArray:
+    """Return `unaddable` of each group."""
+    result = np.full(groups.count, None, dtype=object)
+    if unaddable(values):
+        starts = groups.starts
+        result[:] = [unaddable(values[slice(*starts[group : group + 2])]) for group in range(groups.count)]
+    return result
 
 
 def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -> Estimate:
@@ -190,166 +223,266 @@ def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -
     1.0
     """
     y = np.asarray(values, dtype=np.float64)
-    flaw = unaddable(y) or (
-        NO_VALUES if y.size == 0 else "one value has no standard deviation" if y.size == 1 else None
+    return standard_deviations(y, Groups.single(y.size), weights=weights).at(0)
+
+
+def standard_deviations(values: FloatArray, groups: Groups, *, weights: ArrayLike | None = None) -> Estimates:
+    """Return the `standard_deviation` of each group."""
+    n, flaws = groups.sizes, _unaddables(values, groups)
+    if weights is not None:
+        unequal = ~groups.are_equal(np.asarray(weights, dtype=np.float64))
+        flaws[unequal & (flaws == None)] = "a standard deviation is of values that weigh the same"  # noqa: E711
+    flaws[n == 1] = "one value has no standard deviation"
+    flaws[n == 0] = NO_VALUES
+    flawed = flaws != None  # noqa: E711  # elementwise
+    values = np.where(flawed[groups.codes], 0.0, values)
+    center = weighted_means(values, ones_or(None, values.size), groups)
+    deviation = np.sqrt(groups.sums(np.square(values - center[groups.codes])) / np.maximum(n - 1, 1))
+    text = np.where(deviation > 0, "no interval of a standard deviation: only the bootstrap has one", "no variation")
+    return Estimates.empty(
+        groups.count,
+        estimate=np.where(flawed, np.nan, deviation),
+        n=n,
+        reason=np.where(flawed, flaws, text).astype(object),
     )
-    if flaw is None and weights is not None and not equal_weights(np.asarray(weights, dtype=np.float64)):
-        flaw = "a standard deviation is of values that weigh the same"
-    if flaw is not None:
-        return Estimate(n=y.size, reason=flaw)
-    deviation = float(y.std(ddof=1))
-    return Estimate(
-        estimate=deviation,
-        n=y.size,
-        reason="no interval of a standard deviation: only the bootstrap has one" if deviation else "no variation",
-    )
 
 
-def _flaw(y: FloatArray, spread: Variation) -> str | None:
-    """Return the reason why no interval exists, or None."""
-    if spread.n == 0:
-        return NO_VALUES
-    if spread.n == 1:
-        return "one value: no interval"
-    if np.all(y == y[0]):
-        return "no variation"
-    if spread.variance is None:
-        return ONE_CLUSTER
-    return None if spread.variance > 0 else "no variation between clusters"
+class _Plan(NamedTuple):
+    """Options for computing the intervals."""
+
+    level: float
+    rng: Callable[[int], np.random.Generator] | None
+    resamples: int
+    interval: Interval
+    strata: IntArray | None
+
+    def generator(self, group: int) -> np.random.Generator:
+        return generator_of(None if self.rng is None else self.rng(group))
 
 
-def _bounds(y: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan) -> _Bounds:
-    center = spread.estimate or 0.0
+def _flaws(values: FloatArray, spread: Variations, groups: Groups) -> TextArray:
+    """Return the reason why a group has no interval, or None: text (T,)."""
+    flaws = np.full(groups.count, None, dtype=object)
+    # From the last reason to the first: each replaces those before it.
+    flaws[~(spread.variance > 0)] = "no variation between clusters"
+    flaws[np.isnan(spread.variance)] = ONE_CLUSTER
+    flaws[groups.are_equal(values)] = "no variation"
+    flaws[spread.n == 1] = "one value: no interval"
+    flaws[spread.n == 0] = NO_VALUES
+    return flaws
+
+
+def _fill_bounds(
+    result: Estimates,
+    deviations: FloatArray,
+    w: FloatArray,
+    spread: Variations,
+    groups: Groups,
+    plan: _Plan,
+    clusters: Clusters,
+) -> None:
+    """Set the interval of every group that has no flaw, with its method and reason."""
+    sound = result.reason == None  # noqa: E711  # elementwise
     if len(clusters) > 1:
-        return _crossed_bounds(w * (y - center), w, clusters, spread, plan)
+        _fill_crossed(result, deviations, w, spread, groups, plan, clusters)
+        return
     # Clusters of one value each are independent values (of rollouts or of goals), and the text calls them "values".
-    prefix, unit = ("", "values") if spread.singletons else ("cluster ", "clusters")
-    if plan.interval == "t":
-        return _t_bounds(spread, plan.level, f"{prefix}t")
-    if plan.interval == "normal":
-        return _normal_bounds(spread, plan.level, f"{prefix}normal, standard deviation of the population")
-    effective_clusters = 1 + (spread.df or 0.0)
-    if plan.interval == "auto" and effective_clusters < FEWEST_CLUSTERS:
-        clusters_text = f"{spread.n_clusters:,} {unit}"
-        if effective_clusters < spread.n_clusters:
-            clusters_text += f" of unequal weight, worth {effective_clusters:.1f} equal ones,"
-        return _t_bounds(spread, plan.level, f"{prefix}t", f"{clusters_text} are too few for a bootstrap")
-    group = groupings(clusters, spread.n)[0]
-    # Sums of deviations rather than of values: a large offset would cost digits.
-    residuals = y - center
-    residuals *= w
-    deviations, masses = group.sums(residuals), group.sums(w)
+    prefix = np.where(spread.singletons, "", "cluster ").astype(object)
+    if plan.interval in {"t", "normal"}:
+        name = "t" if plan.interval == "t" else "normal, standard deviation of the population"
+        half = _half_of_t(spread, plan.level) if plan.interval == "t" else _half_of_normal(spread, plan.level)
+        _fill_symmetric(result, np.flatnonzero(sound), spread, half, prefix + name)
+        return
+    units = spread.ways[0]
+    sums, masses = units.sums(deviations), units.sums(w)
+    worth = 1 + spread.df  # number of clusters, or of as many equal ones
+    drawn = sound if plan.interval != "auto" else sound & (worth >= FEWEST_CLUSTERS)
+    chosen = np.flatnonzero(drawn)
+    if plan.interval == "auto":
+        few = sound & ~drawn
+        for group in np.flatnonzero(few):
+            noun = "values" if spread.singletons[group] else "clusters"
+            text = f"{spread.n_clusters[group]:,} {noun}"
+            if worth[group] < spread.n_clusters[group]:
+                text += f" of unequal weight, worth {worth[group]:.1f} equal ones,"
+            result.reason[group] = f"{text} are too few for a bootstrap"
+        _fill_symmetric(result, np.flatnonzero(few), spread, _half_of_t(spread, plan.level), prefix + "t")
     if plan.strata is not None:
-        bounds = _stratified_bounds(deviations, masses, plan.strata, plan)
+        bounds = _each(_stratified, chosen, sums, masses, units.groups, plan)
+    elif plan.interval == "studentized":
+        bounds = _each(_studentized, chosen, sums, masses, units.groups, plan)
     else:
-        level = expanded(plan.level, effective_clusters) if plan.interval == "auto" else plan.level
-        bounds = _bootstrap_bounds(deviations, masses, plan._replace(level=level))
-    if plan.interval == "auto" and bounds.low is None:
-        return _t_bounds(spread, plan.level, f"{prefix}t", f"BCa is undefined: {bounds.reason}")
-    return _shifted(bounds, center, f"expanded {prefix}" if plan.interval == "auto" else prefix)
+        levels = np.full(groups.count, plan.level)
+        if plan.interval == "auto" and chosen.size:
+            levels[chosen] = expanded_levels(plan.level, worth[chosen])
+        bounds = _bootstrap_bounds(chosen, sums, masses, units.groups, levels, plan)
+    undefined = np.isnan(bounds.low)
+    center = spread.estimate[chosen]
+    bounds.low += center
+    bounds.high += center
+    narrow = ~undefined & ~(bounds.low < bounds.high)
+    expansion = "expanded " if plan.interval == "auto" else ""
+    bounds.method[~undefined] = expansion + prefix[chosen][~undefined] + bounds.method[~undefined]
+    if plan.interval == "auto" and undefined.any():
+        for place in np.flatnonzero(undefined):
+            result.reason[chosen[place]] = f"BCa is undefined: {bounds.reason[place]}"
+        _fill_symmetric(result, chosen[undefined], spread, _half_of_t(spread, plan.level), prefix + "t")
+        chosen, bounds, narrow = chosen[~undefined], bounds.take(~undefined), narrow[~undefined]
+    if narrow.any():
+        bounds.put(np.flatnonzero(narrow), Estimate(reason="no variation beyond rounding"))
+    result.put(chosen, bounds)
 
 
-def _crossed_bounds(
-    deviations: FloatArray, w: FloatArray, clusters: Clusters, spread: Variation, plan: _Plan
-) -> _Bounds:
-    """Return t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
+def _fill_crossed(
+    result: Estimates,
+    deviations: FloatArray,
+    w: FloatArray,
+    spread: Variations,
+    groups: Groups,
+    plan: _Plan,
+    clusters: Clusters,
+) -> None:
+    """Set t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
+    chosen = np.flatnonzero(result.reason == None)  # noqa: E711  # elementwise
     if plan.interval in {"auto", "t"}:
-        return _t_bounds(spread, plan.level, "two-way t")
+        method = np.full(groups.count, "two-way t", dtype=object)
+        _fill_symmetric(result, chosen, spread, _half_of_t(spread, plan.level), method)
+        return
     if plan.interval != "percentile":
         kind = "interval" if plan.interval == "normal" else "bootstrap"
-        return _Bounds(reason=f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t")
-    replicates = crossed_replicates(deviations, w, clusters, rng=plan.generator(), resamples=plan.resamples)
-    low, high = percentile_interval(replicates, plan.level)
-    if low is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
-    return _shifted(
-        _Bounds(low, high, "percentile bootstrap; both ways drawn", None, plan.resamples),
-        spread.estimate or 0.0,
-        "two-way ",
-    )
+        result.reason[chosen] = f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t"
+        return
+    starts = groups.starts
+    for group in chosen.tolist():
+        rows = slice(*starts[group : group + 2])
+        replicates = crossed_replicates(
+            deviations[rows],
+            w[rows],
+            tuple(way[rows] for way in clusters),
+            rng=plan.generator(group),
+            resamples=plan.resamples,
+        )
+        low, high = percentile_interval(replicates, plan.level)
+        if low is None or high is None:
+            flaw = null_flaw(replicates) or NO_WIDTH
+            result.put(group, Estimate(reason=flaw, resamples=plan.resamples))
+            continue
+        center = float(spread.estimate[group])
+        result.put(
+            group,
+            Estimate(
+                low=center + low,
+                high=center + high,
+                method="two-way percentile bootstrap; both ways drawn",
+                resamples=plan.resamples,
+            ),
+        )
 
 
-def _stratified_bounds(deviations: FloatArray, masses: FloatArray, strata: IntArray, plan: _Plan) -> _Bounds:
+def _half_of_t(spread: Variations, level: float) -> FloatArray:
+    with np.errstate(invalid="ignore"):  # infinite quantile times no variance
+        return t_quantiles(level, spread.df) * np.sqrt(spread.variance)
+
+
+def _half_of_normal(spread: Variations, level: float) -> FloatArray:
+    """Return half the width that NeMo Agent Toolkit computes: a population variance, and a quantile with three decimals."""
+    of_the_population = spread.variance * (spread.n_clusters - 1) / np.maximum(spread.n_clusters, 1)
+    return round(t_quantile(level, None), 3) * np.sqrt(of_the_population)
+
+
+def _fill_symmetric(
+    result: Estimates, chosen: IntArray, spread: Variations, half: FloatArray, method: TextArray
+) -> None:
+    """Set the interval estimate ± half of the chosen groups; one without a width is none."""
+    low, high = spread.estimate - half, spread.estimate + half
+    wide = chosen[low[chosen] < high[chosen]]
+    result.low[wide], result.high[wide], result.method[wide] = low[wide], high[wide], method[wide]
+    result.reason[np.setdiff1d(chosen, wide)] = "no variation beyond rounding"
+
+
+def _each(
+    function: Callable[[FloatArray, FloatArray, IntArray | None, np.random.Generator, _Plan], Estimate],
+    chosen: IntArray,
+    sums: FloatArray,
+    masses: FloatArray,
+    clusters: Groups,
+    plan: _Plan,
+) -> Estimates:
+    """Return intervals around 0 of the chosen groups, one group after another."""
+    starts, result = clusters.starts, []
+    for group in chosen.tolist():
+        part = slice(*starts[group : group + 2])
+        strata = None if plan.strata is None else plan.strata[part]
+        result.append(function(sums[part], masses[part], strata, plan.generator(group), plan))
+    return Estimates.of(result)
+
+
+def _stratified(
+    deviations: FloatArray, masses: FloatArray, strata: IntArray | None, rng: np.random.Generator, plan: _Plan
+) -> Estimate:
     """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies."""
     if plan.interval not in {"percentile", "basic"}:
-        return _Bounds(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
+        return Estimate(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
-    total, drawn_mass = count_sums(columns, rng=plan.generator(), resamples=plan.resamples, strata=strata).T
+    total, drawn_mass = count_sums(columns, rng=rng, resamples=plan.resamples, strata=strata).T
     replicates = np.divide(
         total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
     )
     low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
-        return _Bounds(reason=null_flaw(replicates) or "the bootstrap interval has no width", resamples=plan.resamples)
+        return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
     lone_strata = int((np.unique(strata, return_counts=True)[1] == 1).sum())
     note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
-    ends = (-high, -low) if plan.interval == "basic" else (low, high)
-    return _Bounds(*ends, f"{plan.interval} bootstrap within strata", note, plan.resamples)
+    low, high = (-high, -low) if plan.interval == "basic" else (low, high)
+    method = f"{plan.interval} bootstrap within strata"
+    return Estimate(low=low, high=high, method=method, reason=note, resamples=plan.resamples)
 
 
-def _t_bounds(spread: Variation, level: float, method: str, reason: str | None = None) -> _Bounds:
-    return _symmetric(spread, t_quantile(level, spread.df) * math.sqrt(spread.variance or 0.0), method, reason)
+def _studentized(
+    deviations: FloatArray, masses: FloatArray, _: IntArray | None, rng: np.random.Generator, plan: _Plan
+) -> Estimate:
+    low, high, flaw = studentized_interval(deviations, masses, level=plan.level, rng=rng, resamples=plan.resamples)
+    method = None if flaw else f"{NAMES['studentized']} bootstrap"
+    return Estimate(low=low, high=high, method=method, reason=flaw, resamples=plan.resamples)
 
 
-def _normal_bounds(spread: Variation, level: float, method: str) -> _Bounds:
-    of_the_population = (spread.variance or 0.0) * (spread.n_clusters - 1) / spread.n_clusters
-    return _symmetric(spread, round(t_quantile(level, None), 3) * math.sqrt(of_the_population), method, None)
-
-
-def _symmetric(spread: Variation, half: float, method: str, reason: str | None) -> _Bounds:
-    center = spread.estimate or 0.0
-    if not center - half < center + half:
-        return _Bounds(reason="no variation beyond rounding")
-    return _Bounds(low=center - half, high=center + half, method=method, reason=reason)
-
-
-def _bootstrap_bounds(deviations: FloatArray, masses: FloatArray, plan: _Plan) -> _Bounds:
-    """Return the bootstrap interval around 0 from the clusters' Σw(y - R) and Σw."""
-    kind = plan.interval if plan.interval in {"percentile", "basic", "studentized"} else "bca"
+def _bootstrap_bounds(
+    chosen: IntArray, sums: FloatArray, masses: FloatArray, clusters: Groups, levels: FloatArray, plan: _Plan
+) -> Estimates:
+    """Return bootstrap intervals around 0 of the chosen groups, from their clusters' Σw(y - R) and Σw."""
+    kind: Literal["bca", "percentile", "basic"] = plan.interval if plan.interval in {"percentile", "basic"} else "bca"  # type: ignore[assignment]
     name = f"{NAMES[kind]} bootstrap"
-    if kind == "studentized":
-        low, high, flaw = studentized_interval(
-            deviations, masses, level=plan.level, rng=plan.generator(), resamples=plan.resamples
-        )
-        return _Bounds(low, high, None if flaw else name, flaw, plan.resamples)
-    same = equal_weights(masses)
-    ends = closed_form(deviations, plan.level, kind) if same else None
-    if ends is not None:
-        return _Bounds(ends[0] / masses[0], ends[1] / masses[0], f"{name}; closed form")
-    replicates = ratio_replicates(deviations, masses, rng=plan.generator(), resamples=plan.resamples)[:, 0]
-    a = None
-    if kind == "bca":
-        influences = deviations
-        if not same:
-            influences = jackknife_ratio(deviations, masses)
-            np.negative(influences, out=influences)
-        a = acceleration(influences)
-        low, high = bca_interval(replicates, 0.0, a, plan.level)
-    else:
-        low, high = percentile_interval(replicates, plan.level)
-    if low is None or high is None:
-        flaw = bca_flaw(replicates, 0.0, a, plan.level) if kind == "bca" else null_flaw(replicates)
-        return _Bounds(reason=flaw or "the bootstrap interval has no width", resamples=plan.resamples)
-    ends = (-high, -low) if kind == "basic" else (low, high)
-    return _Bounds(*ends, name, None, plan.resamples)
-
-
-def _shifted(bounds: _Bounds, center: float, prefix: str) -> _Bounds:
-    """Shift an interval around 0 to the estimate and prefix its method with the unit."""
-    if bounds.low is None or bounds.high is None:
-        return bounds
-    low, high = center + bounds.low, center + bounds.high
-    if not low < high:
-        return _Bounds(reason="no variation beyond rounding")
-    return bounds._replace(low=low, high=high, method=f"{prefix}{bounds.method}")
-
-
-def _design_effect(y: FloatArray, w: FloatArray, spread: Variation) -> float | None:
-    """Return the variance divided by s²/n, the variance for as many independent rollouts of equal weight."""
-    if spread.variance is None or spread.estimate is None:
-        return None
-    squares = y - spread.estimate
-    np.square(squares, out=squares)
-    squares *= w
-    independent = squares.sum() / w.sum() / (spread.n - 1)
-    return float(spread.variance / independent)
+    result = Estimates.empty(chosen.size)
+    starts, same = clusters.starts, clusters.are_equal(masses)
+    batches: dict[tuple[str, int, bool], list[int]] = {}
+    for place, group in enumerate(chosen.tolist()):
+        part = slice(*starts[group : group + 2])
+        ends = closed_form(sums[part], levels[group], kind) if same[group] else None
+        if ends is not None:
+            low, high = (float(end / masses[part][0]) for end in ends)
+            result.put(place, Estimate(low=low, high=high, method=f"{name}; closed form"))
+            continue
+        key = (str(plan.generator(group).bit_generator.state), part.stop - part.start, bool(same[group]))
+        batches.setdefault(key, []).append(place)
+    for (_, count, _), places in batches.items():
+        for start in range(0, len(places), COLUMNS_AT_A_TIME):
+            batch = np.array(places[start : start + COLUMNS_AT_A_TIME])
+            of = chosen[batch]
+            rows = starts[of] + np.arange(count)[:, None]
+            columns, weights = sums[rows], masses[rows]
+            replicates = ratio_replicates(columns, weights, rng=plan.generator(int(of[0])), resamples=plan.resamples).T
+            if kind == "bca":
+                # Of clusters of equal weight, the values themselves are the influences.
+                changes = jackknife_ratio(columns, weights)
+                influences = np.where(same[of], columns, -changes)
+                a = accelerations(influences.T.ravel(), Groups(np.repeat(np.arange(of.size), count), of.size))
+                ends_of, flaws = bca_intervals(replicates, a, levels[of])
+            else:
+                ends_of, flaws = percentile_intervals(replicates, levels[of])
+            low, high = (-ends_of.high, -ends_of.low) if kind == "basic" else ends_of
+            method = np.where(np.isnan(low), None, name).astype(object)
+            resamples = np.full(of.size, plan.resamples)
+            result.put(
+                batch, Estimates.empty(of.size, low=low, high=high, method=method, reason=flaws, resamples=resamples)
+            )
+    return result

@@ -66,9 +66,7 @@ def proportion(
     """
     y = np.asarray(values, dtype=np.float64)
     single = Groups.single(y.size)
-    return proportions(
-        y, clusters, single, weights=weights, level=level, interval=interval, trials=trials
-    ).at(0)
+    return proportions(y, clusters, single, weights=weights, level=level, interval=interval, trials=trials).at(0)
 
 
 def proportions(
@@ -132,8 +130,6 @@ def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Gr
 
 
 def _mixed(y: FloatArray, units: Units, trials: float) -> FloatArray:
-    """Count each group's clusters with a success or with a failure, whichever is fewer; a fraction of a success counts as that fraction."""
-    succeeded, failed = (
-        units.groups.sums(np.minimum(units.sums(trials * part), 1.0)) for part in (y, 1 - y)
-    )
+    """Count each group's clusters with a success or with a failure, whichever is fewer; fractions of a success are added."""
+    succeeded, failed = (units.groups.sums(np.minimum(units.sums(trials * part), 1.0)) for part in (y, 1 - y))
     return np.minimum(succeeded, failed)

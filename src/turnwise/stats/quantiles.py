@@ -1,9 +1,9 @@
 """Medians and quantiles with intervals from order statistics; minimum and maximum without intervals."""
 
-import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -15,21 +15,37 @@ from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
     Variation,
+    Variations,
     equal_weights,
     groupings,
     ones_or,
-    t_quantile,
-    variation,
+    t_quantiles,
+    variations,
 )
-from turnwise.stats.estimate import Clusters, Estimate, FloatArray, Randomness, generator_of
-from turnwise.stats.order_statistics import (
-    between,
-    clustered_quantile_replicates,
-    interpolated,
-    quantile_replicates,
+from turnwise.stats.estimate import (
+    Clusters,
+    Estimate,
+    Estimates,
+    FloatArray,
+    IntArray,
+    Randomness,
+    TextArray,
+    generator_of,
 )
+from turnwise.stats.order_statistics import between, clustered_quantile_replicates, quantile_replicates
+from turnwise.stats.units import Groups
 
 QuantileInterval = Literal["auto", "percentile"]
+
+
+class _Bounds(NamedTuple):
+    """Interval of each group, and the reason where there is none."""
+
+    low: FloatArray
+    high: FloatArray
+    flaws: TextArray
+
+
 TIED = "many values are tied at this quantile, so the interval is that one value"
 AT_LEAST = "its level is at least the nominal one"
 
@@ -104,43 +120,79 @@ def quantile(
     >>> tied.low, tied.high, tied.reason
     (4.0, 4.0, 'many values are tied at this quantile, so the interval is that one value; its level is at least the nominal one')
     """
+    y = np.asarray(values, dtype=np.float64)
+    return quantiles(
+        y,
+        clusters,
+        Groups.single(y.size),
+        q=q,
+        weights=weights,
+        level=level,
+        interval=interval,
+        rng=lambda _: generator_of(rng),
+        resamples=resamples,
+    ).at(0)
+
+
+def quantiles(
+    values: FloatArray,
+    clusters: Clusters,
+    groups: Groups,
+    *,
+    q: float = 0.5,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    interval: QuantileInterval = "auto",
+    rng: Callable[[int], np.random.Generator] | None = None,
+    resamples: int = 10_000,
+) -> Estimates:
+    """Estimate a `quantile` of each group: rows of one group after another, and clusters within each group.
+
+    `rng` returns the generator of a group by its number.
+    """
     if not 0 < q < 1:
         raise ArgumentError(f"q is {q:g}; it must be between 0 and 1")
-    y = np.asarray(values, dtype=np.float64)
-    if y.size == 0:
-        return Estimate(reason=NO_VALUES)
-    w = ones_or(weights, y.size)
-    if weights is None:
-        ordered, mass = np.sort(y), np.arange(1.0, y.size + 1)
-        point = interpolated(ordered, q)
-    else:  # sort ties by weight, so that the cumulative weights do not depend on the order of the rows
-        order = np.lexsort((w, y))
-        ordered, mass = y[order], np.cumsum(w[order])
-        point = interpolated(ordered, q) if equal_weights(w) else _weighted_quantile(ordered, mass, q)
-    if math.isnan(point):
-        return Estimate(n=y.size, reason=f"the {q:g} quantile lies between two infinite values")
-    share = _share_up_to(y, point, clusters, w)
-    if interval != "auto":
-        return _bootstrap(y, ordered, w, clusters, q, level, rng, resamples, point, share)
-    if share.singletons and equal_weights(w):
-        ends, method, effect = _order_statistics(ordered, q, level), "order statistics", None
-    else:
-        ends, method, effect = _woodruff(ordered, mass, q, level, share), "Woodruff", _design_effect(share)
-    if isinstance(ends, str):
-        return Estimate(estimate=point, n=share.n, n_clusters=share.n_clusters, reason=ends)
-    # Ties make a closed interval between ordered values cover more often, never less; at worst its ends are the same value.
-    has_width = ends[0] < ends[1]
-    return Estimate(
+    w = ones_or(weights, values.size)
+    ordered = _Ordered(values, None if weights is None else w, groups)
+    point = ordered.quantiles(q)
+    share = _share_up_to(values, point, clusters, w, groups)
+    filled = groups.sizes > 0
+    result = Estimates.empty(
+        groups.count,
         estimate=point,
-        # An interpolated point can lie a little outside two neighboring ordered values.
-        low=min(ends[0], point),
-        high=max(ends[1], point),
-        n=share.n,
+        n=groups.sizes,
         n_clusters=share.n_clusters,
-        design_effect=effect,
-        method=f"two-way {method}" if len(clusters) > 1 and method == "Woodruff" else method,
-        reason=None if has_width else TIED if method == "Woodruff" else f"{TIED}; {AT_LEAST}",
+        reason=np.where(filled, None, NO_VALUES).astype(object),
     )
+    single = share.singletons & groups.are_equal(w)
+    known = filled & ~np.isnan(point)
+    result.reason[filled & ~known] = f"the {q:g} quantile lies between two infinite values"
+    result.n_clusters[~known] = 0
+    if interval != "auto":
+        starts = groups.starts
+        for group in np.flatnonzero(known).tolist():
+            rows = slice(*starts[group : group + 2])
+            spread, of_group = share.of(group), tuple(way[rows] for way in clusters)
+            drawing = lambda number=group: generator_of(None if rng is None else rng(number))  # noqa: E731
+            numbers = ordered.values[rows], w[rows], of_group, q, level, drawing, resamples
+            result.put(group, _bootstrap(values[rows], *numbers, float(point[group]), spread))
+        return result
+    with np.errstate(invalid="ignore", divide="ignore"):  # shares of 0 and 1
+        effect = share.variance * share.n / (share.estimate * (1 - share.estimate))
+    for method, chosen, (low, high, flaws) in (
+        ("order statistics", known & single, _order_statistics(ordered, q, level)),
+        ("two-way Woodruff" if len(clusters) > 1 else "Woodruff", known & ~single, _woodruff(ordered, q, level, share)),
+    ):
+        sound = chosen & (flaws == None)  # noqa: E711  # elementwise
+        # An interpolated point can lie a little outside two neighboring ordered values.
+        result.low[sound], result.high[sound] = np.minimum(low, point)[sound], np.maximum(high, point)[sound]
+        result.method[sound], result.reason[chosen] = method, flaws[chosen]
+        # Ties make a closed interval between ordered values cover more often, never less; at worst its ends are one value.
+        of_order = method == "order statistics"
+        result.reason[sound & (low == high)] = f"{TIED}; {AT_LEAST}" if of_order else TIED
+        if not of_order:
+            result.design_effect[sound] = np.where(share.variance > 0, effect, np.nan)[sound]
+    return result
 
 
 def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -> str | None:
@@ -151,23 +203,97 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
     >>> too_few(np.arange(5.0), (), q=0.5, level=0.95), too_few(np.arange(6.0), (), q=0.5, level=0.95)
     ('5 rollouts are too few for an interval of this quantile at level 0.95', None)
     """
-    ordered, mass = np.sort(values), np.arange(1.0, values.size + 1)
-    share = _share_up_to(values, interpolated(ordered, q), clusters, ones_or(None, values.size))
-    ends = _order_statistics(ordered, q, level) if share.singletons else _woodruff(ordered, mass, q, level, share)
-    return ends if isinstance(ends, str) else None
+    single = Groups.single(values.size)
+    ordered = _Ordered(values, None, single)
+    share = _share_up_to(values, ordered.quantiles(q), clusters, ones_or(None, values.size), single)
+    if share.singletons[0]:
+        flaw: str | None = _order_statistics(ordered, q, level)[2][0]
+    else:
+        flaw = _woodruff(ordered, q, level, share)[2][0]
+    return flaw
 
 
-def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray) -> Variation:
-    """Return the share of values up to a quantile with its variance over clusters.
+def _share_up_to(y: FloatArray, point: FloatArray, clusters: Clusters, w: FloatArray, groups: Groups) -> Variations:
+    """Return the share of each group's values up to its quantile with its variance over clusters.
 
     With values tied at the quantile, the share below it may vary more, and then that share is returned. Example: if half of
     all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all.
     """
-    upto = variation(y <= point, clusters, weights=w)
-    if np.count_nonzero(y == point) < 2:
+    at = point[groups.codes]
+    upto = variations((y <= at) * 1.0, clusters, groups, weights=w)
+    tied = groups.sums(y == at) > 1
+    if not tied.any():
         return upto
-    below = variation(y < point, clusters, weights=w)
-    return below if (below.variance or 0.0) > (upto.variance or 0.0) else upto
+    below = variations((y < at) * 1.0, clusters, groups, weights=w)
+    more = tied & (np.nan_to_num(below.variance) > np.nan_to_num(upto.variance))
+    return replace(
+        upto,
+        **{name: np.where(more, getattr(below, name), getattr(upto, name)) for name in ("estimate", "variance", "df")},
+    )
+
+
+class _Ordered:
+    """Values of each group in ascending order, with their cumulative weight within the group.
+
+    Ties are sorted by weight, so that the cumulative weights do not depend on the order of the rows.
+    """
+
+    def __init__(self, values: FloatArray, weights: FloatArray | None, groups: Groups) -> None:
+        self.groups, self.sizes, self.starts = groups, groups.sizes, groups.starts[:-1]
+        if weights is None:
+            order = np.lexsort((values, groups.codes)) if groups.count > 1 else np.argsort(values, kind="stable")
+            self.equal = np.ones(groups.count, dtype=np.bool_)
+            self.mass = np.arange(1.0, values.size + 1) - self.starts[groups.codes]
+        else:
+            order = np.lexsort((weights, values, groups.codes))
+            self.equal = groups.are_equal(weights)
+            mass = [np.cumsum(part) for part in np.split(weights[order], self.starts[1:])]
+            self.mass = np.concatenate(mass)
+        self.values = values[order]
+        self.total = groups.largest(self.mass)
+
+    def quantiles(self, q: float) -> FloatArray:
+        """Return the q-quantile of each group, by cumulative weight where weights differ: float (T,)."""
+        result = np.full(self.sizes.size, np.nan)
+        filled = self.sizes > 0
+        place = q * np.maximum(self.sizes - 1, 0)
+        lower = place.astype(np.int64)
+        low, high = self._at(lower), self._at(np.minimum(lower + 1, self.sizes - 1))
+        part = place - lower
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values
+            step = high - low
+            result[filled] = np.where(part >= 0.5, high - step * (1 - part), low + step * part)[filled]
+        for group in np.flatnonzero(filled & ~np.isfinite(step)):
+            result[group] = between(float(low[group]), float(high[group]), float(part[group]))
+        unequal = filled & ~self.equal
+        if unequal.any():
+            result[unequal] = self._by_weight(q)[unequal]
+        return result
+
+    def _by_weight(self, q: float) -> FloatArray:
+        """Return the first value whose cumulative weight reaches the share q; the midpoint to the next if it equals q."""
+        target, rounding = q * self.total, 1e-12 * self.total
+        rank = self.count_below(target - rounding)
+        hit = (self._at(rank, self.mass) <= target + rounding) & (rank + 1 < self.sizes)
+        low, high = self._at(rank), self._at(rank + hit)
+        return np.array([between(a, b, 0.5) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+
+    def count_below(self, mass: FloatArray, *, or_equal: bool = False) -> IntArray:
+        """Count each group's values whose cumulative weight is below a number (or equal to it): integer (T,)."""
+        limit = mass[self.groups.codes]
+        return self.groups.sums(self.mass <= limit if or_equal else self.mass < limit).astype(np.int64)
+
+    def _at(self, rank: IntArray, column: FloatArray | None = None) -> FloatArray:
+        """Return the value with a rank, from 0, in each group; NaN in a group without values."""
+        values = self.values if column is None else column
+        place = self.starts + np.clip(rank, 0, np.maximum(self.sizes - 1, 0))
+        return (
+            np.where(self.sizes > 0, values[np.minimum(place, values.size - 1)], np.nan) if values.size else self.total
+        )
+
+    def ends(self, lower: IntArray, upper: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values with these ranks, from 0."""
+        return self._at(lower), self._at(upper)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # infinite and huge values give null, without a warning
@@ -222,23 +348,22 @@ def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
     >>> extreme([2.0, 7.0], "max").estimate
     7.0
     """
+    y = np.asarray(values, dtype=np.float64)
+    return extremes(y, Groups.single(y.size), which).at(0)
+
+
+def extremes(values: FloatArray, groups: Groups, which: Literal["min", "max"]) -> Estimates:
+    """Return the `extreme` of each group."""
     if which not in {"min", "max"}:
         raise ArgumentError(f"which is {which!r}; it must be 'min' or 'max'")
-    y = np.asarray(values, dtype=np.float64)
-    if y.size == 0:
-        return Estimate(reason=NO_VALUES)
-    value = y.min() if which == "min" else y.max()
-    return Estimate(
-        estimate=float(value), n=y.size, reason="no valid interval: the bootstrap is inconsistent for extremes"
+    return Estimates.empty(
+        groups.count,
+        estimate=groups.least(values) if which == "min" else groups.largest(values),
+        n=groups.sizes,
+        reason=np.where(
+            groups.sizes > 0, "no valid interval: the bootstrap is inconsistent for extremes", NO_VALUES
+        ).astype(object),
     )
-
-
-def _weighted_quantile(ordered: FloatArray, mass: FloatArray, q: float) -> float:
-    """Return the first ordered value whose cumulative weight reaches the share q; the midpoint to the next if it equals q."""
-    target, rounding = q * mass[-1], 1e-12 * mass[-1]
-    rank = int(np.searchsorted(mass, target - rounding))
-    hit = mass[rank] <= target + rounding and rank + 1 < ordered.size
-    return between(float(ordered[rank]), float(ordered[rank + hit]), 0.5)
 
 
 def _tail_rank(n: int, q: float, tail: float) -> int:
@@ -246,32 +371,30 @@ def _tail_rank(n: int, q: float, tail: float) -> int:
     return bisect_right(range(n), tail, key=lambda failures: float(scipy.special.bdtr(failures, n, q)))
 
 
-def _order_statistics(ordered: FloatArray, q: float, level: float) -> tuple[float, float] | str:
-    n = ordered.size
-    lower = _tail_rank(n, q, (1 - level) / 2)
-    from_top = _tail_rank(n, 1 - q, (1 - level) / 2)
-    if lower < 1 or from_top < 1:
-        return f"{counted(n, 'rollout is', 'rollouts are')} too few for an interval of this quantile at level {level:g}"
-    return float(ordered[lower - 1]), float(ordered[n - from_top])
+def _order_statistics(ordered: _Ordered, q: float, level: float) -> _Bounds:
+    """Return the order statistics around the q-quantile of each group, and the reason where there are too few values."""
+    sizes, places = np.unique(ordered.sizes, return_inverse=True)
+    lower = np.array([_tail_rank(n, q, (1 - level) / 2) for n in sizes.tolist()], dtype=np.int64)[places]
+    from_top = np.array([_tail_rank(n, 1 - q, (1 - level) / 2) for n in sizes.tolist()], dtype=np.int64)[places]
+    low, high = ordered.ends(lower - 1, ordered.sizes - from_top)
+    flaws = np.full(lower.size, None, dtype=object)
+    for group in np.flatnonzero((lower < 1) | (from_top < 1)).tolist():
+        number = counted(int(ordered.sizes[group]), "rollout is", "rollouts are")
+        flaws[group] = f"{number} too few for an interval of this quantile at level {level:g}"
+    return _Bounds(low, high, flaws)
 
 
-def _woodruff(
-    ordered: FloatArray, mass: FloatArray, q: float, level: float, share: Variation
-) -> tuple[float, float] | str:
-    if share.variance is None:
-        return ONE_CLUSTER
-    if share.variance == 0:
-        return "no variation between clusters"
-    half = t_quantile(level, share.df) * math.sqrt(share.variance)
-    lower = int(np.searchsorted(mass, (q - half) * mass[-1], side="right"))
-    upper = int(np.searchsorted(mass, (q + half) * mass[-1], side="left"))
-    if lower < 1 or upper >= ordered.size:
-        return f"{counted(share.n_clusters, 'cluster is', 'clusters are')} too few: the interval would pass the observed values"
-    return float(ordered[lower - 1]), float(ordered[upper])
-
-
-def _design_effect(share: Variation) -> float | None:
-    """Return the variance of the share up to the quantile divided by that of as many independent rollouts."""
-    if not share.variance or share.estimate is None:
-        return None
-    return share.variance * share.n / (share.estimate * (1 - share.estimate))
+def _woodruff(ordered: _Ordered, q: float, level: float, share: Variations) -> _Bounds:
+    """Return Woodruff's interval of the q-quantile of each group, and the reason where there is none."""
+    with np.errstate(invalid="ignore"):  # infinite quantile times no variance
+        half = t_quantiles(level, share.df) * np.sqrt(share.variance)
+        lower = ordered.count_below((q - half) * ordered.total, or_equal=True)
+        upper = ordered.count_below((q + half) * ordered.total)
+    low, high = ordered.ends(lower - 1, upper)
+    flaws = np.full(lower.size, None, dtype=object)
+    for group in np.flatnonzero((lower < 1) | (upper >= ordered.sizes)).tolist():
+        number = counted(int(share.n_clusters[group]), "cluster is", "clusters are")
+        flaws[group] = f"{number} too few: the interval would pass the observed values"
+    flaws[share.variance == 0] = "no variation between clusters"
+    flaws[np.isnan(share.variance)] = ONE_CLUSTER
+    return _Bounds(low, high, flaws)

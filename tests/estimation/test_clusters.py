@@ -1,10 +1,11 @@
-"""Independent units: each rollout without an id is its own unit, and a group computes each of its units once."""
+"""Independent units: each rollout without an id is its own unit, and each group chooses its unit by itself."""
 
 import numpy as np
 import polars as pl
 
 from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.clusters import Group, unit_of
+from turnwise.estimation.clusters import Rows, unit_of
+from turnwise.stats.units import Groups
 
 
 def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
@@ -16,15 +17,18 @@ def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
     assert unit.nulls == 3
 
 
-def test_a_group_keeps_a_unit_for_each_choice_of_columns() -> None:
-    """The unit is computed once for each set of columns, and again for a part of the rows."""
-    frame = pl.DataFrame({"rollout_id": ["a", "b", "c"], "goal": ["g", "g", "h"], "task": ["s", "t", "t"]})
-    group = Group(Sheet(frame), np.arange(3))
-    assert group.unit(("goal",)).codes[0].tolist() == [0, 0, 1]
-    assert group.unit(("task",)).codes[0].tolist() == [0, 1, 1]
-    assert group.unit(("goal",)) is group.unit(("goal",))
-    assert group.unit(()).ids() == ["a", "b", "c"]
-    part = group.select(np.array([False, True, True]))
-    assert part.unit(("goal",)).codes[0].tolist() == [0, 1]
-    assert part.unit(("goal",)).ids() == ["=g", "=h"]
-    assert group.select(np.array([True, True, True])) is group
+def test_each_group_has_its_own_unit() -> None:
+    """Where goals and tasks cross, both are the unit; where one of them varies, that one; other groups change nothing."""
+    frame = pl.DataFrame(
+        {
+            "rollout_id": range(9),
+            "goal": ["g", "g", "h", "h", "g", "g", "h", "g", "g"],
+            "task": ["s", "t", "s", "t", "s", "s", "s", "s", "t"],
+        }
+    )
+    groups = Groups(np.repeat(np.arange(3), [4, 3, 2]), 3)
+    rows = Rows(Sheet(frame), np.arange(9), groups)
+    choices = [(names, chosen.tolist()) for names, chosen in rows.units("num_turns", "auto")]
+    assert choices == [(("goal", "task"), [0]), (("goal",), [1]), (("task",), [2])]
+    assert unit_of(rows.sheet, np.arange(7, 9), "num_turns", "auto").names == ("task",)
+    assert unit_of(rows.sheet, np.arange(4, 7), "num_turns", "auto").ids() == ["=g", "=h"]

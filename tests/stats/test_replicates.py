@@ -16,7 +16,7 @@ from turnwise.stats.replicates import BLOCK, count_blocks, count_sums, counts, r
 
 @pytest.fixture(autouse=True)
 def _nothing_shared(monkeypatch):
-    monkeypatch.setattr(module, "_latest", None)
+    monkeypatch.setattr(module, "_shared", {})
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 31, 32, 100, 1000])
@@ -64,7 +64,7 @@ def test_shared_counts_are_those_that_were_drawn(clusters, kind, monkeypatch):
         rng = np.random.Generator(kind(7))
         assert np.array_equal(blocks(rng, 9, clusters), expected)
         assert rng.random() == after
-        assert module._latest is not None
+        assert len(module._shared) == 1
 
 
 def test_another_request_has_other_counts():
@@ -80,10 +80,10 @@ def test_another_request_has_other_counts():
 def test_no_more_is_shared_than_fits(monkeypatch):
     """Above the limit, or when the caller stops early, nothing is kept."""
     next(count_blocks(np.random.default_rng(0), 10, 1 << 16))
-    assert module._latest is None
-    monkeypatch.setattr(module, "_MOST_SHARED", 399)
+    assert not module._shared
+    monkeypatch.setattr(module, "MOST_SHARED", 399)
     first, second = (blocks(np.random.default_rng(0), 10, 40) for _ in range(2))
-    assert module._latest is None
+    assert not module._shared
     assert np.array_equal(first, second)
 
 

@@ -18,6 +18,7 @@ from turnwise.schema.foreign import cast_column
 from turnwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import Incidence
 from turnwise.stats.influence import CENSORED, COMPETING, EVENT
+from turnwise.stats.units import Groups
 
 _LARGEST_DURATION = 2**53
 _FIELDS = tuple(field.name for field in fields(Estimate))
@@ -77,6 +78,7 @@ class Sheet:
         self._amounts: dict[str, FloatArray] = {}
         self._coded: dict[str, Coded] = {}
         self.later_attempts: dict[str, BoolArray] = {}  # by metric, from `stopped_loops.later_attempts`
+        self.entropies: dict[tuple[int, tuple[str, ...], bytes], int] = {}  # by seed and units, from `Sample.generator`
 
     def has(self, name: str) -> bool:
         """Return whether the table has a column of that name."""
@@ -154,19 +156,27 @@ class Sheet:
             self._coded[name] = Coded(codes, null.to_numpy(), "=" + words, "?" + rollouts.filter(first).cast(pl.String))
         return self._coded[name]
 
-    def groups(self, by: tuple[str, ...]) -> list[tuple[dict[str, Any], IntArray]]:
-        """Return each group's key and row numbers, in the order of the keys; without `by`, one group.
+    def grouped(self, by: tuple[str, ...]) -> tuple[pl.DataFrame, IntArray, Groups]:
+        """Return the keys of all groups in order, and the row numbers of one group after another; without `by`, one group.
 
         A row with a list belongs to the group of each distinct value in it; with an empty list, to the group of null.
         """
         row_numbers = np.arange(self.frame.height)
         if not by:
-            return [({}, row_numbers)]
-        # Row numbers are aggregated by group and sorted, because Polars does not order the rows within a group.
+            return pl.DataFrame({"\0group": [0]}).drop("\0group"), row_numbers, Groups.single(row_numbers.size)
         numbered = self.frame.select(by).with_columns(pl.Series("\0row", row_numbers, dtype=pl.Int64))
-        groups = in_each_group(numbered, by).group_by(by).agg("\0row").sort(by)
-        keys = groups.select(by).rows(named=True)
-        return [(key, np.sort(rows.to_numpy())) for key, rows in zip(keys, groups["\0row"], strict=True)]
+        in_groups = in_each_group(numbered, by).group_by(by).agg("\0row").sort(by)
+        sizes = in_groups["\0row"].list.len().to_numpy()
+        groups = Groups(np.repeat(np.arange(sizes.size), sizes), sizes.size)
+        rows = in_groups["\0row"].explode(empty_as_null=False).to_numpy()
+        # Sorted within each group, because Polars does not promise an order.
+        return in_groups.drop("\0row"), rows[np.lexsort((rows, groups.codes))], groups
+
+    def groups(self, by: tuple[str, ...]) -> list[tuple[dict[str, Any], IntArray]]:
+        """Return each group's key and row numbers, as `grouped` does."""
+        keys, rows, groups = self.grouped(by)
+        names = keys.rows(named=True) if by else [{}]
+        return list(zip(names, np.split(rows, groups.starts[1:-1]), strict=True)) if groups.count else []
 
 
 def endings(sheet: Sheet, metric: str, competing: Sequence[str]) -> dict[str, BoolArray]:

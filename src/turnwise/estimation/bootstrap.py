@@ -197,7 +197,9 @@ def _estimates(
         clusters,
         rng=unit.generator(options.seed),
         resamples=options.resamples,
-        strata=None if options.strata is None else strata_of(sheet, rows, clusters, options.strata, "bootstrap"),
+        strata=None
+        if options.strata is None
+        else strata_of(sheet, rows, clusters.codes, clusters.count, options.strata, "bootstrap"),
         vectorized=options.vectorized,
     )
     jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.interval == "bca" else None

@@ -1,8 +1,8 @@
-"""Clusters: the rollouts of one group that an interval treats as correlated, and the random numbers of their bootstrap."""
+"""Clusters: the rollouts of a group that an interval treats as correlated, and the random numbers of their bootstrap."""
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 
@@ -13,8 +13,8 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arrays import Sheet
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import Cluster
-from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import BoolArray, Clusters, IntArray
+from turnwise.stats.units import Groups, units_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,95 +42,112 @@ class Unit:
     def generator(self, seed: int) -> np.random.Generator:
         """Return the random numbers of this unit, as the function `generator` does; the ids are hashed once."""
         if seed not in self._entropy:
-            self._entropy[seed] = _entropy(seed, self.ids())
+            self._entropy[seed] = entropy(seed, self.ids())
         return np.random.Generator(np.random.PCG64DXSM(self._entropy[seed]))
 
     @property
     def words(self) -> str:
         """The unit in words, for the estimand."""
-        if not self.names:
-            return "rollout (no clusters)"
-        unknown = f" ({self.nulls} unknown, each its own)" if self.nulls else ""
-        return " x ".join(self.names) + unknown
+        return unit_in_words(self.names, self.nulls)
 
 
-class Group:
-    """Rows of one group of a table, with the units that intervals over these rows treat as independent.
+def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
+    """Return the unit that these columns form in words, with the number of rollouts whose cluster is unknown.
 
-    All metrics that are known for the same rows use one `Group`, so each unit is computed once.
+    Examples
+    --------
+    >>> unit_in_words(("goal", "task"), 2), unit_in_words((), 0)
+    ('goal x task (2 unknown, each its own)', 'rollout (no clusters)')
+    """
+    if not names:
+        return "rollout (no clusters)"
+    return " x ".join(names) + (f" ({nulls} unknown, each its own)" if nulls else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of several groups of a table, one group after another.
+
+    Attributes
+    ----------
+    numbers
+        Integer (n,): row numbers of the sheet.
+    groups
+        The group of each row.
     """
 
-    def __init__(self, sheet: Sheet, rows: IntArray) -> None:
-        self.sheet, self.rows = sheet, rows
-        self._units: dict[tuple[str, ...], Unit] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}
+    sheet: Sheet
+    numbers: IntArray
+    groups: Groups
 
-    def select(self, mask: BoolArray) -> "Group":
-        """Return the selected rows as a group: this one, with the units it already has, if all are selected."""
-        return self if mask.all() else Group(self.sheet, self.rows[mask])
+    def select(self, mask: BoolArray) -> "Rows":
+        """Return the selected rows, in the same groups."""
+        if mask.all():
+            return self
+        return replace(self, numbers=self.numbers[mask], groups=Groups(self.groups.codes[mask], self.groups.count))
 
-    def cluster_columns(self, metric: str, cluster: Cluster) -> tuple[str, ...]:
-        """Return the columns that form the unit of a metric in this group.
+    def of(self, chosen: IntArray) -> tuple["Rows", BoolArray]:
+        """Return the rows of these groups (ascending), which become groups 0, 1, ..., and the mask of these rows."""
+        places = np.full(self.groups.count, -1, dtype=np.int64)
+        places[chosen] = np.arange(chosen.size)
+        codes = places[self.groups.codes]
+        mask = codes >= 0
+        return replace(self, numbers=self.numbers[mask], groups=Groups(codes[mask], chosen.size)), mask
 
-        ``"auto"`` looks at this group alone, so that other groups of the table never change its interval.
+    def units(self, metric: str, cluster: Cluster) -> list[tuple[tuple[str, ...], IntArray]]:
+        """Return the columns that form the unit of a metric, with the groups that they do so in.
+
+        ``"auto"`` looks at each group alone, so that other groups of the table never change its interval.
 
         Raises
         ------
         ArgumentError
             If a cluster column is missing or holds lists, or there are more than two.
         """
-        # Validate even the columns chosen by "auto": `goal` may be a column of lists.
-        names = self._auto(metric) if cluster == "auto" else _names_of(cluster)
-        if len(names) > 2:
-            raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
-        for name in names:
-            if not self.sheet.has(name):
-                columns = [column for column in self.sheet.frame.columns if "\0" not in column]
-                raise ArgumentError(
-                    f"cluster={name!r}: there is no such column; {meant(name, columns)} (cluster=None for none)"
-                )
-            if isinstance(self.sheet.frame[name].dtype, pl.List | pl.Array):
-                raise ArgumentError(
-                    f"cluster={name!r} is a column of lists; a rollout is in one cluster: name another column"
-                )
-        return names
+        every = np.arange(self.groups.count)
+        units = self._automatic(metric) if cluster == "auto" else [(_names_of(cluster), every)]
+        for names, _ in units:
+            if len(names) > 2:
+                raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
+            # Validate even the columns chosen by "auto": `goal` may be a column of lists.
+            for name in names:
+                if not self.sheet.has(name):
+                    columns = [column for column in self.sheet.frame.columns if "\0" not in column]
+                    raise ArgumentError(
+                        f"cluster={name!r}: there is no such column; {meant(name, columns)} (cluster=None for none)"
+                    )
+                if isinstance(self.sheet.frame[name].dtype, pl.List | pl.Array):
+                    raise ArgumentError(
+                        f"cluster={name!r} is a column of lists; a rollout is in one cluster: name another column"
+                    )
+        return units
 
-    def _auto(self, metric: str) -> tuple[str, ...]:
-        """Choose goal, task or both: both if each has several values and some of them occur in several rows."""
-        sizes = {name: self._size(name) for name in ("goal", "task") if self.sheet.has(name)}
-        if len(sizes) == 2 and all(1 < distinct < known for distinct, known in sizes.values()):
-            return ("goal", "task")
+    def _automatic(self, metric: str) -> list[tuple[tuple[str, ...], IntArray]]:
+        """Choose goal, task or both in each group: both if each has several values and some of them occur in several rows."""
+        sizes = {name: self._sizes(name) for name in ("goal", "task") if self.sheet.has(name)}
+        crossed = np.full(self.groups.count, len(sizes) == 2)
+        for distinct, known in sizes.values():
+            crossed &= (distinct > 1) & (distinct < known)
         about = catalog.about(metric)
         if about is not None and about.concerns is not None:
             name = {"attack": "goal", "task": "task"}[about.concerns]
-            return (name,) if name in sizes else ()
-        # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
-        varying = [name for name, (distinct, _) in sizes.items() if distinct > 1]
-        filled = [name for name, (distinct, _) in sizes.items() if distinct]
-        return tuple((varying or filled)[:1])
+            others = [((name,) if name in sizes else (), ~crossed)]
+        else:
+            # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
+            others, rest = [], ~crossed
+            for least in (1, 0):
+                for name, (distinct, _) in sizes.items():
+                    others.append(((name,), rest & (distinct > least)))
+                    rest = rest & ~(distinct > least)
+            others.append(((), rest))
+        return [(names, np.flatnonzero(mask)) for names, mask in [(("goal", "task"), crossed), *others] if mask.any()]
 
-    def _size(self, name: str) -> tuple[int, int]:
-        """Return the number of distinct known values of a column, and of the rows that have one."""
-        if name not in self._sizes:
-            column = self.sheet.coded(name)
-            # Nulls do not count: an unknown goal neither varies nor repeats.
-            known = column.codes[self.rows][~column.null[self.rows]]
-            self._sizes[name] = _compact(known, column.count)[0].size, known.size
-        return self._sizes[name]
-
-    def unit(self, names: tuple[str, ...]) -> Unit:
-        """Return the unit that these cluster columns form; without columns, the rollouts themselves."""
-        if names not in self._units:
-            columns = [self.sheet.coded(name) for name in names]
-            compact = [_compact(column.codes[self.rows], column.count) for column in columns]
-            # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
-            ids = partial(columns[0].labels, compact[0][0]) if columns else self._rollout_ids
-            nulls = max((int(column.null[self.rows].sum()) for column in columns), default=0)
-            self._units[names] = Unit(names, tuple(codes for _, codes in compact), ids, nulls)
-        return self._units[names]
-
-    def _rollout_ids(self) -> list[str]:
-        return self.sheet.frame["rollout_id"].cast(pl.String).gather(self.rows).to_list()
+    def _sizes(self, name: str) -> tuple[IntArray, IntArray]:
+        """Return the number of distinct known values of a column in each group, and of the rows that have one."""
+        column = self.sheet.coded(name)
+        # Nulls do not count: an unknown goal neither varies nor repeats.
+        known = self.select(~column.null[self.numbers])
+        return units_of(column.codes[known.numbers], known.groups).counts, known.groups.sizes
 
 
 def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit:
@@ -139,22 +156,20 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
     Raises
     ------
     ArgumentError
-        As `Group.cluster_columns` does.
+        As `Rows.units` does.
     """
-    group = Group(sheet, rows)
-    return group.unit(group.cluster_columns(metric, cluster))
+    ((names, _),) = Rows(sheet, rows, Groups.single(rows.size)).units(metric, cluster)
+    columns = [sheet.coded(name) for name in names]
+    units = [units_of(column.codes[rows], Groups.single(rows.size)) for column in columns]
+    # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
+    ids = partial(columns[0].labels, units[0].codes) if columns else partial(rollout_ids, sheet, rows)
+    nulls = max((int(column.null[rows].sum()) for column in columns), default=0)
+    return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, nulls)
 
 
-def _compact(codes: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return the distinct codes in order, and the position of each code among them, as `np.unique` does.
-
-    Counts instead of sorting if there are not many more possible codes than rows: a million rows are not sorted for each metric.
-    """
-    if count > 4 * codes.size:
-        return np.unique(codes, return_inverse=True)
-    # The cumulative count of present codes is the position of each code among them.
-    present = np.bincount(codes, minlength=count) > 0
-    return np.flatnonzero(present), (np.cumsum(present, dtype=np.int64) - 1)[codes]
+def rollout_ids(sheet: Sheet, rows: IntArray) -> list[str]:
+    """Return the ids of these rollouts as text."""
+    return sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
 
 
 def columns_of(cluster: Cluster) -> tuple[str, ...]:
@@ -175,8 +190,8 @@ def _names_of(cluster: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str) -> IntArray:
-    """Return the stratum of each cluster: integer (G,).
+def strata_of(sheet: Sheet, rows: IntArray, clusters: IntArray, count: int, name: str, verb: str) -> IntArray:
+    """Return the stratum of each cluster, integer (count,), from the cluster of each row.
 
     Raises
     ------
@@ -186,10 +201,10 @@ def strata_of(sheet: Sheet, rows: IntArray, unit: Grouping, name: str, verb: str
     if not sheet.has(name):
         raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
     codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
-    strata = np.zeros(unit.count, dtype=np.int64)
+    strata = np.zeros(count, dtype=np.int64)
     # Each row writes the stratum of its cluster; reading it back shows whether rows of a cluster disagree.
-    strata[unit.codes] = codes
-    if not np.array_equal(strata[unit.codes], codes):
+    strata[clusters] = codes
+    if not np.array_equal(strata[clusters], codes):
         raise ArgumentError(
             f"{verb}: strata={name!r} differs within a cluster; a stratum contains whole clusters: name another column, "
             "or pass cluster=None"
@@ -207,10 +222,10 @@ def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
     >>> bool(generator(0, ["a", "b"]).random() == generator(0, ["a", "b"]).random())
     True
     """
-    return np.random.Generator(np.random.PCG64DXSM(_entropy(seed, [*ids, *arm])))
+    return np.random.Generator(np.random.PCG64DXSM(entropy(seed, [*ids, *arm])))
 
 
-def _entropy(seed: object, ids: Sequence[str]) -> int:
+def entropy(seed: object, ids: Sequence[str]) -> int:
     """Hash a seed and ids; each id is preceded by its length, so that ("ab", "c") and ("a", "bc") differ."""
     if not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
         raise ArgumentError(f"seed={seed!r} is not a whole number of 64 bits; the same number gives the same draws")

@@ -1,5 +1,6 @@
-"""Estimates of one metric in one group of ROLLOUTS: a row of SUMMARY for each statistic and level."""
+"""Estimates of one metric in all groups of ROLLOUTS: the columns of SUMMARY for each statistic and level."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -7,8 +8,9 @@ import numpy as np
 
 from turnwise.errors import counted
 from turnwise.estimation.arrays import join_reasons, row_of
-from turnwise.estimation.clusters import Group, Unit, strata_of
-from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, counts
+from turnwise.estimation.clusters import Rows, strata_of, unit_in_words
+from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, group_counts
+from turnwise.estimation.samples import Sample, Weighting, sample_of
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.estimation.unjudged import (
     FollowUp,
@@ -23,17 +25,17 @@ from turnwise.estimation.unjudged import (
 from turnwise.metrics.catalog import about
 from turnwise.metrics.metric import ANY_NUMBER, SHARE
 from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
-from turnwise.stats.clusters import groupings, ones_or, weighted_mean
-from turnwise.stats.design_effect import copies_effect
-from turnwise.stats.estimate import Estimate, FloatArray, IntArray
+from turnwise.stats.clusters import ones_or, weighted_mean, weighted_means
+from turnwise.stats.design_effect import copies_effects
+from turnwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.intervals import ShareInterval
-from turnwise.stats.mean import OF_A_MEAN, mean, standard_deviation
-from turnwise.stats.proportion import proportion
-from turnwise.stats.quantiles import QuantileInterval, extreme, quantile
+from turnwise.stats.mean import OF_A_MEAN, means, standard_deviations
+from turnwise.stats.proportion import proportions
+from turnwise.stats.quantiles import QuantileInterval, extremes, quantiles
 from turnwise.stats.survival import restricted_mean, survival_median
+from turnwise.stats.units import ways_of
 
-Weighting = Literal["rollout", "goal", "turn"]
 Method = Literal[
     "auto",
     "wilson",
@@ -85,270 +87,356 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One metric in one group of ROLLOUTS, and the heading of each rollout of the group."""
+class Cells:
+    """One metric in several groups of ROLLOUTS, with the same columns as unit.
 
-    group: Group
+    Attributes
+    ----------
+    rows
+        All rollouts of the groups.
+    headings
+        The heading of each of these rollouts.
+    names
+        The cluster columns.
+    """
+
+    rows: Rows
     metric: str
     headings: Headings
+    names: tuple[str, ...]
     options: Options
 
     @property
     def kind(self) -> str:
         """Kind of the metric: proportion, number or time."""
-        return self.group.sheet.kinds[self.metric] or "number"
+        return self.rows.sheet.kinds[self.metric] or "number"
+
+    def of(self, chosen: IntArray) -> "Cells":
+        """Return these groups, which become groups 0, 1, ...."""
+        rows, mask = self.rows.of(chosen)
+        return replace(self, rows=rows, headings=self.headings[mask])
+
+    def sample(self, *wanted: int, unknown: float | None = None) -> Sample:
+        """Return the rollouts under these headings that have any weight, with `unknown` in place of missing values."""
+        rows = self.rows.select(np.isin(self.headings, wanted))
+        return sample_of(rows, self.metric, self.names, self.options.weighting, unknown)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """Rollouts with their values, their independent unit and their weights; times have values of zero."""
+class Block:
+    """A statistic of a metric at a level, in all groups: columns of SUMMARY, (T,) each.
 
-    rows: IntArray
-    values: FloatArray
-    unit: Unit
-    weights: FloatArray | None
+    Attributes
+    ----------
+    bounds
+        The rate if every unknown rollout were a failure, and if every one were a success; NaN for other statistics.
+    missing
+        Rollouts without a value, by column.
+    estimands
+        The estimand of each row, in one sentence.
+    """
 
-
-def rows_of_cell(cell: Cell, statistics: tuple[str, ...] | None, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return a row of SUMMARY for each statistic and level; by default the statistics for the metric's kind."""
-    applicable = cell.group.select(cell.headings != INAPPLICABLE)
-    known = cell.group.select(cell.headings == VALUE)
-    # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
-    clusters = applicable.cluster_columns(cell.metric, cell.options.cluster)
-    sample = _sample(cell, known, clusters)
-    partially_judged = bool((cell.headings == PARTIALLY_JUDGED).any())
-    stopped = bool(later_attempts(cell.group.sheet, cell.metric)[cell.group.rows].any())
-    # Counts of rollouts without a value are the same for every statistic of the cell.
-    missing = counts(cell.headings)
-    rows = []
-    for statistic in statistics or DEFAULT_STATISTICS[cell.kind]:
-        share = cell.kind == "proportion" and statistic == "mean"
-        # All unknown rollouts as failures, and all as successes.
-        extremes = [_sample(cell, applicable, clusters, unknown) for unknown in (0.0, 1.0)] if share else []
-        for level in levels:
-            estimate = _estimate(cell, sample, statistic, level)
-            if share and partially_judged:
-                estimate = _with_unjudged(cell, clusters, level, estimate)
-            if known.rows.size > sample.rows.size:
-                note = counted(
-                    known.rows.size - sample.rows.size,
-                    "rollout without turns weighs nothing",
-                    "rollouts without turns weigh nothing",
-                )
-                estimate = replace(estimate, reason=join_reasons(estimate.reason, note))
-            if statistic == "mean" and estimate.low is not None and _dominated(cell, sample):
-                estimate = replace(estimate, reason=join_reasons(estimate.reason, FEW_GOALS_DOMINATE))
-            if stopped:
-                estimate = replace(estimate, reason=join_reasons(estimate.reason, FIRST_ATTEMPTS))
-            rows.append(
-                {
-                    "metric": cell.metric,
-                    "statistic": statistic,
-                    "level": level,
-                    **_bounds(extremes),
-                    **missing,
-                    **row_of(estimate),
-                    "estimand": _estimand(cell, sample, statistic, missing),
-                    "seed": cell.options.seed if estimate.resamples else None,
-                }
-            )
-    return rows
+    statistic: str
+    level: float
+    estimates: Estimates
+    bounds: tuple[FloatArray, FloatArray]
+    missing: dict[str, IntArray]
+    estimands: TextArray
 
 
-def _sample(cell: Cell, group: Group, clusters: tuple[str, ...], unknown: float | None = None) -> _Sample:
-    """Return the rollouts of a group that have any weight, with `unknown` in place of missing values."""
-    sheet, weights = group.sheet, None
-    if cell.options.weighting == "turn":
-        # Rollouts without turns have no weight; `rows_of_cell` reports them.
-        group = group.select(np.nan_to_num(sheet.numbers("num_turns")[group.rows]) > 0)
-        weights = sheet.numbers("num_turns")[group.rows]
-    rows = group.rows
-    if cell.options.weighting == "goal" and rows.size:
-        goals = sheet.coded("goal").codes[rows]
-        weights = 1 / np.bincount(goals)[goals]  # each goal has a total weight of 1, ...
-        weights *= weights.size / weights.sum()  # ... scaled so that a rollout weighs 1 on average
-    values = np.zeros(rows.size) if cell.kind == "time" else sheet.numbers(cell.metric)[rows]
-    if unknown is not None:
-        values = np.nan_to_num(values, nan=unknown)
-    return _Sample(rows, values, group.unit(clusters), weights if rows.size else None)
-
-
-def _dominated(cell: Cell, sample: _Sample) -> bool:
-    """Return whether goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
-    if sample.unit.names != ("goal",) or cell.options.weighting != "rollout" or not sample.rows.size:
-        return False
-    (unit,) = groupings(sample.unit.codes, sample.rows.size)
-    return copies_effect(ones_or(None, sample.rows.size), unit) > 2 * sample.rows.size / unit.count
-
-
-def _estimate(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
-    """Estimate a statistic; only means have an interval within strata."""
-    estimate = _unstratified(cell, sample, statistic, level)
-    if estimate.n and not estimate.n_clusters:  # statistics without an interval do not count their clusters
-        ways = groupings(sample.unit.codes, sample.rows.size)[:2]
-        estimate = replace(estimate, n_clusters=min(way.count for way in ways))
-    if cell.options.strata is None or estimate.low is None or (statistic == "mean" and cell.kind != "time"):
-        return estimate
-    reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
-    return replace(
-        estimate, low=None, high=None, method=None, resamples=None, reason=join_reasons(estimate.reason, reason)
+def blocks_of(
+    rows: Rows,
+    metric: str,
+    headings: Headings,
+    options: Options,
+    statistics: tuple[str, ...] | None,
+    levels: tuple[float, ...],
+) -> list[Block]:
+    """Estimate the statistics of a metric at each level in all groups; by default the statistics for the metric's kind."""
+    applicable = rows.select(headings != INAPPLICABLE)
+    parts = [
+        (chosen, list(_blocks(Cells(rows, metric, headings, names, options).of(chosen), statistics, levels)))
+        # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
+        for names, chosen in applicable.units(metric, options.cluster)
+    ]
+    if len(parts) == 1:
+        return parts[0][1]
+    return (
+        [
+            _joined([(chosen, blocks[number]) for chosen, blocks in parts], rows.groups.count)
+            for number in range(len(parts[0][1]))
+        ]
+        if parts
+        else []
     )
 
 
-def _unstratified(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
-    if cell.kind == "time":
-        return _time(cell, sample, statistic, level)
+def _joined(parts: list[tuple[IntArray, Block]], count: int) -> Block:
+    """Return the blocks of several parts of the groups as one block of all groups."""
+    order = np.argsort(np.concatenate([chosen for chosen, _ in parts]))
+    blocks = [block for _, block in parts]
+
+    def joined(columns: list[Any]) -> Any:
+        return np.concatenate(columns)[order]
+
+    estimates = Estimates.empty(count)
+    for chosen, block in parts:
+        estimates.put(chosen, block.estimates)
+    return Block(
+        blocks[0].statistic,
+        blocks[0].level,
+        estimates,
+        (joined([block.bounds[0] for block in blocks]), joined([block.bounds[1] for block in blocks])),
+        {name: joined([block.missing[name] for block in blocks]) for name in blocks[0].missing},
+        joined([block.estimands for block in blocks]),
+    )
+
+
+def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[float, ...]) -> Iterator[Block]:
+    groups = cells.rows.groups
+    missing = group_counts(cells.headings, groups)
+    sample = cells.sample(VALUE)
+    partially_judged = np.flatnonzero(groups.sums(cells.headings == PARTIALLY_JUDGED))
+    stopped = groups.sums(later_attempts(cells.rows.sheet, cells.metric)[cells.rows.numbers]) > 0
+    weightless = groups.sums(cells.headings == VALUE).astype(np.int64) - sample.groups.sizes
+    notes = _notes(weightless)
+    nulls = np.full(groups.count, np.nan)
+    for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:
+        share = cells.kind == "proportion" and statistic == "mean"
+        bounds, estimands = (_bounds(cells) if share else (nulls, nulls)), _estimands(cells, sample, statistic, missing)
+        for level in levels:
+            estimates = _estimate(cells, sample, statistic, level)
+            if share:
+                for group in partially_judged.tolist():
+                    known = estimates.at(group)
+                    estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
+            _add_reasons(estimates, weightless > 0, notes)
+            if statistic == "mean":
+                _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
+            _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
+            yield Block(statistic, level, estimates, bounds, missing, estimands)
+
+
+def _notes(weightless: IntArray) -> TextArray:
+    """Return what to say of the rollouts of each group that have no turns, and so no weight."""
+    notes = np.full(weightless.size, None, dtype=object)
+    for group in np.flatnonzero(weightless).tolist():
+        singular, plural = "rollout without turns weighs nothing", "rollouts without turns weigh nothing"
+        notes[group] = counted(int(weightless[group]), singular, plural)
+    return notes
+
+
+def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray) -> None:
+    """Add a reason to those of some groups."""
+    for group in np.flatnonzero(where).tolist():
+        text = reason if isinstance(reason, str) else reason[group]
+        estimates.reason[group] = join_reasons(estimates.reason[group], text)
+
+
+def _dominated(cells: Cells, sample: Sample) -> BoolArray:
+    """Return where goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
+    if sample.names != ("goal",) or cells.options.weighting != "rollout":
+        return np.zeros(sample.groups.count, dtype=np.bool_)
+    (units,) = ways_of(sample.codes, sample.groups)
+    effects = copies_effects(ones_or(None, sample.values.size), units, sample.groups)
+    return np.asarray(effects > 2 * sample.groups.sizes / np.maximum(units.counts, 1))
+
+
+def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    """Estimate a statistic; only means have an interval within strata."""
+    estimates = _unstratified(cells, sample, statistic, level)
+    uncounted = (estimates.n > 0) & (
+        estimates.n_clusters == 0
+    )  # statistics without an interval do not count their clusters
+    if uncounted.any():
+        ways = ways_of(sample.codes, sample.groups)[:2]
+        estimates.n_clusters = np.where(uncounted, np.min([way.counts for way in ways], axis=0), estimates.n_clusters)
+    if cells.options.strata is None or (statistic == "mean" and cells.kind != "time"):
+        return estimates
+    reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
+    for group in np.flatnonzero(~np.isnan(estimates.low)).tolist():
+        known = estimates.at(group)
+        estimates.put(
+            group,
+            replace(known, low=None, high=None, method=None, resamples=None, reason=join_reasons(known.reason, reason)),
+        )
+    return estimates
+
+
+def _unstratified(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    if cells.kind == "time":
+        return _time(cells, sample, statistic, level)
     match statistic:
         case "mean":
-            return _mean(cell, sample, level)
+            return _mean(cells, sample, level)
         case "min" | "max":
-            return extreme(sample.values, statistic)
+            return extremes(sample.values, sample.groups, statistic)
         case "std":
-            return standard_deviation(sample.values, weights=sample.weights)
+            return standard_deviations(sample.values, sample.groups, weights=sample.weights)
         case "restricted_mean":
-            return Estimate(
-                n=sample.rows.size, reason="a restricted mean is defined for a time to an event; this metric is not one"
+            reason = "a restricted mean is defined for a time to an event; this metric is not one"
+            return Estimates.empty(
+                sample.groups.count, n=sample.groups.sizes, reason=np.full(sample.groups.count, reason, dtype=object)
             )
         case _:
-            return quantile(
+            return quantiles(
                 sample.values,
-                sample.unit.codes,
+                sample.codes,
+                sample.groups,
                 q=quantile_of(statistic) or 0.5,
                 weights=sample.weights,
                 level=level,
-                interval=_OF_A_QUANTILE.get(cell.options.method, "auto"),
-                rng=lambda: sample.unit.generator(cell.options.seed),
-                resamples=cell.options.resamples,
+                interval=_OF_A_QUANTILE.get(cells.options.method, "auto"),
+                rng=lambda group: sample.generator(group, cells.options.seed),
+                resamples=cells.options.resamples,
             )
 
 
-def _mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
-    """Estimate a mean or a share with the requested interval.
+def _mean(cells: Cells, sample: Sample, level: float) -> Estimates:
+    """Estimate means or shares with the requested interval.
 
     Wilson's interval replaces another in two cases: a bootstrap of a share without an interval, such as 0 of n, and an
     automatic interval of fractions that are all 0.0 or 1.0 if it would leave [0, 1].
     """
-    clusters, weights, method = sample.unit.codes, sample.weights, cell.options.method
-    share, bootstrap = cell.kind == "proportion", method == "bootstrap"
-    if cell.options.strata is not None:
-        return _clipped(cell, _stratified_mean(cell, sample, level))
+    method = cells.options.method
+    share, bootstrap = cells.kind == "proportion", method == "bootstrap"
+    if cells.options.strata is not None:
+        estimates = _stratified_mean(cells, sample, level)
+        _clip(cells, estimates)
+        return estimates
     if share and method in _OF_A_SHARE:
-        return proportion(sample.values, clusters, weights=weights, level=level, interval=_OF_A_SHARE[method])
+        return _proportions(sample, level, _OF_A_SHARE[method])
     if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
         reason = "can leave [0, 1], where a share must be" if share else "is for shares; this metric is a number"
         return _without_interval(sample, level, f"{method}: {reason}")
-    estimate = mean(
+    estimates = means(
         sample.values,
-        clusters,
-        weights=weights,
+        sample.codes,
+        sample.groups,
+        weights=sample.weights,
         level=level,
-        rng=lambda: sample.unit.generator(cell.options.seed),
-        resamples=cell.options.resamples,
-        interval="percentile" if bootstrap and len(clusters) > 1 else OF_A_MEAN[method],
+        rng=lambda group: sample.generator(group, cells.options.seed),
+        resamples=cells.options.resamples,
+        interval="percentile" if bootstrap and len(sample.codes) > 1 else OF_A_MEAN[method],
     )
-    if share and bootstrap and estimate.low is None:
-        reason = "Wilson instead of the bootstrap"
-    elif method == "auto" and _leaves_unit_interval(estimate) and _zeros_and_ones(cell, sample):
+    if share and bootstrap:
+        replaced, reason = np.isnan(estimates.low), "Wilson instead of the bootstrap"
+    elif method == "auto":
+        replaced = ((estimates.low < 0) | (estimates.high > 1)) & _zeros_and_ones(cells, sample)
         reason = "Wilson because all values are 0.0 or 1.0"
     else:
-        return _clipped(cell, estimate)
-    wilson = proportion(sample.values, clusters, weights=weights, level=level)
-    return wilson if wilson.low is None else replace(wilson, reason=join_reasons(estimate.reason, reason))
+        replaced, reason = np.zeros(sample.groups.count, dtype=np.bool_), ""
+    reasons = estimates.reason
+    _clip(cells, estimates)
+    chosen = np.flatnonzero(replaced)
+    if chosen.size:
+        estimates.put(chosen, _proportions(sample.of(chosen), level, "wilson"))
+        for group in chosen[~np.isnan(estimates.low[chosen])].tolist():
+            estimates.reason[group] = join_reasons(reasons[group], reason)
+    return estimates
 
 
-def _leaves_unit_interval(estimate: Estimate) -> bool:
-    return estimate.low is not None and estimate.high is not None and (estimate.low < 0 or estimate.high > 1)
+def _proportions(sample: Sample, level: float, interval: ShareInterval) -> Estimates:
+    return proportions(
+        sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval=interval
+    )
 
 
-def _zeros_and_ones(cell: Cell, sample: _Sample) -> bool:
-    """Return whether all values are 0.0 or 1.0, as evaluators write right and wrong. Integers may be counts."""
-    is_float = cell.group.sheet.frame.schema[cell.metric].is_float()
-    return is_float and bool(np.isin(sample.values, (0.0, 1.0)).all())
+def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
+    """Return where all values are 0.0 or 1.0, as evaluators write right and wrong. Integers may be counts."""
+    is_float = cells.rows.sheet.frame.schema[cells.metric].is_float()
+    return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
 
 
-def _clipped(cell: Cell, estimate: Estimate) -> Estimate:
-    """Cut the interval where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
-    entry = about(cell.metric)
-    least, most = SHARE if cell.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
-    if estimate.low is None or estimate.high is None or not least <= (estimate.estimate or 0.0) <= most:
-        return estimate  # a column of the same name with values of its own keeps its interval
-    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
+def _clip(cells: Cells, estimates: Estimates) -> None:
+    """Cut intervals where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
+    entry = about(cells.metric)
+    least, most = SHARE if cells.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
+    # A column of the same name with values of its own keeps its interval.
+    fits = (estimates.estimate >= least) & (estimates.estimate <= most)
+    estimates.low = np.where(fits, np.maximum(estimates.low, least), estimates.low)
+    estimates.high = np.where(fits, np.minimum(estimates.high, most), estimates.high)
 
 
-def _without_interval(sample: _Sample, level: float, reason: str) -> Estimate:
-    """Estimate the mean without an interval, for this reason."""
-    estimate = mean(sample.values, sample.unit.codes, weights=sample.weights, level=level, interval="t")
-    if estimate.estimate is None:
-        return estimate
-    return replace(estimate, low=None, high=None, method=None, design_effect=None, reason=reason)
+def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:
+    """Estimate means without an interval, for this reason."""
+    estimates = means(sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval="t")
+    for group in np.flatnonzero(~np.isnan(estimates.estimate)).tolist():
+        known = estimates.at(group)
+        estimates.put(group, replace(known, low=None, high=None, method=None, design_effect=None, reason=reason))
+    return estimates
 
 
-def _stratified_mean(cell: Cell, sample: _Sample, level: float) -> Estimate:
-    """Estimate the mean with clusters drawn within strata: by the basic bootstrap if requested, else by percentiles."""
-    options, clusters = cell.options, sample.unit.codes
-    if len(clusters) > 1:
+def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:
+    """Estimate means with clusters drawn within strata: by the basic bootstrap if requested, else by percentiles."""
+    options = cells.options
+    if len(sample.codes) > 1:
         reason = "no interval within strata over two crossed ways: name one cluster, or leave strata out"
         return _without_interval(sample, level, reason)
     if options.method not in _WITHIN_STRATA:
         reason = f"no {options.method} interval within strata: ask for percentile or basic"
         return _without_interval(sample, level, reason)
-    strata = None
-    if sample.rows.size:
-        unit = groupings(clusters, sample.rows.size)[0]
-        strata = strata_of(cell.group.sheet, sample.rows, unit, str(options.strata), "summarize")
-    return mean(
+    (units,) = ways_of(sample.codes, sample.groups)
+    labels = np.arange(sample.values.size) if units.labels is None else units.labels
+    count = int(units.counts.sum())
+    return means(
         sample.values,
-        clusters,
+        sample.codes,
+        sample.groups,
         weights=sample.weights,
         level=level,
-        rng=lambda: sample.unit.generator(options.seed),
+        rng=lambda group: sample.generator(group, options.seed),
         resamples=options.resamples,
         interval="basic" if options.method == "basic" else "percentile",
-        strata=strata,
+        strata=strata_of(cells.rows.sheet, sample.rows.numbers, labels, count, str(options.strata), "summarize"),
     )
 
 
-def _time(cell: Cell, sample: _Sample, statistic: str, level: float) -> Estimate:
-    """Estimate a statistic of a time to an event."""
+def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    """Estimate a statistic of a time to an event, one group after another."""
     estimator = {"restricted_mean": restricted_mean, "median": survival_median}.get(statistic)
     if estimator is None:
-        return Estimate(
-            n=sample.rows.size,
-            reason=f"the {statistic} of a censored time is not known; the restricted mean or the median can be estimated",
-        )
-    duration, observed = (values[sample.rows] for values in cell.group.sheet.times(cell.metric))
-    return estimator(duration, observed, sample.unit.codes, weights=sample.weights, level=level)
+        reason = f"the {statistic} of a censored time is not known; the restricted mean or the median can be estimated"
+        count = sample.groups.count
+        return Estimates.empty(count, n=sample.groups.sizes, reason=np.full(count, reason, dtype=object))
+    duration, observed = cells.rows.sheet.times(cells.metric)
+    estimates = []
+    for part in sample.each():
+        rows = part.rows.numbers
+        estimates.append(estimator(duration[rows], observed[rows], part.codes, weights=part.weights, level=level))
+    return Estimates.of(estimates)
 
 
-def _bounds(extremes: list[_Sample]) -> dict[str, float | None]:
-    """Return the rate if every unknown rollout were a failure, and if every one were a success; nothing for other statistics."""
-    return {
-        name: weighted_mean(sample.values, ones_or(sample.weights, sample.rows.size)) if sample.rows.size else None
-        for name, sample in zip(("bound_low", "bound_high"), extremes, strict=False)
-    }
+def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
+    """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
+    every = [heading for heading in range(6) if heading != INAPPLICABLE]
+    worst, best = (cells.sample(*every, unknown=unknown) for unknown in (0.0, 1.0))
+    weights = ones_or(worst.weights, worst.values.size)
+    return weighted_means(worst.values, weights, worst.groups), weighted_means(best.values, weights, best.groups)
 
 
-def _with_unjudged(cell: Cell, clusters: tuple[str, ...], level: float, known: Estimate) -> Estimate:
-    """Return the estimate of a rate if some rollouts have unjudged turns and no success; `known` leaves these out."""
-    number, choice = int((cell.headings == PARTIALLY_JUDGED).sum()), cell.options.unjudged
-    note = in_words(number, cell.group.rows.size)
+def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
+    """Return the rate of one group with unjudged turns and no success in some rollouts; `known` leaves these out."""
+    number, choice = int((cells.headings == PARTIALLY_JUDGED).sum()), cells.options.unjudged
+    note = in_words(number, cells.headings.size)
     if choice == "drop":
         return replace(known, reason=join_reasons(known.reason, dropped(note)))
-    judged = cell.group.select((cell.headings == VALUE) | (cell.headings == PARTIALLY_JUDGED))
-    sample = _sample(cell, judged, clusters)
-    follow = follow_up(cell.group.sheet, cell.metric, sample.rows)
+    sample, sheet = cells.sample(VALUE, PARTIALLY_JUDGED), cells.rows.sheet
+    rows = sample.rows.numbers
+    follow = follow_up(sheet, cells.metric, rows)
     if choice == "censor":
-        return _censored(cell, sample, follow, note, level, known)
-    values = expected_values(cell.group.sheet, cell.metric, sample.rows, sample.weights)
+        return _censored(sample, follow, note, level, known)
+    values = expected_values(sheet, cells.metric, rows, sample.weights)
     point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
-    worst, best = (row_of(_mean(cell, _sample(cell, judged, clusters, unknown), level)) for unknown in (0.0, 1.0))
+    worst, best = (
+        row_of(_mean(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))
+        for unknown in (0.0, 1.0)
+    )
     interval = at_the_bounds(note, point, worst, best, timed=follow is not None)
     return replace(known, design_effect=None, **interval)
 
 
-def _censored(
-    cell: Cell, sample: _Sample, follow: FollowUp | None, note: str, level: float, known: Estimate
-) -> Estimate:
+def _censored(sample: Sample, follow: FollowUp | None, note: str, level: float, known: Estimate) -> Estimate:
     """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
     reason = censored(note, timed=follow is not None)
     if follow is None or not known.n:
@@ -357,7 +445,7 @@ def _censored(
     curve = cumulative_incidence(
         follow.duration[followed],
         follow.cause[followed],
-        tuple(codes[followed] for codes in sample.unit.codes),
+        tuple(codes[followed] for codes in sample.codes),
         weights=None if sample.weights is None else sample.weights[followed],
         level=level,
     )
@@ -365,21 +453,33 @@ def _censored(
     return replace(last, n=known.n, reason=join_reasons(last.reason, reason))
 
 
-def _estimand(cell: Cell, sample: _Sample, statistic: str, missing: dict[str, int]) -> str:
-    """Return the estimand of the row, in one sentence."""
-    horizon, strata = "", ""
-    if statistic == "restricted_mean" and cell.kind == "time" and sample.rows.size:
-        horizon = f" up to {cell.group.sheet.times(cell.metric)[0][sample.rows].max()}"
-    if cell.options.strata and statistic == "mean":
-        strata = f", drawn within {cell.options.strata}"
+def _estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, IntArray]) -> TextArray:
+    """Return the estimand of each group, in one sentence."""
+    horizons = np.full(sample.groups.count, -1)
+    if statistic == "restricted_mean" and cells.kind == "time":
+        durations = cells.rows.sheet.times(cells.metric)[0][sample.rows.numbers]
+        horizons = np.nan_to_num(sample.groups.largest(durations.astype(np.float64)), nan=-1).astype(np.int64)
+    strata = f", drawn within {cells.options.strata}" if cells.options.strata and statistic == "mean" else ""
     texts = {
         "n_error": "in error",
         "n_undetermined": "undetermined",
         "n_missing": "missing",
         "n_inapplicable": "inapplicable",
     }
-    without = ", ".join(f"{missing[name]} {text}" for name, text in texts.items() if missing[name])
-    return (
-        f"{statistic_in_words(statistic)} of {cell.metric}{horizon}, every {cell.options.weighting} weighing the same; "
-        f"unit: {sample.unit.words}{strata}" + (f"; without a value: {without}" if without else "")
-    )
+    start = f"{statistic_in_words(statistic)} of {cells.metric}"
+    weighting = f", every {cells.options.weighting} weighing the same; unit: "
+    columns = np.stack([horizons, sample.nulls, *(missing[name] for name in texts)], axis=1)
+    # Few combinations of these numbers occur in many groups: each is put into words once.
+    distinct, places = np.unique(columns, axis=0, return_inverse=True) if len(columns) else (columns, np.arange(0))
+    sentences = []
+    for horizon, nulls, *numbers in distinct.tolist():
+        without = ", ".join(f"{number} {text}" for number, text in zip(numbers, texts.values(), strict=True) if number)
+        sentences.append(
+            start
+            + (f" up to {horizon}" if horizon >= 0 else "")
+            + weighting
+            + unit_in_words(sample.names, nulls)
+            + strata
+            + (f"; without a value: {without}" if without else "")
+        )
+    return np.array(sentences, dtype=object)[places] if sentences else np.array([], dtype=object)

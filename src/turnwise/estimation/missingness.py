@@ -8,6 +8,8 @@ from turnwise import schema
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.stopped_loops import later_attempts
 from turnwise.metrics import catalog
+from turnwise.stats.estimate import IntArray
+from turnwise.stats.units import Groups
 
 OF_SUCCEEDED = {"attack_success", "success_within"}
 FACTS = ("outcome", "ending", "attack", "goal", "task", "num_turns", "num_judged")
@@ -62,11 +64,17 @@ def headings(sheet: Sheet, metric: str, *, of_attempts: bool = False) -> Heading
 
 
 def counts(headings: Headings) -> dict[str, int]:
-    """Return the counts of rollouts without a value, by column of SUMMARY."""
-    number = np.bincount(headings, minlength=6)
+    """Return the numbers of rollouts without a value, by column of SUMMARY."""
+    columns = group_counts(headings, Groups.single(headings.size))
+    return {name: int(numbers[0]) for name, numbers in columns.items()}
+
+
+def group_counts(headings: Headings, groups: Groups) -> dict[str, IntArray]:
+    """Return the numbers of rollouts without a value in each group, by column of SUMMARY: integer (T,) each."""
+    table = np.bincount(groups.codes * 6 + headings, minlength=6 * groups.count).reshape(-1, 6)
     return {
-        "n_error": int(number[ERROR]),
-        "n_undetermined": int(number[UNDETERMINED] + number[PARTIALLY_JUDGED]),
-        "n_missing": int(number[MISSING]),
-        "n_inapplicable": int(number[INAPPLICABLE]),
+        "n_error": table[:, ERROR],
+        "n_undetermined": table[:, UNDETERMINED] + table[:, PARTIALLY_JUDGED],
+        "n_missing": table[:, MISSING],
+        "n_inapplicable": table[:, INAPPLICABLE],
     }

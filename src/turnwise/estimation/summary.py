@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, get_args
 
+import numpy as np
 import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import booleans, metric_columns, rollouts_frame
-from turnwise.estimation.arrays import Sheet, rows_of
-from turnwise.estimation.clusters import Group, columns_of
-from turnwise.estimation.estimates import Cell, Method, Options, Weighting, rows_of_cell
+from turnwise.estimation.arrays import Sheet
+from turnwise.estimation.clusters import Rows, columns_of
+from turnwise.estimation.estimates import Block, Method, Options, blocks_of
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, headings
+from turnwise.estimation.samples import Weighting
 from turnwise.estimation.unjudged import Unjudged, check_unjudged
 from turnwise.schema.arguments import (
     By,
@@ -27,7 +29,11 @@ from turnwise.schema.arguments import (
     quantile_of,
 )
 from turnwise.schema.kinds import check_kinds
+from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM
 from turnwise.stats.estimate import IntArray
+from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.replicates import MOST_SHARED
+from turnwise.stats.units import Groups
 
 
 def summarize(
@@ -187,16 +193,65 @@ def summarize(
         raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
     if strata is not None:
         check_one_value(frame, strata, "summarize")
-    # One heading per rollout and metric, computed once for all groups.
-    headings_of = {metric: headings(sheet, metric) for metric in columns}
-    result = []
-    for key, rows in _all_groups(sheet, by, margins=margins):
-        # All metrics share the group, so that each of its units is computed once.
-        group = Group(sheet, rows)
-        for metric in columns:
-            cell = Cell(group, metric, headings_of[metric][rows], options)
-            result += [{**key, **row} for row in rows_of_cell(cell, names, levels)]
-    return rows_of(result, frame, by, schema.SUMMARY)
+    keys, numbers, groups = _all_groups(sheet, by, margins=margins)
+    every = Rows(sheet, numbers, groups)
+    headings_of = {metric: headings(sheet, metric)[numbers] for metric in columns}
+    frames = []
+    for part in _portions(groups, resamples):
+        rows, mask = every.of(part)
+        blocks = [
+            (metric, block)
+            for metric in columns
+            for block in blocks_of(rows, metric, headings_of[metric][mask], options, names, levels)
+        ]
+        frames.append(_frame(keys[part] if by else keys, blocks, seed, part.size))
+    return pl.concat(frames)
+
+
+def _portions(groups: Groups, resamples: int) -> list[IntArray]:
+    """Divide the groups so that all metrics of a portion find the bootstrap's draws in memory; few clusters are not drawn."""
+    sizes = groups.sizes
+    draws = np.where(sizes < FEWEST_CLUSTERS, 0, np.minimum(sizes, FEWEST_FOR_CLOSED_FORM)) * resamples
+    # Half of what is kept, since a portion can end after its limit.
+    portion = np.cumsum(draws) // (MOST_SHARED // 2)
+    return np.split(np.arange(groups.count), np.flatnonzero(np.diff(portion)) + 1)
+
+
+def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, height: int) -> pl.DataFrame:
+    """Return SUMMARY: the rows of a group follow each other, in the order of the blocks."""
+    count = len(blocks)
+    # Columns are made block by block; this order takes the rows of group 0 of all blocks first.
+    order = np.arange(count * height).reshape(count, height).T.ravel()
+    columns = {}
+    for name, dtype in schema.SUMMARY.dtypes.items():
+        parts = [np.broadcast_to(_column(name, metric, block, seed), height) for metric, block in blocks]
+        values = np.concatenate(parts)[order] if parts else np.array([])
+        # Texts are objects, which Polars takes from a list.
+        series = pl.Series(name, values.tolist() if dtype == pl.String else values, dtype=dtype, strict=False)
+        columns[name] = series.fill_nan(None) if dtype == pl.Float64 else series
+    groups = keys[np.repeat(np.arange(height), count)] if keys.width else keys
+    return pl.DataFrame([*groups.get_columns(), *columns.values()])
+
+
+def _column(name: str, metric: str, block: Block, seed: int) -> Any:
+    """Return a column of SUMMARY of one block: an array, or one value for all groups."""
+    estimates = block.estimates
+    match name:
+        case "metric":
+            return np.array(metric, dtype=object)
+        case "statistic":
+            return np.array(block.statistic, dtype=object)
+        case "level":
+            return block.level
+        case "bound_low" | "bound_high":
+            return block.bounds[name == "bound_high"]
+        case "estimand":
+            return block.estimands
+        case "resamples":
+            return np.where(estimates.resamples > 0, estimates.resamples, np.nan)
+        case "seed":
+            return np.where(estimates.resamples > 0, float(seed), np.nan)
+    return block.missing[name] if name in block.missing else getattr(estimates, name)
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:
@@ -292,10 +347,11 @@ def _check_options(
     check_resamples(resamples, "summarize", 2000)
 
 
-def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tuple[dict[str, Any], IntArray]]:
-    groups = sheet.groups(by)
+def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
+    """Return the keys of all groups, and the row numbers of one group after another; with margins, pooled groups last."""
+    keys, numbers, groups = sheet.grouped(by)
     if not margins:
-        return groups
+        return keys, numbers, groups
     for name in by:
         column = sheet.frame[name]
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
@@ -303,9 +359,17 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> list[tup
                 f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
                 f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
             )
+    parts = [(keys, numbers, groups)]
     # Every proper subset of the grouping columns, the largest first; the others are pooled.
     for size in range(len(by) - 1, -1, -1):
         for names in combinations(by, size):
-            pooled = dict.fromkeys(by, schema.POOLED)
-            groups += [({**pooled, **key}, rows) for key, rows in sheet.groups(names)]
-    return groups
+            pooled, rows, of = sheet.grouped(names)
+            columns = [pooled[name] if name in names else pl.Series(name, [schema.POOLED] * of.count) for name in by]
+            parts.append((pl.DataFrame(columns), rows, of))
+    starts = np.cumsum([0, *(of.count for _, _, of in parts)])
+    codes = np.concatenate([of.codes + start for (_, _, of), start in zip(parts, starts[:-1], strict=True)])
+    return (
+        pl.concat([keys for keys, _, _ in parts]),
+        np.concatenate([rows for _, rows, _ in parts]),
+        Groups(codes, int(starts[-1])),
+    )

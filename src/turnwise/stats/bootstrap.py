@@ -333,8 +333,9 @@ def percentile_intervals(replicates: FloatArray, level: FloatArray) -> tuple[End
     level
         Nominal coverage of each interval: float (M,).
     """
-    ordered = _Ordered(replicates)
-    return _checked(ordered.quantiles((1 - level) / 2), ordered.quantiles((1 + level) / 2), ordered.null_flaws())
+    rows = _Replicates(replicates)
+    low, high = rows.quantiles((1 - level) / 2, (1 + level) / 2)
+    return _checked(low, high, rows.null_flaws())
 
 
 def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: FloatArray) -> tuple[Ends, TextArray]:
@@ -349,10 +350,10 @@ def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: Floa
     level
         Nominal coverage of each interval: float (M,).
     """
-    ordered = _Ordered(deviations)
-    flaws = ordered.null_flaws()
+    rows = _Replicates(deviations)
+    flaws = rows.null_flaws()
     with np.errstate(invalid="ignore"):  # undefined accelerations, infinite biases
-        bias = ordered.biases()
+        bias = rows.biases()
         shifted = bias[:, None] + scipy.special.ndtri(np.stack([(1 - level) / 2, (1 + level) / 2], axis=1))
         denominator = 1 - accelerations[:, None] * shifted
         low, high = scipy.special.ndtr(bias[:, None] + shifted / denominator).T
@@ -365,7 +366,7 @@ def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: Floa
             (~((low < middle) & (middle < high)), "the bias is too large for this level"),
         ):
             flaws[flaw & (flaws == None)] = text  # noqa: E711  # elementwise
-    return _checked(ordered.quantiles(low), ordered.quantiles(high), flaws)
+    return _checked(*rows.quantiles(low, high), flaws)
 
 
 def _checked(low: FloatArray, high: FloatArray, flaws: TextArray) -> tuple[Ends, TextArray]:
@@ -375,30 +376,33 @@ def _checked(low: FloatArray, high: FloatArray, flaws: TextArray) -> tuple[Ends,
     return Ends(np.where(sound, low, np.nan), np.where(sound, high, np.nan)), flaws
 
 
-class _Ordered:
-    """Replicates of several statistics in ascending order, nulls last."""
+class _Replicates:
+    """Bootstrap replicates of several statistics, (M, resamples); nulls are ignored."""
 
-    def __init__(self, replicates: FloatArray) -> None:
-        self.rows = np.sort(replicates, axis=1)
-        self.sizes = np.count_nonzero(~np.isnan(self.rows), axis=1)
+    def __init__(self, rows: FloatArray) -> None:
+        self.rows = np.array(rows, order="C")
+        self.sizes = self.rows.shape[1] - np.count_nonzero(np.isnan(self.rows), axis=1)
 
     def null_flaws(self) -> TextArray:
         """Return the reason why too few replicates of a statistic have a value: text (M,), None for enough."""
-        width = max(self.rows.shape[1], 1)
-        shares = 1 - self.sizes / width if self.rows.shape[1] else np.ones(self.sizes.size)
+        shares = 1 - self.sizes / self.rows.shape[1] if self.rows.shape[1] else np.ones(self.sizes.size)
         return np.array([_null_flaw(float(share)) for share in shares], dtype=object)
 
-    def quantiles(self, q: FloatArray) -> FloatArray:
-        """Return a quantile of each statistic, interpolated linearly as in NumPy: float (M,)."""
-        if not self.rows.shape[1]:
-            return np.full(self.sizes.size, np.nan)
-        place = np.nan_to_num(q) * np.maximum(self.sizes - 1, 0)
-        lower = place.astype(np.int64)
-        rows, part = np.arange(lower.size), place - lower
-        low, high = self.rows[rows, lower], self.rows[rows, np.minimum(lower + 1, np.maximum(self.sizes - 1, 0))]
+    def quantiles(self, *levels: FloatArray) -> list[FloatArray]:
+        """Return quantiles of each statistic, interpolated linearly as in NumPy: float (M,) for each level (M,)."""
+        last = self.sizes - 1
+        places = np.nan_to_num(np.stack(levels)) * np.maximum(last, 0)
+        lower = places.astype(np.int64)
+        upper = np.minimum(lower + 1, np.maximum(last, 0))
+        low, high = (np.full(places.shape, np.nan) for _ in range(2))
+        for number in np.flatnonzero(last >= 0):
+            # Only these order statistics are put into their places, which is faster than sorting; nulls go to the end.
+            row = self.rows[number]
+            row.partition(np.unique([lower[:, number], upper[:, number]]))
+            low[:, number], high[:, number] = row[lower[:, number]], row[upper[:, number]]
         with np.errstate(invalid="ignore", over="ignore"):  # infinite replicates
-            step = high - low
-            return np.asarray(np.where(part >= 0.5, high - step * (1 - part), low + step * part))
+            part, step = places - lower, high - low
+            return list(np.where(part >= 0.5, high - step * (1 - part), low + step * part))
 
     def biases(self) -> FloatArray:
         """Return Efron's bias correction z₀ of each statistic around 0: float (M,).

@@ -13,19 +13,20 @@ from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 BLOCK = 1 << 16
 """Counts drawn at a time: half a megabyte, which bounds the memory and stays in the cache."""
 
-_MOST_SHARED = 1 << 24
-"""Largest number of counts that are kept for the next metric over the same clusters, one byte each."""
+MOST_SHARED = 1 << 24
+"""Largest number of counts that are kept for other metrics over the same clusters, one byte each."""
 
 
 class _SharedCounts(NamedTuple):
-    """The latest counts, the request they answer, and the state of the generator after they were drawn."""
+    """Counts, and the state of the generator after they were drawn."""
 
-    request: tuple[str, int, int]
     counts: NDArray[np.uint8]
     state_after: Any
 
 
-_latest: _SharedCounts | None = None
+_shared: dict[
+    tuple[str, int, int], _SharedCounts
+] = {}  # by state of the generator, replicates and clusters; oldest first
 
 
 def counts(rng: np.random.Generator, replicates: int, clusters: int) -> FloatArray:
@@ -57,7 +58,7 @@ def count_blocks(rng: np.random.Generator, resamples: int, clusters: int) -> Ite
     """Yield blocks of `counts`, each with the replicates (rows) that it covers.
 
     Metrics over the same clusters ask for the same draws, with generators in the same state. The latest counts are therefore
-    kept (at most 16 MB) and copied when the same request comes again. The generator is then set to the state it would have
+    kept (16 MB of them) and copied when the same request comes again. The generator is then set to the state it would have
     after drawing, so neither results nor later draws depend on what was asked before.
 
     Examples
@@ -65,25 +66,27 @@ def count_blocks(rng: np.random.Generator, resamples: int, clusters: int) -> Ite
     >>> [block.shape for _, block in count_blocks(np.random.default_rng(0), 5, 1 << 15)]
     [(2, 32768), (2, 32768), (1, 32768)]
     """
-    global _latest  # noqa: PLW0603  # a race between threads costs a second draw, nothing else
     rows = max(1, BLOCK // max(1, clusters))
     parts = [slice(start, min(start + rows, resamples)) for start in range(0, resamples, rows)]
     request = (str(rng.bit_generator.state), resamples, clusters)
-    shared = _latest
-    if shared is not None and shared.request == request:
+    shared = _shared.get(request)
+    if shared is not None:
         for part in parts:
             yield part, shared.counts[part].astype(np.float64)
         rng.bit_generator.state = shared.state_after
         return
     # A count above 255 would need 256 draws of one cluster, whose chance is below 1e-500: one byte holds any count.
-    recorded = np.empty((resamples, clusters), np.uint8) if resamples * clusters <= _MOST_SHARED else None
+    recorded = np.empty((resamples, clusters), np.uint8) if resamples * clusters <= MOST_SHARED else None
     for part in parts:
         drawn = counts(rng, part.stop - part.start, clusters)
         if recorded is not None:
             recorded[part] = drawn
         yield part, drawn
     if recorded is not None:
-        _latest = _SharedCounts(request, recorded, rng.bit_generator.state)
+        _shared[request] = _SharedCounts(recorded, rng.bit_generator.state)
+        # A race between threads costs a second draw, nothing else.
+        while sum(each.counts.size for each in list(_shared.values())) > MOST_SHARED:
+            _shared.pop(next(iter(_shared)), None)
 
 
 def count_sums(

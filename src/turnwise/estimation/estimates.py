@@ -161,27 +161,20 @@ def blocks_of(
     ]
     if len(parts) == 1:
         return parts[0][1]
-    return (
-        [
-            _joined([(chosen, blocks[number]) for chosen, blocks in parts], rows.groups.count)
-            for number in range(len(parts[0][1]))
-        ]
-        if parts
-        else []
-    )
+    chosen = [groups for groups, _ in parts]
+    return [_joined(chosen, blocks) for blocks in zip(*(blocks for _, blocks in parts), strict=True)]
 
 
-def _joined(parts: list[tuple[IntArray, Block]], count: int) -> Block:
-    """Return the blocks of several parts of the groups as one block of all groups."""
-    order = np.argsort(np.concatenate([chosen for chosen, _ in parts]))
-    blocks = [block for _, block in parts]
+def _joined(chosen: list[IntArray], blocks: tuple[Block, ...]) -> Block:
+    """Return one statistic's blocks of parts of the groups as one block of all groups."""
+    order = np.argsort(np.concatenate(chosen))
 
     def joined(columns: list[Any]) -> Any:
         return np.concatenate(columns)[order]
 
-    estimates = Estimates.empty(count)
-    for chosen, block in parts:
-        estimates.put(chosen, block.estimates)
+    estimates = Estimates.empty(order.size)
+    for groups, block in zip(chosen, blocks, strict=True):
+        estimates.put(groups, block.estimates)
     return Block(
         blocks[0].statistic,
         blocks[0].level,
@@ -470,9 +463,9 @@ def _estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, 
     weighting = f", every {cells.options.weighting} weighing the same; unit: "
     columns = np.stack([horizons, sample.nulls, *(missing[name] for name in texts)], axis=1)
     # Few combinations of these numbers occur in many groups: each is put into words once.
-    distinct, places = np.unique(columns, axis=0, return_inverse=True) if len(columns) else (columns, np.arange(0))
+    first, places = _combinations(columns)
     sentences = []
-    for horizon, nulls, *numbers in distinct.tolist():
+    for horizon, nulls, *numbers in columns[first].tolist():
         without = ", ".join(f"{number} {text}" for number, text in zip(numbers, texts.values(), strict=True) if number)
         sentences.append(
             start
@@ -482,4 +475,14 @@ def _estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, 
             + strata
             + (f"; without a value: {without}" if without else "")
         )
-    return np.array(sentences, dtype=object)[places] if sentences else np.array([], dtype=object)
+    return np.array(sentences, dtype=object)[places]
+
+
+def _combinations(columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the first row of each distinct row of a table (T, K), and the number of the distinct row that each row equals."""
+    codes = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T:
+        if (column != column[:1]).any():
+            values = np.unique(column, return_inverse=True)[1]
+            codes = np.unique(codes * len(columns) + values, return_inverse=True)[1]
+    return np.unique(codes, return_index=True, return_inverse=True)[1:]

@@ -226,8 +226,8 @@ def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, heigh
     for name, dtype in schema.SUMMARY.dtypes.items():
         parts = [np.broadcast_to(_column(name, metric, block, seed), height) for metric, block in blocks]
         values = np.concatenate(parts)[order] if parts else np.array([])
-        # Texts are objects, which Polars takes from a list.
-        series = pl.Series(name, values.tolist() if dtype == pl.String else values, dtype=dtype, strict=False)
+        # Polars takes texts, and numbers beside None, from a list.
+        series = pl.Series(name, values.tolist() if values.dtype == object else values, dtype=dtype)
         columns[name] = series.fill_nan(None) if dtype == pl.Float64 else series
     groups = keys[np.repeat(np.arange(height), count)] if keys.width else keys
     return pl.DataFrame([*groups.get_columns(), *columns.values()])
@@ -236,22 +236,19 @@ def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, heigh
 def _column(name: str, metric: str, block: Block, seed: int) -> Any:
     """Return a column of SUMMARY of one block: an array, or one value for all groups."""
     estimates = block.estimates
-    match name:
-        case "metric":
-            return np.array(metric, dtype=object)
-        case "statistic":
-            return np.array(block.statistic, dtype=object)
-        case "level":
-            return block.level
-        case "bound_low" | "bound_high":
-            return block.bounds[name == "bound_high"]
-        case "estimand":
-            return block.estimands
-        case "resamples":
-            return np.where(estimates.resamples > 0, estimates.resamples, np.nan)
-        case "seed":
-            return np.where(estimates.resamples > 0, float(seed), np.nan)
-    return block.missing[name] if name in block.missing else getattr(estimates, name)
+    drawn = estimates.resamples > 0
+    special = {
+        "metric": np.array(metric, dtype=object),
+        "statistic": np.array(block.statistic, dtype=object),
+        "level": block.level,
+        "bound_low": block.bounds[0],
+        "bound_high": block.bounds[1],
+        "estimand": block.estimands,
+        "resamples": np.where(drawn, estimates.resamples, None),
+        "seed": np.where(drawn, seed, None),
+        **block.missing,
+    }
+    return special[name] if name in special else getattr(estimates, name)
 
 
 def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:

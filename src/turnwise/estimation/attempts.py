@@ -262,7 +262,7 @@ def _rows(
 
 def _fixed_rows(repeats: Attempts, kind: str, ks: Sequence[int], level: float, seed: int) -> list[dict[str, Any]]:
     """Return the combinatorial estimate for each k, from all goals if they have different numbers of attempts."""
-    _, judged = repeats.counts()
+    _, judged = repeats.counts
     unequal = kind != "best@k" and judged.size and judged.min() < min(max(ks), judged.max())
     shares = repeats.shares(kind, max(ks)) if unequal else None
     return [_row(repeats, kind, k, level, seed, None if shares is None else float(shares[k])) for k in ks]
@@ -270,7 +270,7 @@ def _fixed_rows(repeats: Attempts, kind: str, ks: Sequence[int], level: float, s
 
 def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int, share: float | None) -> dict[str, Any]:
     """Return the combinatorial estimate for k attempts: the mean over the goals with at least k, or the share over all goals."""
-    successes, judged = repeats.counts()
+    successes, judged = repeats.counts
     enough = judged >= k
     unit = tuple(codes[enough] for codes in repeats.unit.codes)
     # A goal with n attempts and c successes contributes the probability that k of them, chosen at random,

@@ -212,7 +212,7 @@ def _of_spending(table: Facts) -> Iterator[Finding]:
 
 def _of_attempts(table: Facts) -> Iterator[Finding]:
     metric, repeats = table.metric, table.attempts(table.metric)
-    _, judged = repeats.counts()
+    _, judged = repeats.counts
     flaw = note = None
     if not judged.size or not judged.max():
         flaw = "no rollout has a verdict"

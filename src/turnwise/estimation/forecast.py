@@ -254,7 +254,7 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
     """Compare a forecast from the first two thirds of the attempts with the observed share over all of them."""
     stopped = repeats.stopping is not None and repeats.stopping.design == "stopped"
     duration, succeeded, _ = repeats.follow_up()
-    successes, judged = repeats.counts()
+    successes, judged = repeats.counts
     # Compare at the largest number of attempts that Kaplan-Meier reaches, or at the median number.
     last = int(duration.max(initial=0)) if stopped else int(np.median(judged[judged > 0]))
     first = last - last // 3
@@ -264,7 +264,7 @@ def _held_out(repeats: Attempts) -> dict[str, Any]:
         observed = float(kaplan_meier(duration, succeeded, ()).estimate[-1])
     else:
         observed = float(np.mean(reached_in(last, successes[judged >= last], judged[judged >= last])))
-    c, n = repeats.first(first).counts()
+    c, n = repeats.first(first).counts
     has_attempts = n > 0
     forecast_there = float(beta_binomial(c[has_attempts], n[has_attempts]).reached(last))
     if np.isnan(forecast_there) or np.isnan(observed):

@@ -156,7 +156,7 @@ def _uniform_groups(repeats: Attempts) -> dict[str, Any]:
     """Count the groups of at least two attempts, and return the shares in which all succeeded or all failed."""
     if not repeats.share:
         return {}
-    successes, judged = repeats.counts()
+    successes, judged = repeats.counts
     repeated = judged >= 2
     count = int(repeated.sum())
     if not count:

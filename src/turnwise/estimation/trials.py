@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -34,7 +35,7 @@ def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attempts:
     """Rollouts of one group as attempts at goals.
 
@@ -109,7 +110,7 @@ class Attempts:
     @property
     def short_of_others(self) -> bool:
         """True if a goal with a success has fewer judged attempts than another goal."""
-        successes, judged = self.counts()
+        successes, judged = self.counts
         return bool((judged[successes > 0] < judged.max(initial=0)).any())
 
     def with_values(self, values: FloatArray) -> "Attempts":
@@ -141,24 +142,29 @@ class Attempts:
         """Return the attempts with only the first judged ones of each loop, up to this number; later values are NaN."""
         return self.with_values(np.where(self.position <= most, self.values, np.nan))
 
+    @cached_property
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Return the number of successes and of judged attempts of each goal: integer (goals,)."""
+        """Number of successes and of judged attempts of each goal: integer (goals,)."""
         has_value = ~np.isnan(self.values)
         return tuple(  # type: ignore[return-value]
             np.bincount(self.goals.codes[rows], minlength=self.goals.count)
             for rows in (has_value & (self.values == 1), has_value)
         )
 
+    @cached_property
+    def _law(self) -> FloatArray:
+        """How many of each goal's attempts of unknown outcome succeed, as `unknown_successes` returns it."""
+        return unknown_successes(self.values, self.goals)
+
     def chances(self, kind: str, k: int) -> FloatArray:
         """Return the chance of each goal that k of its attempts contain a success, or for pass^k only successes: (goals,).
 
         Attempts with an expected success between 0 and 1 count with it. NaN where a goal has fewer than k judged attempts.
         """
-        successes, judged = self.counts()
-        law = unknown_successes(self.values, self.goals)
+        successes, judged = self.counts
         chance = held_in if kind == "pass^k" else reached_in
         # The expectation over the unknown attempts of each goal; without any, one term with weight 1.
-        terms = [chance(k, successes + more, judged) * law[:, more] for more in range(law.shape[1])]
+        terms = [chance(k, successes + more, judged) * self._law[:, more] for more in range(self._law.shape[1])]
         return np.asarray(np.clip(np.sum(terms, axis=0), 0.0, 1.0))  # a sum of shares of 1 may round above it
 
     def shares(self, kind: str, most: int) -> FloatArray:
@@ -222,6 +228,7 @@ def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Gro
         return rank, None
     # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
     for loops in (goals, same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
-        if np.unique(np.column_stack([loops.codes, rank]), axis=0).shape[0] == rows.size:
+        ranks = np.unique(rank, return_inverse=True)[1]
+        if np.unique(loops.codes * (ranks.max(initial=0) + 1) + ranks).size == rows.size:
             return rank, loops
     return rank, None

@@ -30,7 +30,7 @@ from turnwise.schema.arguments import (
 )
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM
-from turnwise.stats.estimate import IntArray
+from turnwise.stats.estimate import IntArray, texts
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.replicates import MOST_SHARED
 from turnwise.stats.units import Groups
@@ -244,8 +244,8 @@ def _column(name: str, metric: str, block: Block, seed: int) -> Any:
         "bound_low": block.bounds[0],
         "bound_high": block.bounds[1],
         "estimand": block.estimands,
-        "resamples": np.where(drawn, estimates.resamples, None),
-        "seed": np.where(drawn, seed, None),
+        "resamples": texts(drawn, estimates.resamples, None),
+        "seed": texts(drawn, seed, None),
         **block.missing,
     }
     return special[name] if name in special else getattr(estimates, name)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from turnwise.stats.clusters import ones_or, t_quantiles, weighted_means
-from turnwise.stats.estimate import FloatArray, TextArray
+from turnwise.stats.estimate import FloatArray, TextArray, without_text
 from turnwise.stats.replicates import count_sums
 from turnwise.stats.units import Groups
 
@@ -197,7 +197,7 @@ def acceleration(influences: FloatArray) -> float | None:
 
 def accelerations(influences: FloatArray, clusters: Groups) -> FloatArray:
     """Return the `acceleration` of each group of clusters: float (T,), NaN where it is None."""
-    return _shapes(influences, clusters)[1] / (6 * np.sqrt(clusters.sizes))
+    return np.asarray(_shapes(influences, clusters)[1] / (6 * np.sqrt(clusters.sizes)))
 
 
 def _shapes(values: FloatArray, clusters: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -314,7 +314,8 @@ def bca_flaw(replicates: FloatArray, estimate: float, a: float | None, level: fl
     >>> bca_flaw(np.array([1.0, 2.0]), 0.0, 0.0, 0.95)
     'all bootstrap replicates lie on one side of the estimate'
     """
-    return _bca(replicates, estimate, a, level)[1][0]
+    flaw: str | None = _bca(replicates, estimate, a, level)[1][0]
+    return flaw
 
 
 def _bca(replicates: FloatArray, estimate: float, a: float | None, level: float) -> tuple[Ends, TextArray]:
@@ -365,14 +366,15 @@ def bca_intervals(deviations: FloatArray, accelerations: FloatArray, level: Floa
             # The estimate is the Φ(z₀) quantile: levels that do not enclose it would exclude the estimate itself.
             (~((low < middle) & (middle < high)), "the bias is too large for this level"),
         ):
-            flaws[flaw & (flaws == None)] = text  # noqa: E711  # elementwise
-    return _checked(*rows.quantiles(low, high), flaws)
+            flaws[flaw & without_text(flaws)] = text
+    low, high = rows.quantiles(low, high)
+    return _checked(low, high, flaws)
 
 
 def _checked(low: FloatArray, high: FloatArray, flaws: TextArray) -> tuple[Ends, TextArray]:
     """Return intervals that have a width and no flaw, and the flaws."""
-    flaws[~(low < high) & (flaws == None)] = NO_WIDTH  # noqa: E711  # elementwise
-    sound = flaws == None  # noqa: E711
+    flaws[~(low < high) & without_text(flaws)] = NO_WIDTH
+    sound = without_text(flaws)
     return Ends(np.where(sound, low, np.nan), np.where(sound, high, np.nan)), flaws
 
 
@@ -415,4 +417,5 @@ class _Replicates:
         full = bool((self.sizes == self.rows.shape[1]).all())
         tolerance = 1e-4 * (np.std if full else np.nanstd)(self.rows, axis=1)[:, None]
         below, above = (np.count_nonzero(beyond, axis=1) for beyond in (self.rows < -tolerance, self.rows > tolerance))
-        return scipy.special.ndtri((below + (self.sizes - below - above) / 2) / np.maximum(self.sizes, 1))
+        ranks = (below + (self.sizes - below - above) / 2) / np.maximum(self.sizes, 1)
+        return np.asarray(scipy.special.ndtri(ranks), dtype=np.float64)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -16,6 +17,7 @@ from turnwise.stats.units import Groups, Units, ways_of
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
+_ROUNDING = 1e-14  # relative to the sum of the absolute deviations
 _NORMAL_FROM_DF = 1000
 """Degrees of freedom from which a four-term expansion around the normal quantile gives Student's t to the last digits."""
 
@@ -200,7 +202,7 @@ def crossed_df(variances: Sequence[FloatArray], counts: tuple[int, int] | tuple[
     parts = over_first**2 / first + over_second**2 / second + over_pairs**2 / (first * second)
     least = np.broadcast_to(np.minimum(*counts) - 1.0, variance.shape)
     enough = (np.minimum(*counts) >= _FEWEST_CROSSED) & (parts > 0)
-    return np.maximum(np.divide(variance**2, parts, out=least.copy(), where=enough), least)
+    return np.asarray(np.maximum(np.divide(variance**2, parts, out=least.copy(), where=enough), least))
 
 
 def small_sample_factor(count: int) -> float:
@@ -234,7 +236,10 @@ def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> F
         total = groups.sums(weights)
         first = groups.sums((values - offset[groups.codes]) * weights) / total
         rest = (values - offset[groups.codes] - first[groups.codes]) * weights
-        return offset + first + groups.sums(rest) / total
+        correction = groups.sums(rest) / total
+        # A correction within rounding is left out, so that the share of k successes among n rollouts is k / n itself.
+        rounding = _ROUNDING * groups.sums(np.abs(rest)) / total
+        return offset + first + np.where(np.abs(correction) > rounding, correction, 0.0)
 
 
 def unaddable(values: FloatArray) -> str | None:
@@ -281,12 +286,12 @@ def degrees_of_freedom(masses: FloatArray) -> float:
 
 def group_degrees_of_freedom(masses: FloatArray, groups: Groups) -> FloatArray:
     """Return the `degrees_of_freedom` of each group of clusters: float (T,), -1 for a group without clusters."""
-    df = groups.sizes - 1.0
+    df = groups.sizes.astype(np.float64) - 1
     unequal = ~groups.are_equal(masses)
     if not unequal.any():
         return df
     w = masses / groups.sums(masses)[groups.codes]
-    for group in np.flatnonzero(groups.largest(w) > _DOMINANT_SHARE):
+    for group in np.flatnonzero(unequal & (groups.largest(w) > _DOMINANT_SHARE)):
         # Closer to 1, cancellation costs digits and the result no longer changes.
         rows = slice(*groups.starts[group : group + 2])
         dominant = w[rows] == w[rows].max()
@@ -369,7 +374,7 @@ def variations(
 
 def _variances(residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups) -> list[FloatArray]:
     """Return the variance of each group over each of the ways, float (T,) each, from residuals (n,)."""
-    rounding = 1e-14 * groups.sums(np.abs(residuals))
+    rounding = _ROUNDING * groups.sums(np.abs(residuals))
     parts = []
     for way in ways:
         sums = way.sums(residuals)
@@ -380,6 +385,7 @@ def _variances(residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...]
     return parts
 
 
+@lru_cache(maxsize=4096)  # many intervals of one table have the same degrees of freedom
 def t_quantile(level: float, df: float | None) -> float:
     """Return the two-sided critical value of Student's t, or of the normal law if df is None; infinite for df of 0 or less.
 

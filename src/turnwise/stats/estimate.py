@@ -71,7 +71,7 @@ class Estimates:
         nulls = {name: np.full(count, np.nan) for name in ("estimate", "std_error", "low", "high", "design_effect")}
         zeros = {name: np.zeros(count, dtype=np.int64) for name in ("n", "n_clusters", "resamples")}
         texts = {name: np.full(count, None, dtype=object) for name in ("method", "reason")}
-        return cls(**(nulls | zeros | texts | columns))  # type: ignore[arg-type]
+        return cls(**(nulls | zeros | texts | columns))
 
     @classmethod
     def of(cls, estimates: Sequence[Estimate]) -> "Estimates":
@@ -98,6 +98,16 @@ class Estimates:
         return Estimate(
             **{field.name: _value(getattr(self, field.name)[group], field.name) for field in fields(Estimate)}
         )
+
+
+def texts(condition: BoolArray, chosen: object, other: object) -> TextArray:
+    """Return one of two texts, or None, for each group: objects (T,)."""
+    return np.where(condition, np.asarray(chosen, dtype=object), np.asarray(other, dtype=object))
+
+
+def without_text(column: TextArray) -> BoolArray:
+    """Mark the groups that have no text: Boolean (T,)."""
+    return np.asarray(column == None, dtype=np.bool_)  # noqa: E711  # elementwise
 
 
 def _value(number: Any, name: str) -> Any:

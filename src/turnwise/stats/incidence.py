@@ -27,7 +27,7 @@ from turnwise.stats.influence import (
     mixed_clusters,
     watch,
 )
-from turnwise.stats.intervals import wilson
+from turnwise.stats.intervals import share_intervals, wilson
 from turnwise.stats.proportion import proportion
 
 NOBODY_AT_RISK = "nobody at risk"
@@ -288,15 +288,17 @@ def _wilson(bounds: _Bounds, life_table: Watch, clusters: Clusters, level: float
     copies = max(copies_effect(life_table.weights, way) for way in ways)
     inside = life_table.known & (life_table.incidence > 0) & (life_table.incidence < 1)
     ended = life_table.events + life_table.competing + life_table.censored
-    for t in np.flatnonzero(inside):
-        if inside[t - 1] and not ended[t]:  # nothing changed
-            _carry(bounds, int(t))
-            continue
-        share = float(life_table.incidence[t])
-        effect = 1.0 if plain else shrunk(max(1.0, least[t], clustered[t] / independent[t]), float(mixed[t]), copies)
-        size = share * (1 - share) / independent[t] / effect
-        bounds.std_error[t] = np.sqrt(clustered[t]) if clustered[t] > 0 else np.nan
-        bounds.low[t], bounds.high[t] = wilson(share * size, size, level=level, df=None if plain else float(df[t]))
+    changed = inside & ((ended > 0) | ~np.append(False, inside[:-1]))
+    at = np.flatnonzero(changed)
+    share, variance = life_table.incidence[at], clustered[at]
+    observed = np.maximum(1.0, np.maximum(least[at], variance / independent[at]))
+    effect = np.ones(at.size) if plain else shrunk(observed, mixed[at], copies)
+    size = share * (1 - share) / independent[at] / effect
+    bounds.std_error[at] = np.where(variance > 0, np.sqrt(variance), np.nan)
+    quantile_df = np.full(at.size, np.inf) if plain else df[at]
+    bounds.low[at], bounds.high[at] = share_intervals("wilson", share * size, size, level=level, df=quantile_df)
+    for t in np.flatnonzero(inside & ~changed):
+        _carry(bounds, int(t))
 
 
 def _carry(bounds: _Bounds, t: int) -> None:

@@ -38,10 +38,13 @@ from turnwise.stats.estimate import (
     Randomness,
     TextArray,
     generator_of,
+    texts,
+    without_text,
 )
 from turnwise.stats.replicates import count_sums, crossed_replicates, jackknife_ratio, ratio_replicates
 from turnwise.stats.units import Groups
 
+Drawn = Literal["bca", "percentile", "basic"]
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 OF_A_MEAN: dict[str, Interval] = {
     "auto": "auto",
@@ -177,7 +180,7 @@ def means(
         raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
     unaddables = _unaddables(values, groups)
     if any(unaddables):  # infinite and huge values are left out of the sums, and their groups get no estimate
-        values = np.where((unaddables != None)[groups.codes], 0.0, values)  # noqa: E711  # elementwise
+        values = np.where((~without_text(unaddables))[groups.codes], 0.0, values)
     spread = variations(values, clusters, groups, weights=weights)
     w = ones_or(weights, values.size)
     deviations = (values - spread.estimate[groups.codes]) * w
@@ -192,9 +195,9 @@ def means(
         squares = groups.sums(np.square(values - spread.estimate[groups.codes]) * w)
         effect = spread.variance / (squares / groups.sums(w) / (spread.n - 1))
     result.design_effect = np.where(np.isnan(result.low), np.nan, effect)
-    for group in np.flatnonzero(unaddables != None):  # noqa: E711  # elementwise
-        sizes = {"n": int(spread.n[group]), "n_clusters": int(spread.n_clusters[group])}
-        result.put(int(group), Estimate(**sizes, reason=unaddables[group]))
+    for group in np.flatnonzero(~without_text(unaddables)):
+        n, n_clusters = int(spread.n[group]), int(spread.n_clusters[group])
+        result.put(int(group), Estimate(n=n, n_clusters=n_clusters, reason=unaddables[group]))
     return result
 
 
@@ -231,10 +234,10 @@ def standard_deviations(values: FloatArray, groups: Groups, *, weights: ArrayLik
     n, flaws = groups.sizes, _unaddables(values, groups)
     if weights is not None:
         unequal = ~groups.are_equal(np.asarray(weights, dtype=np.float64))
-        flaws[unequal & (flaws == None)] = "a standard deviation is of values that weigh the same"  # noqa: E711
+        flaws[unequal & without_text(flaws)] = "a standard deviation is of values that weigh the same"
     flaws[n == 1] = "one value has no standard deviation"
     flaws[n == 0] = NO_VALUES
-    flawed = flaws != None  # noqa: E711  # elementwise
+    flawed = ~without_text(flaws)
     values = np.where(flawed[groups.codes], 0.0, values)
     center = weighted_means(values, ones_or(None, values.size), groups)
     deviation = np.sqrt(groups.sums(np.square(values - center[groups.codes])) / np.maximum(n - 1, 1))
@@ -243,7 +246,7 @@ def standard_deviations(values: FloatArray, groups: Groups, *, weights: ArrayLik
         groups.count,
         estimate=np.where(flawed, np.nan, deviation),
         n=n,
-        reason=np.where(flawed, flaws, text).astype(object),
+        reason=texts(flawed, flaws, text),
     )
 
 
@@ -282,54 +285,68 @@ def _fill_bounds(
     clusters: Clusters,
 ) -> None:
     """Set the interval of every group that has no flaw, with its method and reason."""
-    sound = result.reason == None  # noqa: E711  # elementwise
+    sound = without_text(result.reason)
     if len(clusters) > 1:
         _fill_crossed(result, deviations, w, spread, groups, plan, clusters)
         return
     # Clusters of one value each are independent values (of rollouts or of goals), and the text calls them "values".
-    prefix = np.where(spread.singletons, "", "cluster ").astype(object)
+    prefix = texts(spread.singletons, "", "cluster ")
     if plan.interval in {"t", "normal"}:
         name = "t" if plan.interval == "t" else "normal, standard deviation of the population"
         half = _half_of_t(spread, plan.level) if plan.interval == "t" else _half_of_normal(spread, plan.level)
         _fill_symmetric(result, np.flatnonzero(sound), spread, half, prefix + name)
         return
-    units = spread.ways[0]
-    sums, masses = units.sums(deviations), units.sums(w)
-    worth = 1 + spread.df  # number of clusters, or of as many equal ones
-    drawn = sound if plan.interval != "auto" else sound & (worth >= FEWEST_CLUSTERS)
-    chosen = np.flatnonzero(drawn)
+    chosen = np.flatnonzero(sound)
     if plan.interval == "auto":
-        few = sound & ~drawn
-        for group in np.flatnonzero(few):
-            noun = "values" if spread.singletons[group] else "clusters"
-            text = f"{spread.n_clusters[group]:,} {noun}"
-            if worth[group] < spread.n_clusters[group]:
-                text += f" of unequal weight, worth {worth[group]:.1f} equal ones,"
-            result.reason[group] = f"{text} are too few for a bootstrap"
-        _fill_symmetric(result, np.flatnonzero(few), spread, _half_of_t(spread, plan.level), prefix + "t")
-    if plan.strata is not None:
-        bounds = _each(_stratified, chosen, sums, masses, units.groups, plan)
-    elif plan.interval == "studentized":
-        bounds = _each(_studentized, chosen, sums, masses, units.groups, plan)
+        chosen = _fill_few(result, chosen, spread, plan.level, prefix)
+    sums, masses = spread.ways[0].sums(deviations), spread.ways[0].sums(w)
+    _fill_drawn(result, chosen, sums, masses, spread, plan, prefix)
+
+
+def _fill_few(result: Estimates, chosen: IntArray, spread: Variations, level: float, prefix: TextArray) -> IntArray:
+    """Set t for the groups with too few clusters for a bootstrap, and return the others."""
+    worth = 1 + spread.df  # number of clusters, or of as many equal ones
+    few = chosen[worth[chosen] < FEWEST_CLUSTERS]
+    for group in few.tolist():
+        text = f"{spread.n_clusters[group]:,} {'values' if spread.singletons[group] else 'clusters'}"
+        if worth[group] < spread.n_clusters[group]:
+            text += f" of unequal weight, worth {worth[group]:.1f} equal ones,"
+        result.reason[group] = f"{text} are too few for a bootstrap"
+    _fill_symmetric(result, few, spread, _half_of_t(spread, level), prefix + "t")
+    return chosen[worth[chosen] >= FEWEST_CLUSTERS]
+
+
+def _fill_drawn(
+    result: Estimates,
+    chosen: IntArray,
+    sums: FloatArray,
+    masses: FloatArray,
+    spread: Variations,
+    plan: _Plan,
+    prefix: TextArray,
+) -> None:
+    """Set the bootstrap intervals of the chosen groups, from their clusters' Σw(y - R) and Σw."""
+    clusters, automatic = spread.ways[0].groups, plan.interval == "auto"
+    if plan.strata is not None or plan.interval == "studentized":
+        function = _studentized if plan.strata is None else _stratified
+        bounds = _each(function, chosen, sums, masses, clusters, plan)
     else:
-        levels = np.full(groups.count, plan.level)
-        if plan.interval == "auto" and chosen.size:
-            levels[chosen] = expanded_levels(plan.level, worth[chosen])
-        bounds = _bootstrap_bounds(chosen, sums, masses, units.groups, levels, plan)
-    undefined = np.isnan(bounds.low)
-    center = spread.estimate[chosen]
-    bounds.low += center
-    bounds.high += center
-    narrow = ~undefined & ~(bounds.low < bounds.high)
-    expansion = "expanded " if plan.interval == "auto" else ""
-    bounds.method[~undefined] = expansion + prefix[chosen][~undefined] + bounds.method[~undefined]
-    if plan.interval == "auto" and undefined.any():
-        for place in np.flatnonzero(undefined):
+        levels = np.full(spread.n.size, plan.level)
+        if automatic and chosen.size:
+            levels[chosen] = expanded_levels(plan.level, 1 + spread.df[chosen])
+        bounds = _bootstrap_bounds(chosen, sums, masses, clusters, levels, plan)
+    defined = ~np.isnan(bounds.low)
+    bounds.low += spread.estimate[chosen]
+    bounds.high += spread.estimate[chosen]
+    expansion = "expanded " if automatic else ""
+    bounds.method[defined] = expansion + prefix[chosen][defined] + bounds.method[defined]
+    narrow = defined & ~(bounds.low < bounds.high)
+    bounds.put(np.flatnonzero(narrow), Estimate(reason="no variation beyond rounding"))
+    if automatic and not defined.all():
+        for place in np.flatnonzero(~defined).tolist():
             result.reason[chosen[place]] = f"BCa is undefined: {bounds.reason[place]}"
-        _fill_symmetric(result, chosen[undefined], spread, _half_of_t(spread, plan.level), prefix + "t")
-        chosen, bounds, narrow = chosen[~undefined], bounds.take(~undefined), narrow[~undefined]
-    if narrow.any():
-        bounds.put(np.flatnonzero(narrow), Estimate(reason="no variation beyond rounding"))
+        _fill_symmetric(result, chosen[~defined], spread, _half_of_t(spread, plan.level), prefix + "t")
+        chosen, bounds = chosen[defined], bounds.take(defined)
     result.put(chosen, bounds)
 
 
@@ -343,7 +360,7 @@ def _fill_crossed(
     clusters: Clusters,
 ) -> None:
     """Set t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
-    chosen = np.flatnonzero(result.reason == None)  # noqa: E711  # elementwise
+    chosen = np.flatnonzero(without_text(result.reason))
     if plan.interval in {"auto", "t"}:
         method = np.full(groups.count, "two-way t", dtype=object)
         _fill_symmetric(result, chosen, spread, _half_of_t(spread, plan.level), method)
@@ -431,7 +448,7 @@ def _stratified(
     low, high = percentile_interval(replicates, plan.level)
     if low is None or high is None:
         return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
-    lone_strata = int((np.unique(strata, return_counts=True)[1] == 1).sum())
+    lone_strata = 0 if strata is None else int((np.unique(strata, return_counts=True)[1] == 1).sum())
     note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
     low, high = (-high, -low) if plan.interval == "basic" else (low, high)
     method = f"{plan.interval} bootstrap within strata"
@@ -450,7 +467,7 @@ def _bootstrap_bounds(
     chosen: IntArray, sums: FloatArray, masses: FloatArray, clusters: Groups, levels: FloatArray, plan: _Plan
 ) -> Estimates:
     """Return bootstrap intervals around 0 of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    kind: Literal["bca", "percentile", "basic"] = plan.interval if plan.interval in {"percentile", "basic"} else "bca"  # type: ignore[assignment]
+    kind: Drawn = plan.interval if plan.interval in ("percentile", "basic") else "bca"
     name = f"{NAMES[kind]} bootstrap"
     result = Estimates.empty(chosen.size)
     starts, same = clusters.starts, clusters.are_equal(masses)
@@ -469,20 +486,25 @@ def _bootstrap_bounds(
             batch = np.array(places[start : start + COLUMNS_AT_A_TIME])
             of = chosen[batch]
             rows = starts[of] + np.arange(count)[:, None]
-            columns, weights = sums[rows], masses[rows]
-            replicates = ratio_replicates(columns, weights, rng=plan.generator(int(of[0])), resamples=plan.resamples).T
-            if kind == "bca":
-                # Of clusters of equal weight, the values themselves are the influences.
-                changes = jackknife_ratio(columns, weights)
-                influences = np.where(same[of], columns, -changes)
-                a = accelerations(influences.T.ravel(), Groups(np.repeat(np.arange(of.size), count), of.size))
-                ends_of, flaws = bca_intervals(replicates, a, levels[of])
-            else:
-                ends_of, flaws = percentile_intervals(replicates, levels[of])
-            low, high = (-ends_of.high, -ends_of.low) if kind == "basic" else ends_of
-            method = np.where(np.isnan(low), None, name).astype(object)
-            resamples = np.full(of.size, plan.resamples)
-            result.put(
-                batch, Estimates.empty(of.size, low=low, high=high, method=method, reason=flaws, resamples=resamples)
-            )
+            result.put(batch, _batch_bounds(sums[rows], masses[rows], levels[of], kind, plan, int(of[0])))
     return result
+
+
+def _batch_bounds(
+    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: Drawn, plan: _Plan, group: int
+) -> Estimates:
+    """Return bootstrap intervals around 0 of M groups with the same draws, from Σw(y - R) and Σw of each cluster, (G, M)."""
+    replicates = ratio_replicates(columns, masses, rng=plan.generator(group), resamples=plan.resamples).T
+    count, number = columns.shape
+    if kind == "bca":
+        # Of clusters of equal weight, the values themselves are the influences.
+        same = (masses == masses[0]).all(axis=0)
+        influences = np.where(same, columns, -jackknife_ratio(columns, masses))
+        clusters = Groups(np.repeat(np.arange(number), count), number)
+        ends, flaws = bca_intervals(replicates, accelerations(influences.T.ravel(), clusters), levels)
+    else:
+        ends, flaws = percentile_intervals(replicates, levels)
+    bounds = Estimates.empty(number, reason=flaws, resamples=np.full(number, plan.resamples))
+    bounds.low, bounds.high = (-ends.high, -ends.low) if kind == "basic" else (ends.low, ends.high)
+    bounds.method = texts(np.isnan(bounds.low), None, f"{NAMES[kind]} bootstrap")
+    return bounds

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, ones_or, variations
 from turnwise.stats.design_effect import copies_effects, correlation_effects, shrunk
-from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray
+from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray, texts
 from turnwise.stats.intervals import NAMES_OF_A_SHARE, ShareInterval, share_intervals
 from turnwise.stats.units import Groups, Units
 
@@ -97,9 +97,9 @@ def proportions(
     df = np.where(plain, np.inf, spread.df if len(clusters) > 1 else spread.n_clusters - 1)
     low, high = share_intervals(interval, share * size, size, level=level, df=df)
     name = NAMES_OF_A_SHARE[interval]
-    method = np.where(plain, name, f"two-way {name}" if len(clusters) > 1 else f"clustered {name}").astype(object)
+    method = texts(plain, name, f"two-way {name}" if len(clusters) > 1 else f"clustered {name}")
     method[~defined | (n == 0)] = None
-    reason = np.where(defined, None, ONE_CLUSTER).astype(object)
+    reason = texts(defined, None, ONE_CLUSTER)
     reason[n == 0] = NO_VALUES
     return Estimates.empty(
         groups.count,

@@ -31,6 +31,8 @@ from turnwise.stats.estimate import (
     Randomness,
     TextArray,
     generator_of,
+    texts,
+    without_text,
 )
 from turnwise.stats.order_statistics import between, clustered_quantile_replicates, quantile_replicates
 from turnwise.stats.units import Groups
@@ -162,7 +164,7 @@ def quantiles(
         estimate=point,
         n=groups.sizes,
         n_clusters=share.n_clusters,
-        reason=np.where(filled, None, NO_VALUES).astype(object),
+        reason=texts(filled, None, NO_VALUES),
     )
     single = share.singletons & groups.are_equal(w)
     known = filled & ~np.isnan(point)
@@ -183,7 +185,7 @@ def quantiles(
         ("order statistics", known & single, _order_statistics(ordered, q, level)),
         ("two-way Woodruff" if len(clusters) > 1 else "Woodruff", known & ~single, _woodruff(ordered, q, level, share)),
     ):
-        sound = chosen & (flaws == None)  # noqa: E711  # elementwise
+        sound = chosen & without_text(flaws)
         # An interpolated point can lie a little outside two neighboring ordered values.
         result.low[sound], result.high[sound] = np.minimum(low, point)[sound], np.maximum(high, point)[sound]
         result.method[sound], result.reason[chosen] = method, flaws[chosen]
@@ -220,11 +222,11 @@ def _share_up_to(y: FloatArray, point: FloatArray, clusters: Clusters, w: FloatA
     all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all.
     """
     at = point[groups.codes]
-    upto = variations((y <= at) * 1.0, clusters, groups, weights=w)
+    upto = variations((y <= at).astype(np.float64), clusters, groups, weights=w)
     tied = groups.sums(y == at) > 1
     if not tied.any():
         return upto
-    below = variations((y < at) * 1.0, clusters, groups, weights=w)
+    below = variations((y < at).astype(np.float64), clusters, groups, weights=w)
     more = tied & (np.nan_to_num(below.variance) > np.nan_to_num(upto.variance))
     return replace(
         upto,
@@ -360,9 +362,7 @@ def extremes(values: FloatArray, groups: Groups, which: Literal["min", "max"]) -
         groups.count,
         estimate=groups.least(values) if which == "min" else groups.largest(values),
         n=groups.sizes,
-        reason=np.where(
-            groups.sizes > 0, "no valid interval: the bootstrap is inconsistent for extremes", NO_VALUES
-        ).astype(object),
+        reason=texts(groups.sizes > 0, "no valid interval: the bootstrap is inconsistent for extremes", NO_VALUES),
     )
 
 

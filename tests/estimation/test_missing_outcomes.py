@@ -12,7 +12,7 @@ from simulations import repeated
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise import schema
-from turnwise.estimation.estimates import Method
+from turnwise.estimation.samples import Method
 
 
 def rollouts(values: list[bool | None], **columns) -> pl.DataFrame:

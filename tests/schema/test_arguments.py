@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import turnwise as tw
 from turnwise import metrics as m
 from turnwise.errors import ArgumentError, MetricError
-from turnwise.estimation.estimates import Method
+from turnwise.estimation.samples import Method
 from turnwise.schema.arguments import quantile_of
 
 N = 600

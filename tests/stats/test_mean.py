@@ -12,8 +12,10 @@ from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.bootstrap import acceleration, bca_interval
-from turnwise.stats.clusters import degrees_of_freedom, variation
-from turnwise.stats.mean import mean, standard_deviation
+from turnwise.stats.clusters import variation
+from turnwise.stats.degrees_of_freedom import degrees_of_freedom
+from turnwise.stats.extremes import standard_deviation
+from turnwise.stats.mean import mean
 from turnwise.stats.replicates import ratio_replicates
 
 DATA = np.random.default_rng(3)

@@ -10,7 +10,8 @@ from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.stats.clusters import variation
-from turnwise.stats.quantiles import extreme, median, quantile
+from turnwise.stats.extremes import extreme
+from turnwise.stats.quantiles import median, quantile
 
 DATA = np.random.default_rng(4)
 GOAL, TASK = np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)

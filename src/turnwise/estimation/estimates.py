@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from turnwise.errors import counted
 from turnwise.estimation.arrays import join_reasons, row_of
-from turnwise.estimation.clusters import Rows, strata_of, unit_in_words
+from turnwise.estimation.clusters import Rows
+from turnwise.estimation.estimands import estimands
+from turnwise.estimation.means import mean_of
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, group_counts
-from turnwise.estimation.samples import Sample, Weighting, sample_of
+from turnwise.estimation.samples import Cells, Options, Sample
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.estimation.unjudged import (
     FollowUp,
-    Unjudged,
     at_the_bounds,
     censored,
     dropped,
@@ -22,34 +23,15 @@ from turnwise.estimation.unjudged import (
     follow_up,
     in_words,
 )
-from turnwise.metrics.catalog import about
-from turnwise.metrics.metric import ANY_NUMBER, SHARE
-from turnwise.schema.arguments import Cluster, quantile_of, statistic_in_words
+from turnwise.schema.arguments import quantile_of, statistic_in_words
 from turnwise.stats.clusters import ones_or, weighted_mean, weighted_means
 from turnwise.stats.design_effect import copies_effects
 from turnwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
+from turnwise.stats.extremes import extremes, standard_deviations
 from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.intervals import ShareInterval
-from turnwise.stats.mean import OF_A_MEAN, means, standard_deviations
-from turnwise.stats.proportion import proportions
-from turnwise.stats.quantiles import QuantileInterval, extremes, quantiles
+from turnwise.stats.quantiles import QuantileInterval, quantiles
 from turnwise.stats.survival import restricted_mean, survival_median
 from turnwise.stats.units import ways_of
-
-Method = Literal[
-    "auto",
-    "wilson",
-    "exact",
-    "jeffreys",
-    "agresti-coull",
-    "t",
-    "normal",
-    "bootstrap",
-    "bca",
-    "percentile",
-    "basic",
-    "studentized",
-]
 
 FEW_GOALS_DOMINATE = "few goals have most of the rollouts: weighting='goal' counts every goal alike"
 """Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
@@ -59,67 +41,10 @@ DEFAULT_STATISTICS = {
     "number": ("mean", "median", "min", "max"),
     "time": ("restricted_mean", "median"),
 }
-_OF_A_SHARE: dict[str, ShareInterval] = {
-    "auto": "wilson",
-    "wilson": "wilson",
-    "exact": "exact",
-    "jeffreys": "jeffreys",
-    "agresti-coull": "agresti-coull",
-}
-_WITHIN_STRATA = {"auto", "bootstrap", "percentile", "basic"}
 _OF_A_QUANTILE: dict[str, QuantileInterval] = {
     "bootstrap": "percentile",
     "percentile": "percentile",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Options of statistics and their intervals, as documented in `summarize`."""
-
-    cluster: Cluster
-    weighting: Weighting
-    method: Method
-    unjudged: Unjudged
-    strata: str | None
-    resamples: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """One metric in several groups of ROLLOUTS, with the same columns as unit.
-
-    Attributes
-    ----------
-    rows
-        All rollouts of the groups.
-    headings
-        The heading of each of these rollouts.
-    names
-        The cluster columns.
-    """
-
-    rows: Rows
-    metric: str
-    headings: Headings
-    names: tuple[str, ...]
-    options: Options
-
-    @property
-    def kind(self) -> str:
-        """Kind of the metric: proportion, number or time."""
-        return self.rows.sheet.kinds[self.metric] or "number"
-
-    def of(self, chosen: IntArray) -> "Cells":
-        """Return these groups, which become groups 0, 1, ...."""
-        rows, mask = self.rows.of(chosen)
-        return replace(self, rows=rows, headings=self.headings[mask])
-
-    def sample(self, *wanted: int, unknown: float | None = None) -> Sample:
-        """Return the rollouts under these headings that have any weight, with `unknown` in place of missing values."""
-        rows = self.rows.select(np.isin(self.headings, wanted))
-        return sample_of(rows, self.metric, self.names, self.options.weighting, unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +121,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     nulls = np.full(groups.count, np.nan)
     for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:
         share = cells.kind == "proportion" and statistic == "mean"
-        bounds, estimands = (_bounds(cells) if share else (nulls, nulls)), _estimands(cells, sample, statistic, missing)
+        bounds, sentences = (_bounds(cells) if share else (nulls, nulls)), estimands(cells, sample, statistic, missing)
         for level in levels:
             estimates = _estimate(cells, sample, statistic, level)
             if share:
@@ -207,7 +132,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
             _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
-            yield Block(statistic, level, estimates, bounds, missing, estimands)
+            yield Block(statistic, level, estimates, bounds, missing, sentences)
 
 
 def _notes(weightless: IntArray) -> TextArray:
@@ -261,7 +186,7 @@ def _unstratified(cells: Cells, sample: Sample, statistic: str, level: float) ->
         return _time(cells, sample, statistic, level)
     match statistic:
         case "mean":
-            return _mean(cells, sample, level)
+            return mean_of(cells, sample, level)
         case "min" | "max":
             return extremes(sample.values, sample.groups, statistic)
         case "std":
@@ -283,106 +208,6 @@ def _unstratified(cells: Cells, sample: Sample, statistic: str, level: float) ->
                 rng=lambda group: sample.generator(group, cells.options.seed),
                 resamples=cells.options.resamples,
             )
-
-
-def _mean(cells: Cells, sample: Sample, level: float) -> Estimates:
-    """Estimate means or shares with the requested interval.
-
-    Wilson's interval replaces another in two cases: a bootstrap of a share without an interval, such as 0 of n, and an
-    automatic interval of fractions that are all 0.0 or 1.0 if it would leave [0, 1].
-    """
-    method = cells.options.method
-    share, bootstrap = cells.kind == "proportion", method == "bootstrap"
-    if cells.options.strata is not None:
-        estimates = _stratified_mean(cells, sample, level)
-        _clip(cells, estimates)
-        return estimates
-    if share and method in _OF_A_SHARE:
-        return _proportions(sample, level, _OF_A_SHARE[method])
-    if method not in OF_A_MEAN or (share and method in {"basic", "normal"}):
-        reason = "can leave [0, 1], where a share must be" if share else "is for shares; this metric is a number"
-        return _without_interval(sample, level, f"{method}: {reason}")
-    estimates = means(
-        sample.values,
-        sample.codes,
-        sample.groups,
-        weights=sample.weights,
-        level=level,
-        rng=lambda group: sample.generator(group, cells.options.seed),
-        resamples=cells.options.resamples,
-        interval="percentile" if bootstrap and len(sample.codes) > 1 else OF_A_MEAN[method],
-    )
-    if share and bootstrap:
-        replaced, reason = np.isnan(estimates.low), "Wilson instead of the bootstrap"
-    elif method == "auto":
-        replaced = ((estimates.low < 0) | (estimates.high > 1)) & _zeros_and_ones(cells, sample)
-        reason = "Wilson because all values are 0.0 or 1.0"
-    else:
-        replaced, reason = np.zeros(sample.groups.count, dtype=np.bool_), ""
-    reasons = estimates.reason
-    _clip(cells, estimates)
-    chosen = np.flatnonzero(replaced)
-    if chosen.size:
-        estimates.put(chosen, _proportions(sample.of(chosen), level, "wilson"))
-        for group in chosen[~np.isnan(estimates.low[chosen])].tolist():
-            estimates.reason[group] = join_reasons(reasons[group], reason)
-    return estimates
-
-
-def _proportions(sample: Sample, level: float, interval: ShareInterval) -> Estimates:
-    return proportions(
-        sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval=interval
-    )
-
-
-def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
-    """Return where all values are 0.0 or 1.0, as evaluators write right and wrong. Integers may be counts."""
-    is_float = cells.rows.sheet.frame.schema[cells.metric].is_float()
-    return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
-
-
-def _clip(cells: Cells, estimates: Estimates) -> None:
-    """Cut intervals where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
-    entry = about(cells.metric)
-    least, most = SHARE if cells.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
-    # A column of the same name with values of its own keeps its interval.
-    fits = (estimates.estimate >= least) & (estimates.estimate <= most)
-    estimates.low = np.where(fits, np.maximum(estimates.low, least), estimates.low)
-    estimates.high = np.where(fits, np.minimum(estimates.high, most), estimates.high)
-
-
-def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:
-    """Estimate means without an interval, for this reason."""
-    estimates = means(sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval="t")
-    for group in np.flatnonzero(~np.isnan(estimates.estimate)).tolist():
-        known = estimates.at(group)
-        estimates.put(group, replace(known, low=None, high=None, method=None, design_effect=None, reason=reason))
-    return estimates
-
-
-def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:
-    """Estimate means with clusters drawn within strata: by the basic bootstrap if requested, else by percentiles."""
-    options = cells.options
-    if len(sample.codes) > 1:
-        reason = "no interval within strata over two crossed ways: name one cluster, or leave strata out"
-        return _without_interval(sample, level, reason)
-    if options.method not in _WITHIN_STRATA:
-        reason = f"no {options.method} interval within strata: ask for percentile or basic"
-        return _without_interval(sample, level, reason)
-    (units,) = ways_of(sample.codes, sample.groups)
-    labels = np.arange(sample.values.size) if units.labels is None else units.labels
-    count = int(units.counts.sum())
-    return means(
-        sample.values,
-        sample.codes,
-        sample.groups,
-        weights=sample.weights,
-        level=level,
-        rng=lambda group: sample.generator(group, options.seed),
-        resamples=options.resamples,
-        interval="basic" if options.method == "basic" else "percentile",
-        strata=strata_of(cells.rows.sheet, sample.rows.numbers, labels, count, str(options.strata), "summarize"),
-    )
 
 
 def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
@@ -422,7 +247,7 @@ def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
     values = expected_values(sheet, cells.metric, rows, sample.weights)
     point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
     worst, best = (
-        row_of(_mean(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))
+        row_of(mean_of(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))
         for unknown in (0.0, 1.0)
     )
     interval = at_the_bounds(note, point, worst, best, timed=follow is not None)
@@ -444,45 +269,3 @@ def _censored(sample: Sample, follow: FollowUp | None, note: str, level: float, 
     )
     last = curve.point(-1)
     return replace(last, n=known.n, reason=join_reasons(last.reason, reason))
-
-
-def _estimands(cells: Cells, sample: Sample, statistic: str, missing: dict[str, IntArray]) -> TextArray:
-    """Return the estimand of each group, in one sentence."""
-    horizons = np.full(sample.groups.count, -1)
-    if statistic == "restricted_mean" and cells.kind == "time":
-        durations = cells.rows.sheet.times(cells.metric)[0][sample.rows.numbers]
-        horizons = np.nan_to_num(sample.groups.largest(durations.astype(np.float64)), nan=-1).astype(np.int64)
-    strata = f", drawn within {cells.options.strata}" if cells.options.strata and statistic == "mean" else ""
-    texts = {
-        "n_error": "in error",
-        "n_undetermined": "undetermined",
-        "n_missing": "missing",
-        "n_inapplicable": "inapplicable",
-    }
-    start = f"{statistic_in_words(statistic)} of {cells.metric}"
-    weighting = f", every {cells.options.weighting} weighing the same; unit: "
-    columns = np.stack([horizons, sample.nulls, *(missing[name] for name in texts)], axis=1)
-    # Few combinations of these numbers occur in many groups: each is put into words once.
-    first, places = _combinations(columns)
-    sentences = []
-    for horizon, nulls, *numbers in columns[first].tolist():
-        without = ", ".join(f"{number} {text}" for number, text in zip(numbers, texts.values(), strict=True) if number)
-        sentences.append(
-            start
-            + (f" up to {horizon}" if horizon >= 0 else "")
-            + weighting
-            + unit_in_words(sample.names, nulls)
-            + strata
-            + (f"; without a value: {without}" if without else "")
-        )
-    return np.array(sentences, dtype=object)[places]
-
-
-def _combinations(columns: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the first row of each distinct row of a table (T, K), and the number of the distinct row that each row equals."""
-    codes = np.zeros(len(columns), dtype=np.int64)
-    for column in columns.T:
-        if (column != column[:1]).any():
-            values = np.unique(column, return_inverse=True)[1]
-            codes = np.unique(codes * len(columns) + values, return_inverse=True)[1]
-    return np.unique(codes, return_index=True, return_inverse=True)[1:]

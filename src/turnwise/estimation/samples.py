@@ -1,4 +1,4 @@
-"""Values of one metric in several groups of ROLLOUTS, with their weights and independent units."""
+"""One metric in several groups of ROLLOUTS: its values, with their weights and independent units, and the options."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,10 +7,27 @@ from typing import Literal
 import numpy as np
 
 from turnwise.estimation.clusters import Rows, entropy, rollout_ids
+from turnwise.estimation.missingness import Headings
+from turnwise.estimation.unjudged import Unjudged
+from turnwise.schema.arguments import Cluster
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 from turnwise.stats.units import Groups, units_of
 
 Weighting = Literal["rollout", "goal", "turn"]
+Method = Literal[
+    "auto",
+    "wilson",
+    "exact",
+    "jeffreys",
+    "agresti-coull",
+    "t",
+    "normal",
+    "bootstrap",
+    "bca",
+    "percentile",
+    "basic",
+    "studentized",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +124,52 @@ def sample_of(
         tuple(column.codes[numbers] for column in columns),
         np.max(nulls, axis=0) if nulls else np.zeros(groups.count, dtype=np.int64),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of statistics and their intervals, as documented in `summarize`."""
+
+    cluster: Cluster
+    weighting: Weighting
+    method: Method
+    unjudged: Unjudged
+    strata: str | None
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One metric in several groups of ROLLOUTS, with the same columns as unit.
+
+    Attributes
+    ----------
+    rows
+        All rollouts of the groups.
+    headings
+        The heading of each of these rollouts.
+    names
+        The cluster columns.
+    """
+
+    rows: Rows
+    metric: str
+    headings: Headings
+    names: tuple[str, ...]
+    options: Options
+
+    @property
+    def kind(self) -> str:
+        """Kind of the metric: proportion, number or time."""
+        return self.rows.sheet.kinds[self.metric] or "number"
+
+    def of(self, chosen: IntArray) -> "Cells":
+        """Return these groups, which become groups 0, 1, ...."""
+        rows, mask = self.rows.of(chosen)
+        return replace(self, rows=rows, headings=self.headings[mask])
+
+    def sample(self, *wanted: int, unknown: float | None = None) -> Sample:
+        """Return the rollouts under these headings that have any weight, with `unknown` in place of missing values."""
+        rows = self.rows.select(np.isin(self.headings, wanted))
+        return sample_of(rows, self.metric, self.names, self.options.weighting, unknown)

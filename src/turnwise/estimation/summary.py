@@ -12,10 +12,10 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import booleans, metric_columns, rollouts_frame
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.clusters import Rows, columns_of
-from turnwise.estimation.estimates import Block, Method, Options, blocks_of
+from turnwise.estimation.estimates import Block, blocks_of
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, headings
-from turnwise.estimation.samples import Weighting
+from turnwise.estimation.samples import Method, Options, Weighting
 from turnwise.estimation.unjudged import Unjudged, check_unjudged
 from turnwise.schema.arguments import (
     By,

@@ -1,23 +1,13 @@
 """Mean of a numeric column with a t or a bootstrap interval over clusters; standard deviation."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
-from turnwise.stats.bootstrap import (
-    NO_WIDTH,
-    accelerations,
-    bca_intervals,
-    closed_form,
-    expanded_levels,
-    null_flaw,
-    percentile_interval,
-    percentile_intervals,
-    studentized_interval,
-)
+from turnwise.stats.bootstrap import expanded_levels
 from turnwise.stats.clusters import (
     NO_VALUES,
     ONE_CLUSTER,
@@ -25,9 +15,8 @@ from turnwise.stats.clusters import (
     ones_or,
     t_quantile,
     t_quantiles,
-    unaddable,
+    unaddables,
     variations,
-    weighted_means,
 )
 from turnwise.stats.estimate import (
     Clusters,
@@ -41,11 +30,9 @@ from turnwise.stats.estimate import (
     texts,
     without_text,
 )
-from turnwise.stats.replicates import count_sums, crossed_replicates, jackknife_ratio, ratio_replicates
+from turnwise.stats.mean_bootstrap import Interval, Plan, crossed_bounds, drawn_bounds
 from turnwise.stats.units import Groups
 
-Drawn = Literal["bca", "percentile", "basic"]
-Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
 OF_A_MEAN: dict[str, Interval] = {
     "auto": "auto",
     "t": "t",
@@ -60,13 +47,6 @@ OF_A_MEAN: dict[str, Interval] = {
 
 FEWEST_CLUSTERS = 10
 """Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
-
-
-COLUMNS_AT_A_TIME = 64
-"""Means whose replicates are drawn and sorted together: 5 MB for 10,000 replicates."""
-
-NAMES = {"bca": "BCa", "percentile": "percentile", "basic": "basic", "studentized": "studentized"}
-"""Display names of the bootstrap intervals."""
 
 
 def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
@@ -178,14 +158,14 @@ def means(
     """
     if interval not in get_args(Interval):
         raise ArgumentError(f"interval is {interval!r}; it must be one of {', '.join(get_args(Interval))}")
-    unaddables = _unaddables(values, groups)
-    if any(unaddables):  # infinite and huge values are left out of the sums, and their groups get no estimate
-        values = np.where((~without_text(unaddables))[groups.codes], 0.0, values)
+    too_large = unaddables(values, groups)
+    if any(too_large):  # infinite and huge values are left out of the sums, and their groups get no estimate
+        values = np.where((~without_text(too_large))[groups.codes], 0.0, values)
     spread = variations(values, clusters, groups, weights=weights)
     w = ones_or(weights, values.size)
     deviations = (values - spread.estimate[groups.codes]) * w
     layers = None if strata is None else np.asarray(strata, dtype=np.int64)
-    plan = _Plan(level, rng, resamples, interval, layers)
+    plan = Plan(level, rng, resamples, interval, layers)
     result = Estimates.empty(groups.count, reason=_flaws(values, spread, groups))
     _fill_bounds(result, deviations, w, spread, groups, plan, clusters)
     result.estimate, result.n, result.n_clusters = spread.estimate, spread.n, spread.n_clusters
@@ -195,72 +175,10 @@ def means(
         squares = groups.sums(np.square(values - spread.estimate[groups.codes]) * w)
         effect = spread.variance / (squares / groups.sums(w) / (spread.n - 1))
     result.design_effect = np.where(np.isnan(result.low), np.nan, effect)
-    for group in np.flatnonzero(~without_text(unaddables)):
+    for group in np.flatnonzero(~without_text(too_large)):
         n, n_clusters = int(spread.n[group]), int(spread.n_clusters[group])
-        result.put(int(group), Estimate(n=n, n_clusters=n_clusters, reason=unaddables[group]))
+        result.put(int(group), Estimate(n=n, n_clusters=n_clusters, reason=too_large[group]))
     return result
-
-
-def _unaddables(values: FloatArray, groups: Groups) -> TextArray:
-    """Return `unaddable` of each group."""
-    result = np.full(groups.count, None, dtype=object)
-    if unaddable(values):
-        starts = groups.starts
-        result[:] = [unaddable(values[slice(*starts[group : group + 2])]) for group in range(groups.count)]
-    return result
-
-
-def standard_deviation(values: ArrayLike, *, weights: ArrayLike | None = None) -> Estimate:
-    """Return the standard deviation of a sample, sqrt(Σ(y - mean)² / (n - 1)), without an interval.
-
-    Parameters
-    ----------
-    values
-        Float (n,), in any unit. n < 2, or an infinite value, gives None.
-    weights
-        Positive float (n,), or None. Unequal weights give an estimate of None.
-
-    Examples
-    --------
-    >>> standard_deviation([1.0, 2.0, 3.0]).estimate
-    1.0
-    """
-    y = np.asarray(values, dtype=np.float64)
-    return standard_deviations(y, Groups.single(y.size), weights=weights).at(0)
-
-
-def standard_deviations(values: FloatArray, groups: Groups, *, weights: ArrayLike | None = None) -> Estimates:
-    """Return the `standard_deviation` of each group."""
-    n, flaws = groups.sizes, _unaddables(values, groups)
-    if weights is not None:
-        unequal = ~groups.are_equal(np.asarray(weights, dtype=np.float64))
-        flaws[unequal & without_text(flaws)] = "a standard deviation is of values that weigh the same"
-    flaws[n == 1] = "one value has no standard deviation"
-    flaws[n == 0] = NO_VALUES
-    flawed = ~without_text(flaws)
-    values = np.where(flawed[groups.codes], 0.0, values)
-    center = weighted_means(values, ones_or(None, values.size), groups)
-    deviation = np.sqrt(groups.sums(np.square(values - center[groups.codes])) / np.maximum(n - 1, 1))
-    text = np.where(deviation > 0, "no interval of a standard deviation: only the bootstrap has one", "no variation")
-    return Estimates.empty(
-        groups.count,
-        estimate=np.where(flawed, np.nan, deviation),
-        n=n,
-        reason=texts(flawed, flaws, text),
-    )
-
-
-class _Plan(NamedTuple):
-    """Options for computing the intervals."""
-
-    level: float
-    rng: Callable[[int], np.random.Generator] | None
-    resamples: int
-    interval: Interval
-    strata: IntArray | None
-
-    def generator(self, group: int) -> np.random.Generator:
-        return generator_of(None if self.rng is None else self.rng(group))
 
 
 def _flaws(values: FloatArray, spread: Variations, groups: Groups) -> TextArray:
@@ -281,7 +199,7 @@ def _fill_bounds(
     w: FloatArray,
     spread: Variations,
     groups: Groups,
-    plan: _Plan,
+    plan: Plan,
     clusters: Clusters,
 ) -> None:
     """Set the interval of every group that has no flaw, with its method and reason."""
@@ -301,99 +219,6 @@ def _fill_bounds(
         chosen = _fill_few(result, chosen, spread, plan.level, prefix)
     sums, masses = spread.ways[0].sums(deviations), spread.ways[0].sums(w)
     _fill_drawn(result, chosen, sums, masses, spread, plan, prefix)
-
-
-def _fill_few(result: Estimates, chosen: IntArray, spread: Variations, level: float, prefix: TextArray) -> IntArray:
-    """Set t for the groups with too few clusters for a bootstrap, and return the others."""
-    worth = 1 + spread.df  # number of clusters, or of as many equal ones
-    few = chosen[worth[chosen] < FEWEST_CLUSTERS]
-    for group in few.tolist():
-        text = f"{spread.n_clusters[group]:,} {'values' if spread.singletons[group] else 'clusters'}"
-        if worth[group] < spread.n_clusters[group]:
-            text += f" of unequal weight, worth {worth[group]:.1f} equal ones,"
-        result.reason[group] = f"{text} are too few for a bootstrap"
-    _fill_symmetric(result, few, spread, _half_of_t(spread, level), prefix + "t")
-    return chosen[worth[chosen] >= FEWEST_CLUSTERS]
-
-
-def _fill_drawn(
-    result: Estimates,
-    chosen: IntArray,
-    sums: FloatArray,
-    masses: FloatArray,
-    spread: Variations,
-    plan: _Plan,
-    prefix: TextArray,
-) -> None:
-    """Set the bootstrap intervals of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    clusters, automatic = spread.ways[0].groups, plan.interval == "auto"
-    if plan.strata is not None or plan.interval == "studentized":
-        function = _studentized if plan.strata is None else _stratified
-        bounds = _each(function, chosen, sums, masses, clusters, plan)
-    else:
-        levels = np.full(spread.n.size, plan.level)
-        if automatic and chosen.size:
-            levels[chosen] = expanded_levels(plan.level, 1 + spread.df[chosen])
-        bounds = _bootstrap_bounds(chosen, sums, masses, clusters, levels, plan)
-    defined = ~np.isnan(bounds.low)
-    bounds.low += spread.estimate[chosen]
-    bounds.high += spread.estimate[chosen]
-    expansion = "expanded " if automatic else ""
-    bounds.method[defined] = expansion + prefix[chosen][defined] + bounds.method[defined]
-    narrow = defined & ~(bounds.low < bounds.high)
-    bounds.put(np.flatnonzero(narrow), Estimate(reason="no variation beyond rounding"))
-    if automatic and not defined.all():
-        for place in np.flatnonzero(~defined).tolist():
-            result.reason[chosen[place]] = f"BCa is undefined: {bounds.reason[place]}"
-        _fill_symmetric(result, chosen[~defined], spread, _half_of_t(spread, plan.level), prefix + "t")
-        chosen, bounds = chosen[defined], bounds.take(defined)
-    result.put(chosen, bounds)
-
-
-def _fill_crossed(
-    result: Estimates,
-    deviations: FloatArray,
-    w: FloatArray,
-    spread: Variations,
-    groups: Groups,
-    plan: _Plan,
-    clusters: Clusters,
-) -> None:
-    """Set t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
-    chosen = np.flatnonzero(without_text(result.reason))
-    if plan.interval in {"auto", "t"}:
-        method = np.full(groups.count, "two-way t", dtype=object)
-        _fill_symmetric(result, chosen, spread, _half_of_t(spread, plan.level), method)
-        return
-    if plan.interval != "percentile":
-        kind = "interval" if plan.interval == "normal" else "bootstrap"
-        result.reason[chosen] = f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t"
-        return
-    starts = groups.starts
-    for group in chosen.tolist():
-        rows = slice(*starts[group : group + 2])
-        replicates = crossed_replicates(
-            deviations[rows],
-            w[rows],
-            tuple(way[rows] for way in clusters),
-            rng=plan.generator(group),
-            resamples=plan.resamples,
-        )
-        low, high = percentile_interval(replicates, plan.level)
-        if low is None or high is None:
-            flaw = null_flaw(replicates) or NO_WIDTH
-            result.put(group, Estimate(reason=flaw, resamples=plan.resamples))
-            continue
-        center = float(spread.estimate[group])
-        result.put(
-            group,
-            Estimate(
-                low=center + low,
-                high=center + high,
-                method="two-way percentile bootstrap; both ways drawn",
-                resamples=plan.resamples,
-            ),
-        )
 
 
 def _half_of_t(spread: Variations, level: float) -> FloatArray:
@@ -417,94 +242,66 @@ def _fill_symmetric(
     result.reason[np.setdiff1d(chosen, wide)] = "no variation beyond rounding"
 
 
-def _each(
-    function: Callable[[FloatArray, FloatArray, IntArray | None, np.random.Generator, _Plan], Estimate],
+def _fill_few(result: Estimates, chosen: IntArray, spread: Variations, level: float, prefix: TextArray) -> IntArray:
+    """Set t for the groups with too few clusters for a bootstrap, and return the others."""
+    worth = 1 + spread.df  # number of clusters, or of as many equal ones
+    few = chosen[worth[chosen] < FEWEST_CLUSTERS]
+    for group in few.tolist():
+        text = f"{spread.n_clusters[group]:,} {'values' if spread.singletons[group] else 'clusters'}"
+        if worth[group] < spread.n_clusters[group]:
+            text += f" of unequal weight, worth {worth[group]:.1f} equal ones,"
+        result.reason[group] = f"{text} are too few for a bootstrap"
+    _fill_symmetric(result, few, spread, _half_of_t(spread, level), prefix + "t")
+    return chosen[worth[chosen] >= FEWEST_CLUSTERS]
+
+
+def _fill_drawn(
+    result: Estimates,
     chosen: IntArray,
     sums: FloatArray,
     masses: FloatArray,
-    clusters: Groups,
-    plan: _Plan,
-) -> Estimates:
-    """Return intervals around 0 of the chosen groups, one group after another."""
-    starts, result = clusters.starts, []
-    for group in chosen.tolist():
-        part = slice(*starts[group : group + 2])
-        strata = None if plan.strata is None else plan.strata[part]
-        result.append(function(sums[part], masses[part], strata, plan.generator(group), plan))
-    return Estimates.of(result)
+    spread: Variations,
+    plan: Plan,
+    prefix: TextArray,
+) -> None:
+    """Set the bootstrap intervals of the chosen groups, from their clusters' Σw(y - R) and Σw."""
+    clusters, automatic = spread.ways[0].groups, plan.interval == "auto"
+    levels = np.full(chosen.size, plan.level)
+    if automatic and chosen.size:
+        levels = expanded_levels(plan.level, 1 + spread.df[chosen])
+    bounds = drawn_bounds(chosen, sums, masses, clusters, levels, plan)
+    defined = ~np.isnan(bounds.low)
+    bounds.low += spread.estimate[chosen]
+    bounds.high += spread.estimate[chosen]
+    expansion = "expanded " if automatic else ""
+    bounds.method[defined] = expansion + prefix[chosen][defined] + bounds.method[defined]
+    narrow = defined & ~(bounds.low < bounds.high)
+    bounds.put(np.flatnonzero(narrow), Estimate(reason="no variation beyond rounding"))
+    if automatic and not defined.all():
+        for place in np.flatnonzero(~defined).tolist():
+            result.reason[chosen[place]] = f"BCa is undefined: {bounds.reason[place]}"
+        _fill_symmetric(result, chosen[~defined], spread, _half_of_t(spread, plan.level), prefix + "t")
+        chosen, bounds = chosen[defined], bounds.take(defined)
+    result.put(chosen, bounds)
 
 
-def _stratified(
-    deviations: FloatArray, masses: FloatArray, strata: IntArray | None, rng: np.random.Generator, plan: _Plan
-) -> Estimate:
-    """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies."""
-    if plan.interval not in {"percentile", "basic"}:
-        return Estimate(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
-    columns = np.stack([deviations, masses], axis=1)
-    total, drawn_mass = count_sums(columns, rng=rng, resamples=plan.resamples, strata=strata).T
-    replicates = np.divide(
-        total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
-    )
-    low, high = percentile_interval(replicates, plan.level)
-    if low is None or high is None:
-        return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
-    lone_strata = 0 if strata is None else int((np.unique(strata, return_counts=True)[1] == 1).sum())
-    note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
-    low, high = (-high, -low) if plan.interval == "basic" else (low, high)
-    method = f"{plan.interval} bootstrap within strata"
-    return Estimate(low=low, high=high, method=method, reason=note, resamples=plan.resamples)
-
-
-def _studentized(
-    deviations: FloatArray, masses: FloatArray, _: IntArray | None, rng: np.random.Generator, plan: _Plan
-) -> Estimate:
-    low, high, flaw = studentized_interval(deviations, masses, level=plan.level, rng=rng, resamples=plan.resamples)
-    method = None if flaw else f"{NAMES['studentized']} bootstrap"
-    return Estimate(low=low, high=high, method=method, reason=flaw, resamples=plan.resamples)
-
-
-def _bootstrap_bounds(
-    chosen: IntArray, sums: FloatArray, masses: FloatArray, clusters: Groups, levels: FloatArray, plan: _Plan
-) -> Estimates:
-    """Return bootstrap intervals around 0 of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    kind: Drawn = plan.interval if plan.interval in ("percentile", "basic") else "bca"
-    name = f"{NAMES[kind]} bootstrap"
-    result = Estimates.empty(chosen.size)
-    starts, same = clusters.starts, clusters.are_equal(masses)
-    batches: dict[tuple[str, int, bool], list[int]] = {}
-    for place, group in enumerate(chosen.tolist()):
-        part = slice(*starts[group : group + 2])
-        ends = closed_form(sums[part], levels[group], kind) if same[group] else None
-        if ends is not None:
-            low, high = (float(end / masses[part][0]) for end in ends)
-            result.put(place, Estimate(low=low, high=high, method=f"{name}; closed form"))
-            continue
-        key = (str(plan.generator(group).bit_generator.state), part.stop - part.start, bool(same[group]))
-        batches.setdefault(key, []).append(place)
-    for (_, count, _), places in batches.items():
-        for start in range(0, len(places), COLUMNS_AT_A_TIME):
-            batch = np.array(places[start : start + COLUMNS_AT_A_TIME])
-            of = chosen[batch]
-            rows = starts[of] + np.arange(count)[:, None]
-            result.put(batch, _batch_bounds(sums[rows], masses[rows], levels[of], kind, plan, int(of[0])))
-    return result
-
-
-def _batch_bounds(
-    columns: FloatArray, masses: FloatArray, levels: FloatArray, kind: Drawn, plan: _Plan, group: int
-) -> Estimates:
-    """Return bootstrap intervals around 0 of M groups with the same draws, from Σw(y - R) and Σw of each cluster, (G, M)."""
-    replicates = ratio_replicates(columns, masses, rng=plan.generator(group), resamples=plan.resamples).T
-    count, number = columns.shape
-    if kind == "bca":
-        # Of clusters of equal weight, the values themselves are the influences.
-        same = (masses == masses[0]).all(axis=0)
-        influences = np.where(same, columns, -jackknife_ratio(columns, masses))
-        clusters = Groups(np.repeat(np.arange(number), count), number)
-        ends, flaws = bca_intervals(replicates, accelerations(influences.T.ravel(), clusters), levels)
-    else:
-        ends, flaws = percentile_intervals(replicates, levels)
-    bounds = Estimates.empty(number, reason=flaws, resamples=np.full(number, plan.resamples))
-    bounds.low, bounds.high = (-ends.high, -ends.low) if kind == "basic" else (ends.low, ends.high)
-    bounds.method = texts(np.isnan(bounds.low), None, f"{NAMES[kind]} bootstrap")
-    return bounds
+def _fill_crossed(
+    result: Estimates,
+    deviations: FloatArray,
+    w: FloatArray,
+    spread: Variations,
+    groups: Groups,
+    plan: Plan,
+    clusters: Clusters,
+) -> None:
+    """Set t with the two-way variance, or the percentile interval of the pigeonhole bootstrap, whose variance is not less."""
+    chosen = np.flatnonzero(without_text(result.reason))
+    if plan.interval in {"auto", "t"}:
+        method = np.full(groups.count, "two-way t", dtype=object)
+        _fill_symmetric(result, chosen, spread, _half_of_t(spread, plan.level), method)
+        return
+    if plan.interval != "percentile":
+        kind = "interval" if plan.interval == "normal" else "bootstrap"
+        result.reason[chosen] = f"no {plan.interval} {kind} over two crossed ways: ask for percentile or t"
+        return
+    result.put(chosen, crossed_bounds(chosen, deviations, w, clusters, spread.estimate, groups, plan))

@@ -9,7 +9,8 @@ import numpy as np
 from turnwise.stats.clusters import unaddable, variation
 from turnwise.stats.differences import ONE_PAIR, Arm, Difference, Draws, Ends, Method, t_test, with_test
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
-from turnwise.stats.mean import OF_A_MEAN, Interval, mean
+from turnwise.stats.mean import OF_A_MEAN, mean
+from turnwise.stats.mean_bootstrap import Interval
 from turnwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference, share_of
 from turnwise.stats.permutation import Permuted, sign_flip
 from turnwise.stats.proportion import proportion

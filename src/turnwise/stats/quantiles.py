@@ -331,41 +331,6 @@ def _bootstrap(
     return replace(plain, low=low, high=high, method=f"percentile bootstrap; {drawn} drawn", resamples=resamples)
 
 
-def extreme(values: ArrayLike, which: Literal["min", "max"]) -> Estimate:
-    """Return the smallest or the largest value, without an interval: no resampling scheme is consistent for extremes.
-
-    Parameters
-    ----------
-    values
-        Float (n,), in any unit; n = 0 gives None.
-    which
-        ``"min"`` or ``"max"``.
-
-    References
-    ----------
-    Bickel & Freedman (1981), doi:10.1214/aos/1176345637.
-
-    Examples
-    --------
-    >>> extreme([2.0, 7.0], "max").estimate
-    7.0
-    """
-    y = np.asarray(values, dtype=np.float64)
-    return extremes(y, Groups.single(y.size), which).at(0)
-
-
-def extremes(values: FloatArray, groups: Groups, which: Literal["min", "max"]) -> Estimates:
-    """Return the `extreme` of each group."""
-    if which not in {"min", "max"}:
-        raise ArgumentError(f"which is {which!r}; it must be 'min' or 'max'")
-    return Estimates.empty(
-        groups.count,
-        estimate=groups.least(values) if which == "min" else groups.largest(values),
-        n=groups.sizes,
-        reason=texts(groups.sizes > 0, "no valid interval: the bootstrap is inconsistent for extremes", NO_VALUES),
-    )
-
-
 def _tail_rank(n: int, q: float, tail: float) -> int:
     """Return the largest rank l with P(Bin(n, q) <= l-1) <= tail, or 0 if no rank qualifies."""
     return bisect_right(range(n), tail, key=lambda failures: float(scipy.special.bdtr(failures, n, q)))

@@ -13,6 +13,9 @@ from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 BLOCK = 1 << 16
 """Counts drawn at a time: half a megabyte, which bounds the memory and stays in the cache."""
 
+_SMALL_PRODUCT = 1 << 18
+"""Multiplications of a matrix product up to which OpenBLAS uses one thread."""
+
 MOST_SHARED = 1 << 24
 """Largest number of counts that are kept for other metrics over the same clusters, one byte each."""
 
@@ -117,7 +120,7 @@ def count_sums(
         clusters = len(part)
         if clusters <= BLOCK:
             for rows, drawn in count_blocks(rng, resamples, clusters):
-                sums[rows] += drawn @ part
+                sums[rows] += _product(drawn, part)
             continue
         # Counts of a million clusters would take more memory than the data: draw and gather their rows piece by piece.
         for replicate in range(resamples):
@@ -125,6 +128,16 @@ def count_sums(
                 drawn_rows = rng.integers(clusters, size=min(BLOCK, clusters - start))
                 sums[replicate] += part[drawn_rows].sum(axis=0)
     return sums
+
+
+def _product(drawn: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return drawn @ columns, a few rows at a time.
+
+    OpenBLAS divides larger products among threads that wait for each other in a loop, which takes many times as long if
+    other processes use the machine.
+    """
+    rows = max(1, _SMALL_PRODUCT // max(columns.size, 1))
+    return np.concatenate([drawn[start : start + rows] @ columns for start in range(0, len(drawn), rows)])
 
 
 def ratio_replicates(sums: FloatArray, weights: FloatArray, *, rng: np.random.Generator, resamples: int) -> FloatArray:

@@ -11,7 +11,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "astra"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "astra"
 PAGES = ("attack", "probe")
 GOLDEN = {  # rollout: average reward, adversarial and target toxicity, first turns
     "0": (0.2, 0.533333, 0.346667, 2, 3),

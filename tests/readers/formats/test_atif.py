@@ -8,7 +8,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def test_turns_are_the_steps_of_the_agent(shared):

@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.errors import ReadError, SchemaError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "claude_code"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "claude_code"
 
 
 @pytest.fixture(scope="module")

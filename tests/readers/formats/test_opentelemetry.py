@@ -11,7 +11,7 @@ from turnwise import schema
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "opentelemetry"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "opentelemetry"
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from turnwise.judges import read_verdicts
 from turnwise.readers import read_summary
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "every_eval_ever"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"
 ATTACKS = FIXTURES / "attacks_samples.jsonl"
 CONVERTED = (
-    Path(__file__).parent / "produced" / "every_eval_ever"
+    Path(__file__).parents[1] / "produced" / "every_eval_ever"
 )  # by its converter 0.3.0, of a log of Inspect 0.3.2xx
 VERDICTS = ["outcome", "ending", "solved", "succeeded", "refused", "score", "reward", "error"]
 

@@ -11,7 +11,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "promptfoo"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "promptfoo"
 
 
 def test_a_test_that_passes_is_an_attack_that_failed():

@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "swe_agent"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "swe_agent"
 
 
 @pytest.fixture(scope="module")

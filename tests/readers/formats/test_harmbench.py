@@ -10,7 +10,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "harmbench"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "harmbench"
 
 
 def test_each_test_case_is_an_attempt_at_its_behavior():

@@ -9,7 +9,7 @@ from turnwise.errors import ReadError
 from turnwise.readers.read import read
 from turnwise.readers.results.summaries import read_summary
 
-FIXTURES = Path(__file__).parent / "fixtures" / "quesma"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "quesma"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURE = Path(__file__).parent / "fixtures" / "mint" / "results.jsonl"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "mint" / "results.jsonl"
 PLACE = "parrot-1/F=gpt-4-0613/PHF=no_GT-textual/max3_p2+tool+cd/reasoning/gsm8k"
 PLAIN = {"feedback": "none", "k": 5}
 FEEDBACK = {"feedback": "gpt-4-0613", "k": 5}

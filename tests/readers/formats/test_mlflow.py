@@ -10,7 +10,7 @@ from turnwise.errors import ReadError
 from turnwise.judges import read_verdicts
 from turnwise.readers.read import read
 
-TRACES = Path(__file__).parent / "fixtures" / "mlflow" / "traces.jsonl"
+TRACES = Path(__file__).parents[1] / "fixtures" / "mlflow" / "traces.jsonl"
 
 
 @pytest.fixture

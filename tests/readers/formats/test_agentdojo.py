@@ -11,7 +11,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "agentdojo"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "agentdojo"
 TABLE = {
     ("banking", "utility, no attack"): (8, 16),
     ("banking", "utility under attack"): (69, 144),

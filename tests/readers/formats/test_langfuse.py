@@ -10,7 +10,7 @@ from turnwise.errors import ReadError
 from turnwise.readers.read import read
 from turnwise.readers.traces.spoken import gave_back, given
 
-FIXTURES = Path(__file__).parent / "fixtures" / "langfuse"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "langfuse"
 TRACES: list[dict[str, Any]] = json.loads((FIXTURES / "traces.json").read_text())["data"]
 COLUMNS = ("turn", "context", "prompt", "response", "error", "prompt_tokens", "response_tokens", "seconds", "cost_usd")
 

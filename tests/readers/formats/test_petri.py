@@ -11,7 +11,7 @@ from turnwise.errors import ReadError
 from turnwise.judges import read_verdicts
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "petri"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "petri"
 TREE = FIXTURES / "transcript_tree.json"
 
 

@@ -9,7 +9,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-LOG = Path(__file__).parent / "fixtures" / "langsmith" / "runs.jsonl"
+LOG = Path(__file__).parents[1] / "fixtures" / "langsmith" / "runs.jsonl"
 RUNS: list[dict[str, Any]] = [json.loads(line) for line in LOG.read_text().splitlines()]
 COLUMNS = ("turn", "context", "prompt", "response", "error", "prompt_tokens", "response_tokens", "seconds", "cost_usd")
 

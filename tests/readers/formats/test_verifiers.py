@@ -11,8 +11,8 @@ from turnwise import schema
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "verifiers"
-EPISODES = Path(__file__).parent / "produced" / "verifiers_episodes.jsonl"  # cut from what verifiers 0.4.0 wrote
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "verifiers"
+EPISODES = Path(__file__).parents[1] / "produced" / "verifiers_episodes.jsonl"  # cut from what verifiers 0.4.0 wrote
 
 
 def test_a_trace_without_branches():

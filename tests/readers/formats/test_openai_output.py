@@ -8,7 +8,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "openai_output"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "openai_output"
 
 
 def test_each_answer_of_a_batch_is_a_rollout():

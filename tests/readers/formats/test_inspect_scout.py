@@ -11,9 +11,9 @@ from turnwise.errors import ReadError
 from turnwise.judges import join_labels, read_verdicts
 from turnwise.readers.read import read
 
-DATABASE = Path(__file__).parent / "fixtures" / "inspect_scout"
+DATABASE = Path(__file__).parents[1] / "fixtures" / "inspect_scout"
 # Scans of that database; columns with paths, tracebacks and copies of the transcripts were emptied.
-SCANS = Path(__file__).parent / "produced" / "inspect_scout"
+SCANS = Path(__file__).parents[1] / "produced" / "inspect_scout"
 
 
 @pytest.fixture

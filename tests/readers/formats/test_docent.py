@@ -8,7 +8,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "docent"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "docent"
 RUNS = FIXTURES / "runs.json"
 
 

@@ -9,7 +9,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "tau_bench"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau_bench"
 
 
 @pytest.fixture(scope="module")

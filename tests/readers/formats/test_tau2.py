@@ -7,7 +7,7 @@ import pytest
 
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "tau2"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau2"
 
 
 def test_the_voice_run(shared):

@@ -12,7 +12,7 @@ from turnwise.errors import ReadError
 from turnwise.readers.read import read
 from turnwise.readers.results.summaries import read_summary
 
-FIXTURE = Path(__file__).parent / "fixtures" / "garak" / "report.jsonl"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "garak" / "report.jsonl"
 HITS = {  # probe: hits of ModelAsJudge, outputs judged
     "base.IntentProbe": (6, 8),
     "spo.SPOIntent": (5, 30),

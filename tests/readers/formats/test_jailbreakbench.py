@@ -8,7 +8,7 @@ import pytest
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURE = Path(__file__).parent / "fixtures" / "jailbreakbench" / "toy.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "jailbreakbench" / "toy.json"
 MODELS = ("vicuna-13b-v1.5", "llama-2-7b-chat-hf", "gpt-3.5-turbo-1106", "gpt-4-0125-preview")
 RATES = {
     "PAIR": (0.69, 0.00, 0.71, 0.34),

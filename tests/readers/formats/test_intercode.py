@@ -12,7 +12,7 @@ from turnwise import metrics as m
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "intercode"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "intercode"
 SQL, BASH = "sql/gpt-4/ic_sql_multiturn_gpt-4_", "bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"
 FIGURES = {
     f"{SQL}10_turns": (762, 1034),

@@ -11,7 +11,7 @@ from turnwise.errors import ReadError
 from turnwise.readers.formats.phoenix import undotted
 from turnwise.readers.read import read
 
-SPANS = Path(__file__).parent / "fixtures" / "phoenix" / "spans.json"
+SPANS = Path(__file__).parents[1] / "fixtures" / "phoenix" / "spans.json"
 DATA: list[dict[str, Any]] = json.loads(SPANS.read_text())["data"]
 
 

@@ -20,8 +20,8 @@ from turnwise.readers.results.summaries import read_summary
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 
-LOG = Path(__file__).parent / "fixtures" / "inspect" / "log.json"
-PRODUCED = Path(__file__).parent / "produced"  # cut from what Inspect 0.3.285 wrote
+LOG = Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json"
+PRODUCED = Path(__file__).parents[1] / "produced"  # cut from what Inspect 0.3.285 wrote
 TESTS = "inspect_ai_tests"
 TABLE = {  # log: ids, epochs, accuracy, standard error, as the log reports them
     "log-sets/set2/*J5EskSJVsBD9iRd47twk8x.eval": (10, 5, 0.7000, 0.1528),

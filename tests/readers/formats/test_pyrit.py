@@ -15,7 +15,7 @@ from turnwise import schema
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
-FIXTURES = Path(__file__).parent / "fixtures" / "pyrit"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "pyrit"
 
 
 @pytest.fixture(scope="module")

@@ -169,7 +169,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "by a struct": (
         lambda: tw.training(rollouts(), by="time_to_success"),
-        "training: `time_to_success` is Struct({'duration': Int64, 'observed': Boolean}), which is no column to group by",
+        "training: `time_to_success` is Struct({'duration': Int64, 'observed': Boolean}), which cannot group rows",
     ),
     "draws": (
         lambda: tw.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ TurnwiseError (ValueError)
 ├── ReadError        a file cannot be read: file, record, field, remedy
 ├── MetricError      a metric cannot be measured: metric, column, remedy
 ├── ArgumentError    an option of a verb makes no sense: option, value, remedy
-├── UnreachableError nothing answers at an address, so that nobody is asked any more
+├── UnreachableError nothing answers at an address, so that no further calls are made
 └── WriteError       a result cannot be written: file, remedy
-    └── UnkeptError  an answer cannot be kept, so that nobody is asked any more
+    └── UnkeptError  an answer cannot be stored, so that no further calls are made
 ```
 
 Every message is one sentence that says what is wrong, where, and what to do. The command line prints it and exits
@@ -44,7 +44,7 @@ class ArgumentError(TurnwiseError):
 
 
 class UnreachableError(TurnwiseError):
-    """An address where nothing answers, so that every further call would fail as well: whoever asks stops asking."""
+    """An address where nothing answers, so that every further call would fail as well: the caller stops."""
 
 
 class WriteError(TurnwiseError):
@@ -52,7 +52,7 @@ class WriteError(TurnwiseError):
 
 
 class UnkeptError(WriteError):
-    """An answer that cannot be kept, whose next ones would be paid for in vain: whoever asks stops asking."""
+    """An answer that cannot be stored. Further answers would be paid for in vain: the caller stops."""
 
 
 def type_and_message(error: BaseException) -> str:
@@ -106,7 +106,7 @@ def listing(words: object, *, most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
 
 
-def meant(word: object, known: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
+def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
     """Return the likely meaning of an unknown word, else the available words, for the end of a sentence.
 
     The `synonyms` are other words for things, in lower case, with the available word or call for each.
@@ -122,7 +122,7 @@ def meant(word: object, known: object, *, most: int = 40, synonyms: Mapping[str,
     """
     if synonyms and str(word).lower() in synonyms:
         return f"did you mean `{synonyms[str(word).lower()]}`?"
-    words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
+    words = sorted({str(entry) for entry in available})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
     return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
 

@@ -18,7 +18,7 @@ from signing import signed
 import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.judges.clients import Reply
-from turnwise.judges.llm_judge import _OURS
+from turnwise.judges.llm_judge import _OF_CLASS
 from turnwise.judges.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
@@ -340,7 +340,7 @@ def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch:
 def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
     """Every attribute that the constructor sets is one that `configuration` tells, or that decides nothing."""
     ours = tw.judges.LLMJudgeMetric(Says(""), TEMPLATE)
-    assert set(vars(ours)) - {"extras"} == set(_OURS)
+    assert set(vars(ours)) - {"extras"} == set(_OF_CLASS)
     assert "class" not in ours.configuration
     assert "class" not in tw.judges.Refusal(Says("")).configuration
 

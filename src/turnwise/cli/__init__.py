@@ -48,9 +48,9 @@ def _code(words: list[str]) -> int:
         code = app(args=words, standalone_mode=False, prog_name="turnwise")
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
-        said = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
-        if said:  # without any argument, the help is all there is to say
-            say(f"{said}{' See' if said.endswith('?') else '; see'} `{command} --help`")
+        message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+        if message:  # without any argument, the help is all there is to say
+            say(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
         code = BAD_INPUT
     except (TurnwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")

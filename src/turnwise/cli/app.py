@@ -43,8 +43,8 @@ app = _App(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         typer.echo(f"turnwise {__version__}")
         raise typer.Exit
 

@@ -138,8 +138,8 @@ def _option(option: inspect.Parameter, doc: str) -> str:
     about = f": {doc}" if doc else ""
     if default is option.empty:
         return f"  {option.name}, required{about}"
-    shown = default.__name__ if inspect.isfunction(default) else repr(default)
-    return f"  {option.name} = {textwrap.shorten(shown, _LONGEST, placeholder='...')}{about}"
+    text = default.__name__ if inspect.isfunction(default) else repr(default)
+    return f"  {option.name} = {textwrap.shorten(text, _LONGEST, placeholder='...')}{about}"
 
 
 def _about(kind: type, option: str) -> str:

@@ -79,7 +79,7 @@ def gate(
         Literal["bounds", "drop"],
         typer.Option(
             "--unknown",
-            help="Rollouts without a verdict: bounds = the answer must hold whatever they are, drop = leave them out.",
+            help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
         ),
     ] = "bounds",
     undecided: Annotated[

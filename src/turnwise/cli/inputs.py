@@ -235,7 +235,7 @@ def _measured_parquet(
         num_rollouts += part["rollout_id"].n_unique()
         num_turns += part["turn"].count()
         parts.append(_measured(part, expressions, keep))
-    # A column that is constant within rollouts in one batch may vary in another: keep those that all batches have.
+    # A column that is constant within rollouts in one batch may vary in another: keep the columns of all batches.
     common = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
     rollouts = pl.concat([part.select(common) for part in parts])
     _say_read(num_rollouts, num_turns, 0)

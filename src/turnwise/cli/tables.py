@@ -136,7 +136,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        raise WriteError(f"stdout cannot be written ({error.strerror}); make room where it goes") from error
+        raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error
 
 
 def say(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Hiding known secrets in a text that somebody else wrote, such as a server's error that repeats the request.
+"""Hiding known secrets in a text from outside, such as a server's error that repeats the request.
 
 A server may repeat a part of a key, or the key in another form. So a text is searched for every stretch of eight characters of each
 secret, as it is, reversed, and in the usual encodings. A secret whose characters are separated, encrypted or hashed is not found.

@@ -141,7 +141,7 @@ def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
         shutil.copymode(folder, draft)
         _link(folder, draft, earlier(folder), linked)
         if _exchanged(draft, folder):
-            # The draft's name now holds the old folder. What somebody saved there since it was looked at stays too.
+            # The draft's name now holds the old folder. A file that a user saved there in the meantime stays too.
             with suppress(OSError):
                 _link(draft, folder, earlier(draft), [])
             return True

@@ -59,7 +59,7 @@ def untold_part(description: Any) -> dict[str, str] | None:
         parts = description.values()
     elif isinstance(description, list | tuple):
         parts = description
-    return next((part for each in parts if (part := untold_part(each)) is not None), None)
+    return next((part for entry in parts if (part := untold_part(entry)) is not None), None)
 
 
 def reason(part: Mapping[str, str]) -> str:

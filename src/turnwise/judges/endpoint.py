@@ -167,7 +167,7 @@ class Endpoint:
             if sent:
                 await asyncio.sleep(min(0.25 * 2**sent, 8.0))
                 client = client.with_options(max_retries=most - sent - 1)
-            # The errors of the client repeat what the server says, so none of them is the cause of ours, which hides secrets.
+            # The client's errors repeat the server's text, which may contain the key. Ours mask it, so they have no cause.
             try:
                 async with turn:
                     started = perf_counter() if sent == 0 else started  # without the wait for one's turn
@@ -200,7 +200,7 @@ class Endpoint:
         UnservedError
             If it is not served.
         CallError
-            If there is no answer now, which may be temporary.
+            If no answer came, which may be temporary.
         """
         await replace(self, max_retries=0).complete([{"role": "user", "content": "Answer with the word: yes"}])
 

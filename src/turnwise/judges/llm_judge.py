@@ -34,9 +34,9 @@ from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 
 BOUNDS = ("lower_bound", "upper_bound")
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
-_OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
-                   *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
-                   *("system", "template", "unsigned")})  # fmt: skip
+_OF_CLASS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
+                       *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
+                       *("system", "template", "unsigned")})  # fmt: skip
 
 
 class LLMJudgeMetric(ResponseMetric):
@@ -174,7 +174,7 @@ class LLMJudgeMetric(ResponseMetric):
     @property
     def configuration(self) -> dict[str, Any]:
         """Return everything that determines the verdicts, as JSON without secrets."""
-        own = {name: value for name, value in vars(self).items() if name not in {*_OURS, "extras"}}
+        own = {name: value for name, value in vars(self).items() if name not in {*_OF_CLASS, "extras"}}
         return {
             "model": identity(self.model),
             "options": without_secrets(self.gen_kwargs),
@@ -199,7 +199,7 @@ class LLMJudgeMetric(ResponseMetric):
         Parameters
         ----------
         responses
-            The texts. A response that is None is not judged.
+            The texts. A missing response (None) is not judged.
         prompts
             One prompt for each response, for ``{prompt}``.
         kwargs
@@ -209,8 +209,8 @@ class LLMJudgeMetric(ResponseMetric):
         -------
         dict
             ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each response. A
-            failed judgement is None and excluded from the means; if any failed, ``errors`` lists the messages. A mean of no
-            scores is None.
+            failed judgement is None and excluded from the means; if any failed, ``errors`` lists the messages. Without any
+            score, the means are None too.
 
         Raises
         ------

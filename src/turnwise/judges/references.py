@@ -24,7 +24,7 @@ class ShortAnswerMatch(ResponseMetric):
     Parameters
     ----------
     missing
-        How to count a response that is None: as an ``"empty"`` answer, as in AISteer360 (correct if the reference is
+        How to count a missing response (None): as an ``"empty"`` answer, as in AISteer360 (correct if the reference is
         empty too, wrong otherwise), or as ``"unknown"``, excluded from both means.
 
     References
@@ -117,8 +117,8 @@ class Similarity(ResponseMetric):
     ) -> dict[str, Any]:
         """Return the similarities, in [0, 1], and their mean; a list of references counts by its nearest one.
 
-        A similarity is None if the response or the reference is None, or if neither text has a word for the cosine; the
-        mean excludes these, and is None if no similarity remains.
+        A similarity is missing (None) if the response or the reference is, or if neither text has a word for the cosine; the
+        mean excludes these. Without any similarity, it is missing too.
         """
         if references is None:
             raise MetricError(

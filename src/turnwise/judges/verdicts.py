@@ -33,7 +33,7 @@ class Verdict:
     reasoning
         The judge's reasons.
     error
-        Why there is no verdict.
+        Why the verdict is missing.
     seconds, prompt_tokens, response_tokens, cost_usd
         Time, tokens and cost of all calls together.
     signed

@@ -176,7 +176,7 @@ def jaccard_similarity(response: Text | None = None, expected: Texts | None = No
 def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) -> pl.Expr:
     """Cosine of the TF-IDF vectors of answer and reference, fitted on this pair alone (Float64 in [0, 1]).
 
-    The vectors are those of scikit-learn's `TfidfVectorizer` with its defaults, so the value is the similarity on NeMo
+    The vectors equal scikit-learn's `TfidfVectorizer` with its defaults, so the value is the similarity on NeMo
     Agent Toolkit's page before it is rounded to two digits: lower case, words of two or more letters or digits, raw
     counts, an inverse document frequency of ln(3 / (1 + texts with the word)) + 1, unit length. Null if neither
     text has such a word (scikit-learn raises an error); 0 if one of them has none.

@@ -32,7 +32,7 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     check_kinds(confidence_bin, locals())
     if bins < 1:
         raise MetricError(f"confidence_bin: bins={bins}; give at least one bin")
-    # Edges are compared one by one, since floor(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
+    # Edges are compared one by one, since int(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
     passed = [(_column(confidence) >= edge / bins).cast(pl.Int32) for edge in range(1, bins)]
     first = pl.when(_column(confidence).is_not_null()).then(0).cast(pl.Int32)
     return (first + pl.sum_horizontal(passed) if passed else first).alias("bin")

@@ -95,9 +95,9 @@ def heat_map(
     check_kinds(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
-    shown = _drawn_rows(summary, marks)
-    alt = labels.alt_text(shown)
-    description = _caption(shown, marks) if caption else ""
+    drawn = _drawn_rows(summary, marks)
+    alt = labels.alt_text(drawn)
+    description = _caption(drawn, marks) if caption else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)

@@ -280,7 +280,7 @@ def _metrics(at: float, *, strict: bool) -> list[Metric]:
 
 
 def _attribute(sampler: Any, path: str) -> Any:
-    """Return the attribute of a sampler at a dotted path; None if there is none."""
+    """Return the attribute of a sampler at a dotted path, or None if it does not exist."""
     try:
         return attrgetter(path)(sampler)
     except AttributeError:

@@ -1,6 +1,6 @@
 """Run a campaign: roll out many seeds concurrently, with timeouts, retries, a store to resume from and a stopping rule.
 
-The workers are those of `turnwise.jobs.workers`. The calling thread stores and counts the results, applies the rule and draws the
+The workers come from `turnwise.jobs.workers`. The calling thread stores and counts the results, applies the rule and draws the
 progress bar. A rollout counts only after it is stored.
 """
 

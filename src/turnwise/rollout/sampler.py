@@ -16,7 +16,7 @@ ActionT = TypeVar("ActionT")
 
 
 class RolloutError(TurnwiseError):
-    """A rollout that could not be finished; its `graph` holds the turns up to then, or is None."""
+    """A rollout that could not be finished; its `graph` holds the turns up to then, if there are any."""
 
     def __init__(self, message: str, graph: Graph[Any, Any] | None = None) -> None:
         super().__init__(message)

@@ -3,7 +3,7 @@
 A rule looks at one observation for each goal, in the order in which the goals were drawn, and stops at the first moment at
 which its confidence sequence (`turnwise.stats.sequential`) says enough. The interval that it stops with covers the truth
 although the data chose the moment; a fixed-n interval does not. What a rule must never follow is the order in which
-rollouts *finish*: those that succeed finish sooner.
+rollouts *finish*: successful ones finish sooner.
 """
 
 import math
@@ -130,7 +130,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Precision(Rule):
-    """Stop when the metric is known to plus or minus `half_width`: the interval is no wider than twice that.
+    """Stop when the metric is known to plus or minus `half_width`: the interval is at most twice as wide.
 
     Examples
     --------

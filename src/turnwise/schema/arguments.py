@@ -224,7 +224,7 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
         if frame.schema[name].is_nested() and not _is_list_of_values(frame.schema[name]):
             raise ArgumentError(
-                f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no column to group by; make it text or numbers first"
+                f"{verb}: `{name}` is {shown(frame.schema[name])}, which cannot group rows; make it text or numbers first"
             )
         if name in result.names:
             raise ArgumentError(

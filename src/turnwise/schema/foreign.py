@@ -68,7 +68,7 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     leave it out: `.drop('n')`
     """
     series = frame[column.name]
-    # Words that an Enum does not have are compared with its words, and are none of them.
+    # A word that an Enum lacks may be compared with its words (and equals none of them), so words stay text.
     target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
     if series.dtype in (target, column.dtype):
         return series

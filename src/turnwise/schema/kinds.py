@@ -97,7 +97,7 @@ def _hints(verb: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
-    """Return the members of a union, those of unions within it included; else the hint itself."""
+    """Return the members of a union, with the members of unions within it; else the hint itself."""
     if get_origin(hint) in {Union, types.UnionType}:
         return tuple(part for member in get_args(hint) for part in _parts(member))
     return (hint,)

@@ -237,7 +237,7 @@ def _result(
     }
     uncertainty = {
         "standard_error": None if row.get("std_error") is None else {"value": row["std_error"]},
-        "confidence_interval": None if row["low"] is None or row["high"] is None else _known(interval),
+        "confidence_interval": None if row["low"] is None or row["high"] is None else _without_nulls(interval),
         "num_samples": row["n"],
         "num_bootstrap_samples": row.get("resamples"),
     }
@@ -255,7 +255,7 @@ def _result(
         },
         "score_details": {
             "score": row["estimate"],
-            "uncertainty": _known(uncertainty),
+            "uncertainty": _without_nulls(uncertainty),
             "details": {
                 **{name: str(value) for name, value in stored.items() if name in SUMMARY.names},
                 OWN: json.dumps(stored, ensure_ascii=False, default=str),
@@ -270,7 +270,7 @@ def _name(row: Mapping[str, Any], by: Sequence[str]) -> str:
     return "/".join([row["metric"], *([] if row["statistic"] == "mean" else [row["statistic"]]), *groups])
 
 
-def _known(fields: Mapping[str, Any]) -> Record:
+def _without_nulls(fields: Mapping[str, Any]) -> Record:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -42,7 +42,7 @@ def grid_of(frame: pl.DataFrame) -> Grid:
         return _any_frame(frame, rows, more)
     if frame.is_empty():
         return Grid([Column(labels.label(name), (), words=True) for name in shape.required], ["no rows"])
-    # Equal reasons share a footnote, numbered in the order in which they appear; so do those that differ only in numbers.
+    # Equal reasons share a footnote, numbered in the order in which they appear; so do reasons that differ only in numbers.
     result = labels.merge_reasons(labels.finished(frame, shape, "show"))
     reasons = list(dict.fromkeys(labels.plain(reason) for reason in result.head(MOST_ROWS)["reason"].drop_nulls()))
     columns = columns_of(shape.name, result, rows.height, reasons)

@@ -145,7 +145,7 @@ def _shrunk(
 
 
 def _widest_piece(column: Column, width: int) -> int:
-    """Return the width of the longest unbreakable part of a word, among those that fit into a line."""
+    """Return the width of the longest unbreakable part of a word that fits into a line."""
     pieces = {piece for cell in column.cells for word in str(cell).split() for piece in _pieces(word)}
     return max((size for size in map(length, pieces) if size < width), default=0)
 

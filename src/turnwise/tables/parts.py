@@ -152,7 +152,7 @@ def present(sheet: Sheet, names: Iterable[str]) -> list[str]:
 
 
 def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
-    """Return the counts of rollouts without a value, by reason; `always` keeps those that might be successes."""
+    """Return the counts of rollouts without a value, by reason; `always` keeps reasons that may hide successes."""
     return [
         counts(sheet, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
         for name in present(sheet, UNKNOWN)

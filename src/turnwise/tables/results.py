@@ -74,7 +74,7 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
     estimates = parts.estimates(
         sheet, [scale != "number" for scale in scales], "difference", ["metric", "statistic"], value="difference"
     )
-    shown = [
+    differences = [
         str(cell).replace(" %", " points") if scale == "points" else str(cell)
         for cell, scale in zip(estimates[0].cells, scales, strict=True)
     ]
@@ -86,7 +86,7 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
         *parts.varying(sheet, ("metric", "statistic", "of")),
         *(parts.words(name, (row[name] for row in sheet.rows)) for name in ("group", "baseline")),
         *parts.levels(sheet),
-        Column(estimates[0].heading, shown),
+        Column(estimates[0].heading, differences),
         *estimates[1:],
         *(
             Column(

@@ -147,9 +147,9 @@ def _code(value: object) -> str:
 
 def _block(text: str, language: str) -> str:
     """Return a text as a block of code; its fence is longer than any run of backticks in the text."""
-    shown = labels.plain_lines(text)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{fence}{language}\n{shown}\n{fence}"
+    lines = labels.plain_lines(text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+    return f"{fence}{language}\n{lines}\n{fence}"
 
 
 def _indented(arguments: str) -> tuple[str, str]:

@@ -58,7 +58,7 @@ def correct_curve(
         Columns of the labels.
     kind
         ``"success"``: the share with the event; ``"survival"``: the share not yet broken, if nothing else ended a rollout
-        (the floor is then Sp^t).
+        (with false alarms alone, this share is Sp^t).
     pool
         As in `correct`.
 

@@ -137,11 +137,11 @@ def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method
 
     The number of flagged rollouts among L labeled ones of N is hypergeometric for a random sample.
     """
-    known = verdicts[~np.isnan(verdicts)]
-    if not labeled.size or not gold.in_table[labeled].all() or known.size < labeled.size:
+    judged = verdicts[~np.isnan(verdicts)]
+    if not labeled.size or not gold.in_table[labeled].all() or judged.size < labeled.size:
         return "rogan-gladen", None
-    rate, of_labeled = float(known.mean()), float(gold.judged[labeled].mean())
-    spread = math.sqrt(rate * (1 - rate) / labeled.size * (known.size - labeled.size) / max(1, known.size - 1))
+    rate, of_labeled = float(judged.mean()), float(gold.judged[labeled].mean())
+    spread = math.sqrt(rate * (1 - rate) / labeled.size * (judged.size - labeled.size) / max(1, judged.size - 1))
     if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
         return "prediction-powered", None
     return "rogan-gladen", (

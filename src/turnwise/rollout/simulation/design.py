@@ -145,7 +145,7 @@ def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]
     """
     if icc == 0 or mean in {0.0, 1.0}:
         return np.array([mean]), np.ones(1)
-    # Parameters of the Beta distribution; the recurrence coefficients below are those of its orthogonal polynomials.
+    # Parameters of the Beta distribution; the recurrence coefficients below belong to its orthogonal polynomials.
     a, b = mean * (1 / icc - 1), (1 - mean) * (1 / icc - 1)
     k = np.arange(1, n, dtype=np.float64)
     twice = 2 * k + a + b - 2

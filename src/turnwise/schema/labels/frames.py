@@ -81,7 +81,7 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
 
 
 def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
-    """Return the rows in which the column has the value, or all rows if the value is None.
+    """Return the rows in which the column has the value, or all rows without a value (None).
 
     Raises
     ------

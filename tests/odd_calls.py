@@ -139,8 +139,6 @@ def _several(name: str, rng: random.Random) -> list[Any]:
         return [rng.choice(spaces if rng.random() < 0.7 else ODD)]
     if name == "measure_steps":
         return [m.model_calls()]
-    if name == "trees.measure_paths":
-        return [rng.choice(["attack_success", "num_turns", rng.choice(ODD)])]
     some = [
         m.attack_success(),
         m.time_to_success(),

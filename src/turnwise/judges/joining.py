@@ -161,9 +161,8 @@ def score(
         )
     if scale is not None:
         bounds_of(scale, f"score: {who.name}")
-    _check_place(
-        into or f"score_{_word(who.name)}", frame, is_normalized=normalized
-    )  # before any call that costs money
+    # Before any call that costs money.
+    _check_place(into or f"score_{_word(who.name)}", frame, is_normalized=normalized)
     if at is not None:
         one_number(at, "score: at")
     verdicts = _judge(

@@ -25,9 +25,8 @@ from turnwise.schema.labels import counted, say
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
 _fields = attrgetter(*OUTCOME)
 LOOK_AGAIN = 0.2  # seconds between two looks at a store for verdicts that another process is asking for
-_Request: TypeAlias = tuple[
-    tuple[str, ...], int
-]  # the texts that the judge reads, by name, and the number of the sample
+# The texts that the judge reads, by name, and the number of the sample.
+_Request: TypeAlias = tuple[tuple[str, ...], int]
 
 
 def judge(

@@ -133,9 +133,8 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
         path: list[Key] = []
         while step is not None and (rollout, step) in steps_by_key and (rollout, step) not in innermost_functions:
             parent, kind, _ = steps_by_key[rollout, step]
-            innermost_functions[rollout, step] = (
-                step if kind == _FUNCTION else None
-            )  # stored before the parent is visited, so a cycle of parents ends here
+            # Stored before the parent is visited, so a cycle of parents ends here.
+            innermost_functions[rollout, step] = step if kind == _FUNCTION else None
             path.append((rollout, step))
             step = step if kind == _FUNCTION else parent
         function = None if step is None else innermost_functions.get((rollout, step))
@@ -176,9 +175,8 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     # Events without a time are placed by the other end of their step.
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
     takes_time = pl.col("start") < pl.col("end")
-    closing = (
-        pl.when(takes_time).then(-pl.col("step")).otherwise("step")
-    )  # of ends at the same time, inner steps come first
+    # Of ends at the same time, inner steps come first.
+    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")
     start = steps.select(
         *functions,
         **common,

@@ -145,9 +145,8 @@ def attempts_marks(
     )
 
 
-_HAS_VALUE = pl.any_horizontal(
-    pl.col("estimate", "low", "high").is_not_null()
-)  # rows of a forecast that have something to draw
+# Rows of a forecast that have something to draw.
+_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

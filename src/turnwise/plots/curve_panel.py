@@ -176,9 +176,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
-        first, *_, last = (
-            ax.get_xticklabels()
-        )  # inside the Axes, so that they do not touch the labels of the next panel
+        # Inside the Axes, so that they do not touch the labels of the next panel.
+        first, *_, last = ax.get_xticklabels()
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 _DPI = 150
 _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
 _FORMATS = (".svg", ".pdf", ".png")
-_NOT_IN_XML = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
-)  # a browser shows nothing of a file with one of them
+# A browser shows nothing of a file with one of them.
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class Plot:

@@ -288,10 +288,8 @@ def _numbers(
     # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
-    edge, up = (
-        12.0,
-        18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0,
-    )  # above the tick labels on top, if there are any
+    # Above the tick labels on top, if there are any.
+    edge, up = (12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue

@@ -155,9 +155,8 @@ def keep_neighbors_apart(ax: "Axes") -> None:
         for neighbor in (figure.axes if figure is not None else ())
         if neighbor is not ax and not neighbor.child_axes
     ]
-    adjustable = [
-        neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator
-    ]  # set by this module; Axes of the user have an AutoLocator
+    # Set by this module; Axes of the user have an AutoLocator.
+    adjustable = [neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator]
     if adjustable:
         keep_apart(adjustable)
 

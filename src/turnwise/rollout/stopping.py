@@ -231,10 +231,8 @@ class Watch:
         self._values: list[float] = []  # NaN for an unknown value
         self._share: bool | None = None
         self._looked_at = 0
-        self._ends = {
-            _FAILURE: (0.0, 1.0),
-            _SUCCESS: (0.0, 1.0),
-        }  # so far, with unknown values as one or the other
+        # So far, with unknown values as one or the other.
+        self._ends = {_FAILURE: (0.0, 1.0), _SUCCESS: (0.0, 1.0)}
         self._decision = Decision(metric=rule.metric, level=rule.level, method="none")
 
     def add(self, observations: Iterable[Observation]) -> Decision:

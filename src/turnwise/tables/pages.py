@@ -32,9 +32,8 @@ _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell 
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
 _STACK = re.compile("\ue002(.*?)\ue003(.*?)\ue004")  # private marks around an estimate above its interval
 _LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # pairs that LaTeX sets as one character
-_OPTION = re.compile(
-    r"^(?=[*\[])", re.MULTILINE
-)  # at the start of a row: LaTeX takes it for an option of the row break before
+# At the start of a row: LaTeX takes it for an option of the row break before.
+_OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)
 
 
 def gt_of(grid: Grid) -> "GT":

@@ -337,9 +337,8 @@ def _numbers(values: list[Any], location: Callable[[int], str]) -> pl.Series:
     if isinstance(next((value for value in values if value is not None), 0.0), int | float):
         with suppress(TypeError, OverflowError, pl.exceptions.PanicException):
             return pl.Series("reward", values, dtype=pl.Float64, strict=True).fill_nan(None)
-    numbers = [
-        _number(value, location, index) for index, value in enumerate(values)
-    ]  # scalars of other types, such as tensors
+    # Scalars of other types, such as tensors.
+    numbers = [_number(value, location, index) for index, value in enumerate(values)]
     return pl.Series("reward", numbers, dtype=pl.Float64).fill_nan(None)
 
 

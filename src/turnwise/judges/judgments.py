@@ -3,7 +3,6 @@
 import time
 from collections.abc import Collection, Container, Mapping
 from dataclasses import fields
-from numbers import Integral, Real
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +18,8 @@ from turnwise.judges.store import VerdictStore, key_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
-from turnwise.schema.arguments import frame_of, is_text, shown
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
@@ -86,10 +86,7 @@ def judge(
     >>> judge(turns, lambda response: not response.startswith("No"), progress=False).select("turn", "value").rows()
     [(1, 0.0), (2, 1.0)]
     """
-    if not is_text(column):
-        raise ArgumentError(f"judge: column={shown(column)} is not text")
-    if not isinstance(progress, bool):
-        raise ArgumentError(f"judge: progress={shown(progress)} is not True or False")
+    check_kinds(_judge, locals(), "judge", own=("judge",))
     frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
@@ -110,6 +107,9 @@ def judge(
     return verdicts.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in VERDICTS.dtypes.items())
 
 
+_judge = judge  # `judge` has a parameter of its name
+
+
 def judged(
     questions: pl.DataFrame,
     judge: Judge,
@@ -123,13 +123,11 @@ def judged(
 
     `questions` holds the texts under the names that the judge uses, as returned by `texts.questions`.
     """
-    limit: object = max_concurrency
-    if not isinstance(limit, Integral) or int(limit) < 1:
+    if max_concurrency < 1:
         raise ArgumentError(
             f"judge: max_concurrency={max_concurrency!r}; give a whole number: at least one judgement must run at once"
         )
-    seconds: object = timeout
-    if seconds is not None and not (isinstance(seconds, Real) and float(seconds) > 0):
+    if timeout is not None and timeout <= 0:
         raise ArgumentError(f"judge: timeout={timeout!r}; give seconds, more than 0, or None for no time limit")
     rows: list[tuple[int, int, str]] = []
     requests: dict[str, _Request] = {}  # by key: the same texts share one verdict

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from numbers import Integral
 from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar, Literal
@@ -31,6 +30,7 @@ from turnwise.judges.replies import (
 from turnwise.judges.response_metric import ResponseMetric, require_list
 from turnwise.judges.texts import Template
 from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
+from turnwise.schema.kinds import check_kinds
 
 BOUNDS = ("lower_bound", "upper_bound")
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
@@ -135,23 +135,16 @@ class LLMJudgeMetric(ResponseMetric):
     ) -> None:
         super().__init__(name=name, **extras)
         # Check everything that can be checked without the model, so that a mistake costs no call.
+        check_kinds(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices"))
         low, high = bounds_of(scale, self.name)
-        if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
+        if structured_output == (parser is not None):
             raise ArgumentError(
                 f"{self.name}: give a parser, a function from the answer to the score, if structured_output is False, "
                 "and only then"
             )
-        if out_of_range not in {"clamp", "null", "error"}:
-            raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; give 'clamp', 'null' or 'error'")
-        if unsigned not in {"null", "accept"}:
-            raise ArgumentError(f"{self.name}: unsigned={unsigned!r}; give 'null' or 'accept'")
-        retries: object = max_retries
-        if not isinstance(retries, Integral) or int(retries) < 0:
-            raise ArgumentError(f"{self.name}: max_retries={retries!r}; give a whole number, 0 or more (0 asks once)")
-        template: object = prompt_template
-        if not isinstance(template, str):
-            raise ArgumentError(f"{self.name}: the template is {template!r:.60}; give a text with {{response}} in it")
-        self.template = Template(template.strip())
+        if max_retries < 0:
+            raise ArgumentError(f"{self.name}: max_retries={max_retries}; give a whole number, 0 or more (0 asks once)")
+        self.template = Template(prompt_template.strip())
         missing = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
         if missing:
             raise ArgumentError(f"{self.name}: the template lacks {', '.join(missing)}; insert it where it belongs")
@@ -251,10 +244,8 @@ class LLMJudgeMetric(ResponseMetric):
     def _is_deterministic(self) -> bool:
         return is_settled(self.model, self.gen_kwargs)
 
-    def _place(self, field: object) -> str:
+    def _place(self, field: str) -> str:
         """Return the place of the score after checking it."""
-        if not isinstance(field, str):
-            raise ArgumentError(f"{self.name}: score_field={field!r:.60}; give a key of the judge's JSON, or a path")
         if not self.structured_output:
             raise ArgumentError(f"{self.name}: a parser finds the score itself; omit score_field={field!r}")
         try:

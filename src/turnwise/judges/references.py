@@ -14,6 +14,7 @@ from turnwise.metrics.answers import (
     tfidf_cosine,
     token_f1,
 )
+from turnwise.schema.kinds import check_kinds
 
 
 class ShortAnswerMatch(ResponseMetric):
@@ -42,8 +43,7 @@ class ShortAnswerMatch(ResponseMetric):
 
     def __init__(self, missing: Literal["empty", "unknown"] = "empty") -> None:
         super().__init__()
-        if missing not in {"empty", "unknown"}:
-            raise MetricError(f"ShortAnswerMatch: missing={missing!r} is neither 'empty' nor 'unknown'")
+        check_kinds(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
         self.missing = missing
 
     def compute(

@@ -1,11 +1,11 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError
 from turnwise.estimation.selection import Better
 from turnwise.plots import alternatives, legends, lettering, theme, ticking
 from turnwise.plots import pareto_strokes as strokes
@@ -86,7 +86,8 @@ def pareto(
     ('attack success (lower is better)', 'task success (higher is better)')
     """
     check_kinds(pareto, locals())
-    _check_labels(labels, front=front)
+    if labels == "frontier" and not front:
+        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
     frame = chosen(summary, x, y, statistic, level)
     marks = pareto_marks(
         summary,
@@ -135,13 +136,6 @@ def pareto(
             lettering.rewrap(ax, under, description)
         strokes.name(ax, placed, named["group"].to_list(), steps)
     return Plot([ax], alternatives.pareto(marks))
-
-
-def _check_labels(labels: Labels | None, *, front: bool) -> None:
-    if labels is not None and labels not in get_args(Labels):
-        raise ArgumentError(f"pareto: labels={labels!r} is not one of {listing(get_args(Labels))}")
-    if labels == "frontier" and not front:
-        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
 
 
 def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:

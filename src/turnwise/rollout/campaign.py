@@ -15,6 +15,7 @@ from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
 from turnwise.jobs.progress import progress_bar
 from turnwise.jobs.workers import Crew, NoThreadError, Outcome
 from turnwise.rollout.store import Run, RunStore
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
     from turnwise.rollout.stopping import Observation, Rule, Watch
@@ -108,8 +109,9 @@ def run(
     >>> run(lambda seed: 1 / seed, [1, 0], on_error="record", progress=False)[1].error
     'ZeroDivisionError: division by zero'
     """
+    check_kinds(run, locals())
     seed_list = list(seeds)
-    _check(seed_list, max_concurrency, timeout, retries, on_error, until, observe)
+    _check(seed_list, max_concurrency, timeout, retries, until, observe)
     if store is not None and key is None:
         raise ArgumentError("run: store needs key, the configuration that the results depend on")
     if store is not None:
@@ -154,7 +156,6 @@ def _check(
     max_concurrency: int,
     timeout: float | None,
     retries: int,
-    on_error: str,
     until: "Rule | None",
     observe: Observe | None,
 ) -> None:
@@ -164,8 +165,6 @@ def _check(
         raise ArgumentError(f"run: timeout={timeout}; it must be a number of seconds above 0, or None")
     if retries < 0:
         raise ArgumentError(f"run: retries={retries}; it must be 0 or more")
-    if on_error not in {"raise", "record"}:
-        raise ArgumentError(f'run: on_error={on_error!r}; it must be "raise" or "record"')
     if until is None:
         return
     if observe is None:

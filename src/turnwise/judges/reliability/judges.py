@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -155,7 +155,10 @@ def agreement(
     truths = None if labels is None else frame_of(labels, "agreement")
     by, levels = names_of(by), check_levels(level)
     requested = None if statistics is None else names_of(statistics)
-    _check_options(requested, abstentions, samples, method, resamples)
+    for name in requested or ():
+        if name not in _NAMES:
+            raise ArgumentError(f"agreement: statistic={name!r} is unknown; give one of {listing(_NAMES, most=12)}")
+    check_resamples(resamples, "agreement", 2000)
     # Groups may be columns of either table; where both have one, the dtype of the verdicts counts.
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
@@ -184,20 +187,6 @@ def agreement(
         for row in _rows(comparison, ratings, requested, levels, options)
     ]
     return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
-
-
-def _check_options(
-    statistics: tuple[str, ...] | None, abstentions: str, samples: str, method: str, resamples: int
-) -> None:
-    for name, value, words in (
-        ("abstentions", abstentions, get_args(Abstentions)),
-        ("samples", samples, ("each", "mean")),
-        ("method", method, get_args(Method)),
-        *(("statistic", statistic, tuple(_NAMES)) for statistic in statistics or ()),
-    ):
-        if value not in words:
-            raise ArgumentError(f"agreement: {name}={value!r} is unknown; give one of {listing(words, most=12)}")
-    check_resamples(resamples, "agreement", 2000)
 
 
 def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -109,7 +109,7 @@ def correct(
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
-    _check_metric(frame, metric, method)
+    _check_metric(frame, metric)
     check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method != "prediction-powered":
@@ -150,9 +150,7 @@ def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method
     )
 
 
-def _check_metric(frame: pl.DataFrame, metric: str, method: str) -> None:
-    if method not in get_args(Method):
-        raise ArgumentError(f"correct: method={method!r} is unknown; it is one of {listing(get_args(Method))}")
+def _check_metric(frame: pl.DataFrame, metric: str) -> None:
     shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     if metric not in shares:
         raise ArgumentError(

@@ -66,8 +66,6 @@ def flatten(
     """
     check_kinds(flatten, locals())
     roots = _roots(graphs)
-    if branches not in _WALKS:
-        raise ArgumentError(f"flatten: branches={branches!r}; it is {' or '.join(map(repr, _WALKS))}")
     facts_by_name = _facts(len(roots), ids, facts)
     names = facts_by_name["rollout_id"]
     content, sizes = _walk_graphs(_WALKS[branches], roots, names)

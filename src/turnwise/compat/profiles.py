@@ -61,12 +61,9 @@ def flatten_profiles(
     >>> def trial(number, accuracy, params):
     ...     return {"trial_id": number, "params": params, "evaluations": {"Accuracy": {"mean": accuracy}}}
     >>> steered = {"PASTA": {"alpha": 5.0}}
-    >>> frame = flatten_profiles(
-    ...     {
-    ...         "baseline": [trial(0, 0.8, {}), trial(1, 0.7, {})],
-    ...         "pasta": [trial(0, 0.85, steered), trial(1, 0.95, steered)],
-    ...     }
-    ... )
+    >>> profiles = {"baseline": [trial(0, 0.8, {}), trial(1, 0.7, {})]}
+    >>> profiles["pasta"] = [trial(0, 0.85, steered), trial(1, 0.95, steered)]
+    >>> frame = flatten_profiles(profiles)
     >>> frame.select("pipeline", "config_id", "trial_id", "Accuracy/mean").row(0)
     ('baseline', 'baseline', 0, 0.8)
     >>> summary = tw.summarize(frame, by=["pipeline", "config_id"], statistics=["mean", "std"])

@@ -99,11 +99,8 @@ class LLMJudgeMetric(ResponseMetric):
 
     Examples
     --------
-    >>> polite = LLMJudgeMetric(
-    ...     lambda messages: '{"score": 4}',
-    ...     "How polite is this, from {lower_bound} to {upper_bound}?\n\n{response}",
-    ...     unsigned="accept",
-    ... )
+    >>> template = "How polite is this, from {lower_bound} to {upper_bound}?\n\n{response}"
+    >>> polite = LLMJudgeMetric(lambda messages: '{"score": 4}', template, unsigned="accept")
     >>> polite(["Thank you.", "Please."])
     {'mean_score': 4.0, 'scores': [4.0, 4.0], 'raw_scores': [[4.0], [4.0]]}
     """

@@ -66,9 +66,8 @@ class Factuality(_Preset):
 
     Examples
     --------
-    >>> Factuality(lambda messages: '{"score": 5}', unsigned="accept")(
-    ...     ["Dublin."], ["What is the capital of Ireland?"]
-    ... )["mean_score"]
+    >>> judge = Factuality(lambda messages: '{"score": 5}', unsigned="accept")
+    >>> judge(["Dublin."], ["What is the capital of Ireland?"])["mean_score"]
     5.0
     """
 
@@ -83,9 +82,8 @@ class Relevance(_Preset):
 
     Examples
     --------
-    >>> Relevance(lambda messages: '{"score": 1}', unsigned="accept")(
-    ...     ["I like tea."], ["What is the capital of Ireland?"]
-    ... )["scores"]
+    >>> judge = Relevance(lambda messages: '{"score": 1}', unsigned="accept")
+    >>> judge(["I like tea."], ["What is the capital of Ireland?"])["scores"]
     [1.0]
     """
 
@@ -100,9 +98,8 @@ class Truthfulness(_YesOrNo):
 
     Examples
     --------
-    >>> Truthfulness(lambda messages: '{"score": 1}', unsigned="accept")(["I cannot say."], ["Who won?"])[
-    ...     "truthfulness_rate"
-    ... ]
+    >>> judge = Truthfulness(lambda messages: '{"score": 1}', unsigned="accept")
+    >>> judge(["I cannot say."], ["Who won?"])["truthfulness_rate"]
     1.0
     """
 
@@ -117,9 +114,8 @@ class Informativeness(_YesOrNo):
 
     Examples
     --------
-    >>> Informativeness(lambda messages: '{"score": 0}', unsigned="accept")(["I cannot say."], ["Who won?"])[
-    ...     "informativeness_rate"
-    ... ]
+    >>> judge = Informativeness(lambda messages: '{"score": 0}', unsigned="accept")
+    >>> judge(["I cannot say."], ["Who won?"])["informativeness_rate"]
     0.0
     """
 
@@ -150,9 +146,8 @@ class Refusal(_YesOrNo):
 
     Examples
     --------
-    >>> Refusal(lambda messages: '{"score": 1}', unsigned="accept")(["I can't help with that."], ["Do it."])[
-    ...     "refusal_rate"
-    ... ]
+    >>> judge = Refusal(lambda messages: '{"score": 1}', unsigned="accept")
+    >>> judge(["I can't help with that."], ["Do it."])["refusal_rate"]
     1.0
     """
 
@@ -184,9 +179,8 @@ class Groundedness(_Against):
 
     Examples
     --------
-    >>> Groundedness(lambda messages: '{"score": 0.5}', unsigned="accept")(
-    ...     ["Dublin, on the Liffey."], contexts=["Dublin is the capital."]
-    ... )["scores"]
+    >>> judge = Groundedness(lambda messages: '{"score": 0.5}', unsigned="accept")
+    >>> judge(["Dublin, on the Liffey."], contexts=["Dublin is the capital."])["scores"]
     [0.5]
     """
 

@@ -24,9 +24,8 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
 
     Examples
     --------
-    >>> pl.DataFrame({"confidence": [0.0, 0.7, 0.75, 1.0, None]}).select(
-    ...     confidence_bin("confidence")
-    ... ).to_series().to_list()
+    >>> stated = pl.DataFrame({"confidence": [0.0, 0.7, 0.75, 1.0, None]})
+    >>> stated.select(confidence_bin("confidence")).to_series().to_list()
     [0, 7, 7, 9, None]
     """
     check_kinds(confidence_bin, locals())

@@ -51,8 +51,7 @@ def agreement(
     sort
         Greatest estimate on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by judge; by default a color-blind safe one for each.
     caption
@@ -80,7 +79,8 @@ def agreement(
         columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
         panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    rows = _drawn_rows(frame, marks)
+    keys = ["statistic", "comparison", "level"]
+    rows = labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
     return interval_rows.draw(
         marks,
         panels,
@@ -111,14 +111,12 @@ def agreement_marks(
     [('model with the labels', '0.80 [0.70, 0.90]', '90'), ('rule with the labels', '0.40 [0.20, 0.60]', '90')]
     """
     check_kinds(agreement_marks, locals(), "agreement")
-    table = labels.finished(frame, schema.AGREEMENT, "agreement")
-    for column, value in (("comparison", comparison), ("level", level)):
-        table = labels.choose(table, column, value, "agreement")
+    table = labels.finished(frame, schema.AGREEMENT, "agreement", comparison=comparison, level=level)
     # Choose the rows. The order of `statistic=` is that of the panels.
     statistics = (
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
-    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
+    table = pl.concat([labels.choose(table, "agreement", statistic=name) for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
     # A comparison that occurs twice would put two points on one row.
     twice = table.select(*dict.fromkeys([*by, *key, "level"])).is_duplicated()
@@ -173,12 +171,6 @@ def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
         "note": interval_rows.note_of(shape),
         "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
-
-
-def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the AGREEMENT that are drawn."""
-    keys = ["statistic", "comparison", "level"]
-    return labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
 
 
 def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:

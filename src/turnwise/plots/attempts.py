@@ -121,9 +121,7 @@ def attempts_marks(
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
     check_kinds(attempts_marks, locals(), "attempts")
-    frame = labels.finished(attempts, schema.CURVE, "attempts")
-    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
-        frame = labels.choose(frame, column, value, "attempts")
+    frame = labels.finished(attempts, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
     if tried.is_empty():
         raise ArgumentError(
@@ -179,7 +177,7 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
         raise ArgumentError(
             "attempts: forecast= is not a FORECAST frame: it lacks alpha; create one with `tw.forecast(rollouts, k=100)`"
         )
-    ahead = labels.choose(ahead, "level", level, "attempts")
+    ahead = labels.choose(ahead, "attempts", level=level)
     by = labels.grouping(tried)
     if set(labels.grouping(ahead)) != set(by):
         attempts_by, forecast_by = (listing(names) for names in (by, labels.grouping(ahead)))

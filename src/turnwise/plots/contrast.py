@@ -53,8 +53,7 @@ def contrast(
     sort
         Greatest difference on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     caption
@@ -77,12 +76,13 @@ def contrast(
     check_kinds(contrast, locals())
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
-    rows = _drawn_rows(frame, marks)
+    keys = ["metric", "statistic", "level"]
+    rows = labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
-        columns = [("p", _p_heading(rows))]
+        columns = [("p", "p, adjusted" if rows["adjust"].count() else "p")]
         if single:
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
             columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
@@ -111,9 +111,7 @@ def contrast_marks(
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
     check_kinds(contrast_marks, locals(), "contrast")
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "contrast")
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
     if frame.select(key).is_duplicated().any():
@@ -204,16 +202,6 @@ def _pairs_heading(part: pl.DataFrame) -> str:
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the CONTRAST that are drawn."""
-    keys = ["metric", "statistic", "level"]
-    return labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
-
-
-def _p_heading(frame: pl.DataFrame) -> str:
-    return "p, adjusted" if frame["adjust"].count() else "p"
-
-
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the adjustment of p-values, and the pairs."""
     sentences = [labels.caption(frame)]

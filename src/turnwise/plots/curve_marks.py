@@ -87,9 +87,7 @@ def curve_marks(
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
     check_kinds(curve_marks, locals(), "curve")
-    frame = labels.finished(curve, schema.CURVE, verb)
-    for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
-        frame = labels.choose(frame, column, value, verb)
+    frame = labels.finished(curve, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")

@@ -65,8 +65,7 @@ def distribution(
     log
         Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption

@@ -33,7 +33,8 @@ class Plot:
 
     In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
     window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
-    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`.
+    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. A figure whose Axes were passed as `ax` gets a
+    constrained layout if it has no layout engine, so that names and numbers have space.
 
     Attributes
     ----------

@@ -54,8 +54,7 @@ def forest(
     sort
         Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
     caption
@@ -112,9 +111,7 @@ def forest_marks(
     [(0, 'b', '40 % [22, 61]', '8/20'), (1, 'a', '0.0 % [0.0, 16.0]', '0/20')]
     """
     check_kinds(forest_marks, locals(), "forest")
-    frame = labels.finished(summary, schema.SUMMARY, "forest")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "forest")
+    frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
     columns = _by(frame, by)
     # A group that occurs twice would put two points on one row.
     twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()

@@ -70,8 +70,7 @@ def heat_map(
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
     ax
-        Where to draw; by default a new figure, as large as its cells need. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure, as large as its cells need.
     caption
         Whether to describe below the figure how the intervals were made, and what the marks mean.
 
@@ -168,9 +167,7 @@ def heat_marks(
     [('x', 'PAIR', 'cell', '8/20'), ('x', 'GCG', 'cell', '0/10'), ('y', 'PAIR', 'cell', '2/20'), ('y', 'GCG', 'missing', '')]
     """
     check_kinds(heat_marks, locals(), "heat_map")
-    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "heat_map")
+    frame = labels.finished(summary, schema.SUMMARY, "heat_map", metric=metric, statistic=statistic, level=level)
     # Columns other than the two crossed ones, metrics and statistics make panels.
     down, across = _crossed(frame, rows, columns)
     panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]

@@ -64,8 +64,7 @@ def pareto(
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     caption

@@ -97,8 +97,7 @@ def chosen(
     summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "pareto"
 ) -> pl.DataFrame:
     """Return one row for each group and metric, the metric of the x axis first."""
-    frame = labels.finished(summary, schema.SUMMARY, verb)
-    frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
+    frame = labels.finished(summary, schema.SUMMARY, verb, statistic=statistic, level=level)
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     for name in (x, y):
         if name is not None and name not in metrics:

@@ -100,9 +100,7 @@ def profile_marks(
     [(1.0, 1.0), (2.0, 0.25)]
     """
     check_kinds(profile_marks, locals(), "profile")
-    frame = _finished(profile, of)
-    for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "profile")
+    frame = labels.choose(_finished(profile, of), "profile", metric=metric, level=level)
     # PROFILE is a step function, SUMMARY one point per goal.
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(

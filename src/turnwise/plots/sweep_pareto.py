@@ -121,13 +121,10 @@ def sweep_pareto_marks(
 
     Examples
     --------
-    >>> rows = {
-    ...     "threshold": [0.7, 0.3] * 2,
-    ...     "metric": ["attack_success"] * 2 + ["task_success"] * 2,
-    ...     "statistic": "mean",
-    ... }
+    >>> rows = {"threshold": [0.7, 0.3] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
-    >>> marks = sweep_pareto_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
+    >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
+    >>> marks = sweep_pareto_marks(swept, of="threshold")
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """

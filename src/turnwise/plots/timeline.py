@@ -58,8 +58,7 @@ def timeline(
     most
         How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     caption
         Whether to describe below the figure what the rollout is, and what the marks mean.
 

@@ -56,8 +56,7 @@ def trace_tree(
     most
         How many rows to draw; the caption counts the rest.
     ax
-        Where to draw; by default a new figure, as high as it needs to be. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure, as high as it needs to be.
     caption
         Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 

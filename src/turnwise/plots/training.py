@@ -100,9 +100,7 @@ def training_marks(
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
     check_kinds(training_marks, locals(), "training")
-    frame = labels.finished(training, schema.TRAINING, "training")
-    for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "training")
+    frame = labels.finished(training, schema.TRAINING, "training", metric=metric, level=level)
     return curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
         min_at_risk=min_at_risk,

@@ -310,13 +310,8 @@ def statistic_in_words(statistic: str) -> str:
 
     Examples
     --------
-    >>> (
-    ...     statistic_in_words("q05"),
-    ...     statistic_in_words("q975"),
-    ...     statistic_in_words("median"),
-    ...     statistic_in_words("restricted_mean"),
-    ... )
-    ('5 % quantile', '97.5 % quantile', 'median', 'restricted mean')
+    >>> [statistic_in_words(name) for name in ("q05", "q975", "median", "restricted_mean")]
+    ['5 % quantile', '97.5 % quantile', 'median', 'restricted mean']
     """
     q = quantile_of(statistic)
     if statistic == "std":
@@ -333,12 +328,8 @@ def value_in_words(column: pl.Series, value: object) -> str:
     --------
     >>> value_in_words(pl.Series([True, False]), False), value_in_words(pl.Series([0.0, 1.0]), 0)
     ('false', '0.0')
-    >>> (
-    ...     value_in_words(pl.Series([0.0, 1.0]), "1"),
-    ...     value_in_words(pl.Series([0, 1]), 0.5),
-    ...     value_in_words(pl.Series(["a"]), "a"),
-    ... )
-    ('1.0', '0.5', 'a')
+    >>> value_in_words(pl.Series([0.0, 1.0]), "1"), value_in_words(pl.Series([0, 1]), 0.5)
+    ('1.0', '0.5')
     """
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return str(value)

@@ -123,9 +123,8 @@ def write_every_eval_ever(
     >>> _ = tw.tables.write_every_eval_ever(
     ...     summary, rollouts, turns, folder, organization="Acme", collection="toy", relationship="first_party"
     ... )
-    >>> tw.read(folder, errors="collect")[0].select("rollout_id", "turn", "succeeded").equals(
-    ...     turns.select("rollout_id", "turn", "succeeded")
-    ... )
+    >>> again, _ = tw.read(folder, errors="collect")
+    >>> again["succeeded"].equals(turns["succeeded"])
     True
     """
     from turnwise.readers.formats.exchange.every_eval_ever import OWN

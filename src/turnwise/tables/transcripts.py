@@ -83,9 +83,7 @@ def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
 
     Examples
     --------
-    >>> turns = pl.DataFrame(
-    ...     {"rollout_id": ["a"], "turn": [1], "target": ["base"], "prompt": ["Hi"], "succeeded": [False]}
-    ... )
+    >>> turns = pl.DataFrame({"rollout_id": "a", "turn": [1], "target": "base", "prompt": "Hi", "succeeded": False})
     >>> print(transcript_markdown(turns, "a"))
     # `a`
     <BLANKLINE>

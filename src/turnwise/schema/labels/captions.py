@@ -41,15 +41,9 @@ def caption(frame: pl.DataFrame) -> str:
 
     Examples
     --------
-    >>> row = {
-    ...     "metric": "attack_success",
-    ...     "statistic": "mean",
-    ...     "level": 0.95,
-    ...     "estimate": 0.05,
-    ...     "low": 0.01,
-    ...     "high": 0.1,
-    ... }
-    >>> caption(pl.DataFrame([row | {"n": 144, "n_clusters": 24, "method": "clustered Wilson"}]))
+    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24}
+    >>> ends = {"method": "clustered Wilson", "estimate": 0.05, "low": 0.01, "high": 0.1}
+    >>> caption(pl.DataFrame([row | ends]))
     'Intervals: 95 %, clustered Wilson; n = 144 rollouts in 24 clusters.'
     """
     shape = shape_of(frame)

@@ -115,11 +115,8 @@ def compared(row: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> (
-    ...     compared({"comparison": "labels", "judge": "rule", "other": None}),
-    ...     compared({"comparison": "panel", "judge": None}),
-    ... )
-    ('rule with the labels', 'all judges')
+    >>> compared({"comparison": "labels", "judge": "rule", "other": None})
+    'rule with the labels'
     >>> compared({"comparison": "judges", "judge": "a", "other": "b"})
     'a with b'
     """

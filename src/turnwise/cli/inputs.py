@@ -202,7 +202,7 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     if not is_tree(turns):
         return measure(turns, *expressions, keep=keep)
     rollouts = measure(paths(turns), *expressions, keep=keep)
-    say(labels.paths_told(turns, rollouts))
+    say(labels.paths_in_words(turns, rollouts))
     return rollouts
 
 

@@ -156,8 +156,8 @@ def convert(
         )
     manifest = manifest_of(folder)
     assert manifest is not None
-    made = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
-    say(f"wrote {', '.join(counted(*each) for each in made)}")
+    sizes = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
+    say(f"wrote {', '.join(counted(*size) for size in sizes)}")
     tell(folder, data=True)
 
 
@@ -204,9 +204,9 @@ def doctor(
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
     turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
-    found = problems.accounting() if accounting else diagnosed(turns)
+    frame = problems.accounting() if accounting else diagnosed(turns)
     if accounting or out is not None or format != "table" or spreadsheet:
-        emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+        emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
     tell(_counts(turns, problems))
     before = (
@@ -215,7 +215,7 @@ def doctor(
         read_call(LogInput(paths, log_format, errors, fact, column, value)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
-    for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
+    for row in frame.rows(named=True):  # calls are to be copied, so no table may cut them
         lines = [line for line in (row["call"], row["reason"]) if line]
         tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 

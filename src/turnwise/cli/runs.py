@@ -124,7 +124,7 @@ def evaluate(
     from turnwise.evaluation import evaluate as evaluated
     from turnwise.evaluation.outputs import account
 
-    made = evaluated(
+    result = evaluated(
         config_file,
         dataset=dataset,
         override=list(pairs_of(override, "--override", "eval.general.max_concurrency 4").items()),
@@ -138,8 +138,8 @@ def evaluate(
     )
     from turnwise import tables  # after the run, which so begins at once
 
-    tell(tables.text(account(made)))
-    if made.failed or made.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
+    tell(tables.text(account(result)))
+    if result.failed or result.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
         raise typer.Exit(FAILED)
 
 
@@ -170,13 +170,13 @@ def simulate(
     from turnwise.files.writers import write
     from turnwise.rollout.simulation import simulate as simulated
 
-    given: dict[str, Any] = {
+    effects: dict[str, Any] = {
         "targets": numbers_of(target, "--target", "base=0.1"),
         "attacks": numbers_of(attack, "--attack", "plead=0.5"),
     }
-    chosen = {name: values for name, values in given.items() if values}
+    chosen = {name: values for name, values in effects.items() if values}
     ready(out, truth, overwrite=overwrite)
-    made, known = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
-    tell(write(made, out, overwrite=overwrite), data=True)
+    frame, true_values = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
+    tell(write(frame, out, overwrite=overwrite), data=True)
     if truth is not None:
-        tell(write(known, truth, overwrite=overwrite), data=True)
+        tell(write(true_values, truth, overwrite=overwrite), data=True)

@@ -37,12 +37,12 @@ def emit(
         table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
         tell(table if format == "table" else getattr(table, format), data=format != "table")
     elif format == "csv":
-        from turnwise.files.writers import defused, flat, formulas_told
+        from turnwise.files.writers import defused, flat, formulas_in_words
 
         cells = flat(frame)
         if spreadsheet:
             cells, changed = defused(cells)
-            say(formulas_told(changed))
+            say(formulas_in_words(changed))
         tell(cells.write_csv(), data=True, nl=False)
     else:
         tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
@@ -95,8 +95,8 @@ def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, st
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             form = "NAME=VALUE" if "=" in example else "KEY VALUE"
-            shown = for_message(word)  # without the secrets in it
-            raise ArgumentError(f"{option} {shown!r} is not of the form {form}; write it as {option} {example}")
+            text = for_message(word)  # without the secrets in it
+            raise ArgumentError(f"{option} {text!r} is not of the form {form}; write it as {option} {example}")
         if name in pairs and "=" in example:
             raise ArgumentError(f"{option} says {name} twice ({pairs[name]}, {value}); say it once")
         pairs[name] = value

@@ -118,9 +118,9 @@ def _columns(
         metric, key = accessor
         place = (metric, key)
         if figures and place not in places:
-            known = [f"{metric}/{key}" for metric, key in places]
+            available = [f"{metric}/{key}" for metric, key in places]
             raise ArgumentError(
-                f"flatten_profiles: {name}={accessor!r} is in no run; {meant(f'{metric}/{key}', known)}"
+                f"flatten_profiles: {name}={accessor!r} is in no run; {meant(f'{metric}/{key}', available)}"
             )
         values = [run.get(place) for run in figures]
         odd = next((value for value in values if not _is_figure(value)), None)

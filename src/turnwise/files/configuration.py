@@ -153,18 +153,18 @@ class Document:
         """Return the place of an error of pydantic, and its description."""
         inner = tuple(part for part in error["loc"] if not _is_branch(part))
         where = (*place, *inner)
-        shown = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
+        content = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
         match error["type"]:
             case "extra_forbidden":
                 return where, f"is unknown; {meant(str(inner[-1]), _keys_at(model, inner[:-1]))}"
             case "missing" if isinstance(inner[-1], int):
-                return (*where[:-1],), f"is {shown}, and lacks a value; add it"
+                return (*where[:-1],), f"is {content}, and lacks a value; add it"
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
                 return where, "holds itself; write it out"
         message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        return where, f"is {shown}, but {message[:1].lower() + message[1:]}; correct it"
+        return where, f"is {content}, but {message[:1].lower() + message[1:]}; correct it"
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:

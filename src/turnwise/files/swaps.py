@@ -180,10 +180,10 @@ def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> 
 
 def _make_folder(source: Path, target: Path, relative: Path) -> None:
     """Create a folder and those above it, with the permissions that they have in `source`."""
-    for each in (*reversed(relative.parents), relative):
-        if not (target / each).exists():
-            (target / each).mkdir()
-            shutil.copymode(source / each, target / each)
+    for parent in (*reversed(relative.parents), relative):
+        if not (target / parent).exists():
+            (target / parent).mkdir()
+            shutil.copymode(source / parent, target / parent)
 
 
 def _unfinished(folder: Path) -> list[Path]:

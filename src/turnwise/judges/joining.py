@@ -234,8 +234,8 @@ def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     say(f"join_verdicts: no rollout has the id of a verdict, so they are joined by {' and '.join(facts)}")
     by_fact = verdicts.cast({name: frame.schema[name] for name in facts})
     by_fact = by_fact.join(ids, on=facts, how="left", maintain_order="left", nulls_equal=True, suffix="_of_table")
-    known = pl.coalesce("rollout_id_of_table", "rollout_id")
-    return by_fact.with_columns(rollout_id=known).drop("rollout_id_of_table")
+    rollout_id = pl.coalesce("rollout_id_of_table", "rollout_id")
+    return by_fact.with_columns(rollout_id=rollout_id).drop("rollout_id_of_table")
 
 
 def _with_turns(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

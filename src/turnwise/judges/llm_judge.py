@@ -164,7 +164,7 @@ class LLMJudgeMetric(ResponseMetric):
     @property
     def configuration(self) -> dict[str, Any]:
         """Return everything that determines the verdicts, as JSON without secrets."""
-        own = {name: value for name, value in vars(self).items() if name not in {*_OF_CLASS, "extras"}}
+        settings = {name: value for name, value in vars(self).items() if name not in {*_OF_CLASS, "extras"}}
         return {
             "model": identity(self.model),
             "options": without_secrets(self.gen_kwargs),
@@ -180,7 +180,7 @@ class LLMJudgeMetric(ResponseMetric):
             # Later options appear only if they are set, so that older judges keep their digest and their kept verdicts.
             **({} if self.choices is None else {"choices": list(self.choices)}),
             **({} if self.score_field is None else {"score_field": self.score_field}),
-            **additions(self, own | self.extras),
+            **additions(self, settings | self.extras),
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
@@ -289,13 +289,13 @@ class LLMJudgeMetric(ResponseMetric):
         if self.parser is None:
             reading = score_in(answer, question, texts, code, self.score_field, self.unsigned)
         else:
-            own = unquoted(answer, question, texts)
+            text = unquoted(answer, question, texts)
             try:
-                reading = Reading(float(self.parser(own)), own.strip() or None, None)
+                reading = Reading(float(self.parser(text)), text.strip() or None, None)
             except Exception as error:
-                raise UnreadableError(f"{type(error).__name__}: {error}; it said {own.strip()[:120]!r}") from error
+                raise UnreadableError(f"{type(error).__name__}: {error}; it said {text.strip()[:120]!r}") from error
             if math.isnan(reading.score):
-                raise UnreadableError(f"the parser gives no number; it said {own.strip()[:120]!r}")
+                raise UnreadableError(f"the parser gives no number; it said {text.strip()[:120]!r}")
         low, high = self.scale
         if self.choices is not None and reading.score not in self.choices:  # all of them are on the scale
             raise UnreadableError(f"its score {reading.score:g} is not one of {listed(self.choices)}")

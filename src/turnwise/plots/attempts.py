@@ -65,9 +65,9 @@ def attempts(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
-    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(told | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(facts | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
     >>> (ax,) = attempts(tried, forecast=ahead).axes
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
@@ -114,9 +114,9 @@ def attempts_marks(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
-    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(told | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(facts | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """

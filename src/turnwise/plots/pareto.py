@@ -12,7 +12,7 @@ from turnwise.plots import pareto_strokes as strokes
 from turnwise.plots.figures import Plot
 from turnwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
 from turnwise.schema.kinds import check_kinds
-from turnwise.schema.labels import caption as told_intervals
+from turnwise.schema.labels import caption as interval_sentences
 from turnwise.schema.labels import counted, label, shorten
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def pareto(
             below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
         if caption:
             trial_columns = [] if trials is None else single_out(trials, frame)
-            description = " ".join([told_intervals(frame), *sentences(marks, trial_columns, front=front)])
+            description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
             description += " Named: the groups on the front." if 0 < named.height < points.height else ""
             under = lettering.caption(ax, description, new_figure=new_figure, below=below)
         # After layout the caption is wrapped to the final width.

@@ -110,8 +110,8 @@ def sweep_marks(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
-    >>> rows = pl.DataFrame(told | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
+    >>> facts = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
+    >>> rows = pl.DataFrame(facts | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
     >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """

@@ -154,8 +154,8 @@ class ASTEvaluator(FrameEvaluator):
 
     def _score(self, dialogue: Spoken) -> Scores:
         scores = super()._score(dialogue)
-        if lacking := [name for name in _SCORED if name not in scores]:
-            names = listing(part.removeprefix(f"{lacking[0]}_") for part in self._parts_of(lacking[0]))
+        if missing := [name for name in _SCORED if name not in scores]:
+            names = listing(part.removeprefix(f"{missing[0]}_") for part in self._parts_of(missing[0]))
             raise SchemaError(
                 f"ASTEvaluator: the scorer gives several scores of a text ({names}); choose one with scorer=, a function of texts"
             )

@@ -115,9 +115,9 @@ def run(
     if store is not None and key is None:
         raise ArgumentError("run: store needs key, the configuration that the results depend on")
     if store is not None:
-        from turnwise.jobs.identity import check_told
+        from turnwise.jobs.identity import check_identified
 
-        check_told("run", "rollouts", key)
+        check_identified("run", "rollouts", key)
     with ExitStack() as stack:
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
         ledger = _Ledger(seed_list, run_store, until, observe, record=on_error == "record")

@@ -344,8 +344,8 @@ class FrameEvaluator(Evaluator):
                 texts = [self._unknown if text is None else text for text in texts]
             has_text = np.array([text is not None for text in texts], dtype=np.bool_)
             of_texts = scores_of(name, scorer, [text for text in texts if text is not None], self.batch_size)
-            known = self._parts.setdefault(name, [])
-            known += [part for part in of_texts if part not in known]
+            names = self._parts.setdefault(name, [])
+            names += [part for part in of_texts if part not in names]
             for part in self._parts_of(name):
                 if part != name:
                     _check_free(part)

@@ -60,13 +60,13 @@ def caption(frame: pl.DataFrame) -> str:
     return f"{intervals}; {sizes}{' per ' if per else ''}{' and '.join(per)}{pooled}."
 
 
-def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
+def paths_in_words(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
     """Explain the rows of `rollouts` if some rollouts are trees, which have one row per path.
 
     Examples
     --------
     >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
-    >>> paths_told(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
+    >>> paths_in_words(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
     '1 rollout is a tree, measured path by path: 3 paths in all'
     """
     trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()

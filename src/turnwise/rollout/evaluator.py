@@ -224,8 +224,8 @@ class Evaluator(ABC):
             }
         }
         """
-        with whole(Path(path), overwrite=True) as draft, draft.open("wb") as file:
-            file.writelines(json_of(data, path))
+        with whole(Path(path), overwrite=True) as draft:
+            draft.write_bytes(json_of(data, path))
 
     @property
     def graphs(self) -> list[Any]:

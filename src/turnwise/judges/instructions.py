@@ -109,7 +109,7 @@ class StrictInstruction(ResponseMetric):
 
         Responses are dicts with `response`, `instruction_id_list` and `kwargs`, as AISteer360 passes them (they are not
         changed), or texts, with the two lists as separate arguments. A missing response (None) has None as its entry, and is
-        excluded from every accuracy. Without any response, the accuracies are None too.
+        excluded from every accuracy. Accuracies without any response are missing, too.
         """
         table = self.by_instruction(responses, instruction_id_list=instruction_id_list, kwargs=kwargs)
         by_prompt = table.group_by("response_number", maintain_order=True).agg(

@@ -199,8 +199,8 @@ class LLMJudgeMetric(ResponseMetric):
         -------
         dict
             ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each response. A
-            failed judgement is None and excluded from the means; if any failed, ``errors`` lists the messages. Without any
-            score, the means are None too.
+            judgement that failed is missing (None) and excluded from the means, and ``errors`` lists the messages. Without any
+            score, the means are missing, too.
 
         Raises
         ------

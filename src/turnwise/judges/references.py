@@ -54,7 +54,7 @@ class ShortAnswerMatch(ResponseMetric):
         reference_answers: Sequence[str | Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> dict[str, float | None]:
-        """Return both means, in [0, 1]; None if there is no response, or every response is unknown."""
+        """Return both means, in [0, 1]; None without any response that is known."""
         golds: Sequence[Any] | None = references if references is not None else reference_answers
         if golds is None:
             raise MetricError(

@@ -145,7 +145,7 @@ class ScorerMetric(ResponseMetric):
     The model itself is not part of turnwise: a language model's perplexity, a reward model's score and a classifier's
     probability are all functions from a list of texts to a list of numbers. The function is called once, with all
     responses but the missing ones (None). A missing response, and a score of None or NaN, gives None in the list and is
-    excluded from the mean. Without any score, the mean is None.
+    excluded from the mean, which is missing (None) without any score.
 
     Parameters
     ----------

@@ -245,26 +245,26 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     x_min, x_max = ax.get_xlim()
     most = axis_marks.select(pl.col("at_risk").max()).item()
     # Ticks are at least as far apart as the numbers of the table are wide.
-    room = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
+    distance = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
     if words.log and words.counts:
         observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
-        return ticking.counting_ticks(ax, across, room, last=observed["at"].max())  # type: ignore[arg-type]
+        return ticking.counting_ticks(ax, across, distance, last=observed["at"].max())  # type: ignore[arg-type]
     positions = axis_marks["at"].unique().sort().to_list()
     if axis_marks["style"][0] == "line":
-        return ticking.ticks_among(ax, positions, across, room)
+        return ticking.ticks_among(ax, positions, across, distance)
     if not words.counts:
         within = words.unit == "%"  # the first and last labels are half a label nearer to their neighbors
-        return ticking.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
-    if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (x_max - x_min) / across):
+        return ticking.fitting_ticks(ax, across, distance, wide=1.5 if within else 1.0)
+    if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, distance * (x_max - x_min) / across):
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
     # Integer ticks from 0 (or the first position below 0) on.
-    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
+    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / distance))
     first = -int(-min(positions[0], 0.0) // step) * step
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
     ax.set_xticks(places)
     return places
 
 
-def _all_fit(positions: Sequence[float], room: float) -> bool:
-    return all(after - before >= room for before, after in pairwise(positions))
+def _all_fit(positions: Sequence[float], distance: float) -> bool:
+    return all(after - before >= distance for before, after in pairwise(positions))

@@ -210,8 +210,8 @@ def _edges(values: pl.Series) -> list[float]:
     if greatest - least <= _BINS and (values == values.round()).all() and abs(greatest) < 1e15:
         return [least - 0.5 + place for place in range(int(greatest - least) + 2)]
     if greatest / 2 - least / 2 <= max(abs(greatest), abs(least), 1e-300) * 1e-9:  # too narrow for several bins
-        room = abs(greatest) / 2 or 0.5
-        return [least - room, greatest + room]
+        margin = abs(greatest) / 2 or 0.5
+        return [least - margin, greatest + margin]
     quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
     width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
     wanted_bins = (greatest - least) / width if width > 0 else _BINS

@@ -108,7 +108,7 @@ def heat_map(
             # In Axes of the user the cells must fit: texts are left out if they do not.
             plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
             scale = heat_cells.scale(panels[0])
-            words = heat_cells.room(ax, plan, panels[0], key=key)
+            words = heat_cells.texts_fit(ax, plan, panels[0], key=key)
             heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
             if description:
                 description = description if words else description.replace(_IN_CELLS, "")

@@ -136,8 +136,8 @@ def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
     longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
-    room = max(longest - 16, 0) * 0.07
-    return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
+    margin = max(longest - 16, 0) * 0.07
+    return theme.canvas(rows, columns, (margin + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
 
 
 def _draw(
@@ -181,10 +181,10 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
         return 0.0, ticking.rate_end(values)
     x_min, x_max = ticking.number_ends([*values, panel.guide])
     open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
-    room = 0.15 * (x_max - x_min)
+    margin = 0.15 * (x_max - x_min)
     return (
-        x_min - room if open_ended["low"].null_count() else x_min,
-        x_max + room if open_ended["high"].null_count() else x_max,
+        x_min - margin if open_ended["low"].null_count() else x_min,
+        x_max + margin if open_ended["high"].null_count() else x_max,
     )
 
 

@@ -46,6 +46,8 @@ def _code(words: list[str]) -> int:
     try:
         _check_words(words)
         code = app(args=words, standalone_mode=False, prog_name="turnwise")
+    # Bad usage, bad input, a closed pipe, the operating system, an exit, and Ctrl-C, in this order: each is one sentence
+    # and a code. Any other exception is a bug and keeps its traceback.
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
         message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
@@ -103,6 +105,7 @@ def signals_heeded() -> Iterator[None]:
     Who ignores a signal, as under `nohup`, goes on ignoring it. An interrupt that comes while Python clears an object away, where
     every exception is lost, comes once more.
     """
+    # Both handlers are restored at the end, as tests and notebooks call `run` in a process that goes on.
     hook, handlers = sys.unraisablehook, {}
 
     def lost(what: "sys.UnraisableHookArgs") -> None:

@@ -133,6 +133,7 @@ def gate(
     if file is not None:
         from turnwise.estimation.gate_file import read_gate_file
 
+        # Options that were typed win over the file.
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")

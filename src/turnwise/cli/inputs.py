@@ -283,6 +283,7 @@ def runs_of(log_input: LogInput, metric: list[str] | None) -> "tuple[pl.DataFram
     runs = [comparison.run_of(path) for path in log_input.paths]
     rollouts = comparison.paired_runs(*runs)
     first_has, second_has = (run.scores for run in runs)
+    # Scores of only one run cannot be compared; they are named, not dropped in silence.
     unpaired = set(first_has) ^ set(second_has)
     if unpaired:
         say(f"only one of the runs has {listing(unpaired)}; left out")

@@ -208,6 +208,7 @@ def doctor(
     if accounting or out is not None or format != "table" or spreadsheet:
         emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
+    # For people: what was read, then each analysis with its call on lines of its own.
     tell(_counts(turns, problems))
     before = (
         "import turnwise as tw",

@@ -125,6 +125,7 @@ _NAMES = (
 _CALLED = {"against_self": "against-self", "format": "log-format", "metrics": "metric", "statistics": "statistic"}
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
 _NAMED = re.compile(r"names=(?=\{)")
+# An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
 
 

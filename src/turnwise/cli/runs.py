@@ -41,6 +41,7 @@ def rollout(
 
     config = load(config_file)
     folder = (config.out if out is None else path_of(out)).absolute()  # a sampler may go elsewhere
+    # Modules beside the file can be imported, wherever the command is run.
     with looking_in(config_file.absolute().parent):
         evaluator = evaluator_of(config)
         if folder.exists() and any(folder.iterdir()) and not overwrite:
@@ -55,6 +56,7 @@ def rollout(
     tell(evaluator.write(folder, overwrite=overwrite), data=True)
     if len(errors):
         say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
+    # All rollouts failed: an exit code that a script notices.
     if len(errors) == evaluator.rollouts.height:
         raise typer.Exit(1)
 

@@ -130,6 +130,7 @@ def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
     """
     from turnwise.schema import labels
 
+    # Escapes would change data for a program, but protect a terminal.
     exact = data and not sys.stdout.isatty()
     try:
         typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)

@@ -111,6 +111,7 @@ def _columns(
     """Return a column for each accessor; by default for each figure that is a number, True, False or null."""
     places = list(dict.fromkeys(place for run in figures for place in run))
     if accessors is None:
+        # A text or a list in any run makes a figure no number.
         numeric = [place for place in places if all(_is_figure(run.get(place)) for run in figures)]
         accessors = {f"{metric}/{key}": (metric, key) for metric, key in numeric}
     columns = []
@@ -126,6 +127,7 @@ def _columns(
         odd = next((value for value in values if not _is_figure(value)), None)
         if odd is not None:
             raise ArgumentError(f"flatten_profiles: {name}={accessor!r} is {odd!r:.60} in a run, not a number")
+        # True and False are numbers in Python: a column of both kinds holds numbers.
         is_boolean = any(isinstance(value, bool) for value in values) and all(
             isinstance(value, bool | None) for value in values
         )

@@ -96,6 +96,7 @@ class Endpoint:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
             if not _is_positive(self.requests_per_minute):
                 raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; give more than 0")
+        # Annotations are not enough: these values come from YAML, too.
         prices: object = self.prices
         if prices is not None and not (
             isinstance(prices, Sequence)

@@ -187,6 +187,7 @@ class StrictInstruction(ResponseMetric):
         checks = []
         for number, response in enumerate(responses):
             entry = response if isinstance(response, Mapping) else {"response": response}
+            # Separate lists win over the entries of a dict.
             names = ids[number] if ids is not None else entry.get("instruction_id_list")
             values = arguments[number] if arguments is not None else entry.get("kwargs")
             if not names or values is None or len(names) != len(values):

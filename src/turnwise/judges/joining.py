@@ -219,6 +219,7 @@ def _check_place(name: str, frame: pl.DataFrame, *, is_normalized: bool) -> None
 
 def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the verdicts under the ids of the table; if no id is in both, rollouts are matched by their facts."""
+    # Verdicts by another tool have ids of their own: its task, attempt, attack and target then identify the rollout.
     facts = [name for name in _FACTS if name in verdicts.columns and name in frame.columns]
     if "task" not in facts or not verdicts.height or verdicts["rollout_id"].is_in(frame["rollout_id"].implode()).any():
         return verdicts

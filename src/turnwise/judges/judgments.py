@@ -99,6 +99,7 @@ def judge(
     outcomes = judged(
         texts, checked_judge, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress
     )
+    # A turn may have no verdict (no text) or several (samples), so keys are gathered by row.
     verdicts = frame.select(keys)[outcomes["row"]].hstack(outcomes.drop("row"))
     verdicts = verdicts.with_columns(pl.lit(version_of(checked_judge)).alias("judge"))
     missing = (
@@ -139,6 +140,7 @@ def judged(
             requests.setdefault(key, (texts, sample))
     verdict_store = None if store is None else VerdictStore(store, judge)
     verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
+    # What the store holds is not asked again.
     waiting = {key: request for key, request in requests.items() if key not in verdicts}
     asked: Collection[str] = waiting
     if waiting and verdict_store is None:

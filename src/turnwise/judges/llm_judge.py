@@ -286,6 +286,7 @@ class LLMJudgeMetric(ResponseMetric):
 
     def _read(self, answer: str, question: str, texts: Sequence[str], code: str | None) -> Reading:
         """Return the score in an answer, which may be used, and the reasoning with it."""
+        # A parser of the user sees the answer without what it quotes of the question: a forged score there is not read.
         if self.parser is None:
             reading = score_in(answer, question, texts, code, self.score_field, self.unsigned)
         else:

@@ -94,6 +94,7 @@ def _call(call: Any, whose: str) -> dict[str, str]:
         raise MetricError(
             f"ToolUse: {whose} has the call {call!r:.60}; give a name, or a dict of `name` (a text) and `arguments`"
         )
+    # No arguments and an empty object are the same call.
     arguments = call.get("arguments") or {}
     try:
         return {"name": call["name"], "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}

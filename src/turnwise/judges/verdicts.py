@@ -146,6 +146,7 @@ def verdict_of(result: Any) -> Verdict:
     if result is None or isinstance(result, str):
         return Verdict(None, label=result)
     if isinstance(result, Mapping):
+        # An empty dict is no answer; a dict of other keys is most likely a mistake, which must not pass as no answer.
         if result and not {"score", "value", "label", "error"} & result.keys():
             keys = listing(map(str, result), most=5)
             return Verdict(

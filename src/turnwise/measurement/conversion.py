@@ -104,6 +104,7 @@ def convert(
 
 def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> None:
     schema.check(pl.LazyFrame(schema=columns), schema.TURNS)
+    # All of this is checked before a byte is written or a row is read.
     objects = [name for name, dtype in columns.items() if dtype == pl.Object]
     if objects:
         raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")

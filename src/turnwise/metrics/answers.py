@@ -62,6 +62,7 @@ def _compared(
             raise pl.exceptions.SchemaError(
                 f"{name}: the references are {references}; make them texts or lists of texts"
             )
+        # With several references, the nearest one counts.
         if several:
             return _nearest(pairs, compare, name)
         return compare(pairs if answers == references == pl.String else pairs.cast(pl.String))

@@ -125,6 +125,7 @@ def run(
             progress_bar(len(seed_list), "rollouts", "rollout", shown=progress, done=len(ledger.runs))
         )
         ledger.show(stack.enter_context(_Progress(bar, until)))
+        # Rollouts from the store count for the rule before anything new is started.
         waiting = [position for position in range(len(seed_list)) if position not in ledger.runs]
         if not ledger.count() and waiting:
             crew = Crew(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
@@ -169,6 +170,7 @@ def _check(
         return
     if observe is None:
         raise ArgumentError(f"run: until needs observe, a function that returns `{until.metric}` of a run")
+    # Equal goals would be two observations of one goal. Seeds of None are different rollouts.
     texts: set[str] = set()
     for seed in seeds:
         text = json.dumps(seed, sort_keys=True, default=repr)

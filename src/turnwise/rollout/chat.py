@@ -232,6 +232,7 @@ class ChatSampler(Sampler[str | None, str | None]):
                     finish_reason=reply.finish_reason,
                 )
             )
+            # The turn is stored before it is judged, so an error of the judge loses no answer.
             talk.turns[-1].reward, talk.turns[-1].succeeded = await self._judged(talk, turn, prompt, response)
             if talk.turns[-1].succeeded and self.stop_on_success:
                 return SUCCESS

@@ -151,6 +151,7 @@ def _facts(runs: Sequence[Run], graphs: Sequence[Any], seed_columns: pl.DataFram
     fill("total_seconds", (None if math.isnan(done.seconds) else done.seconds for done in runs))
     fill("outcome", (None if done.error is None else schema.ERROR for done in runs))
     fill("ending", [None] * len(runs))
+    # An error outranks what the graph says of its end.
     endings = zip(runs, facts["ending"], strict=True)
     facts["ending"] = [ending if done.error is None else schema.ERROR for done, ending in endings]
     facts["seed"] = [text_of(done.seed) for done in runs]
@@ -337,6 +338,7 @@ def _dtype_of(values: Sequence[Any]) -> pl.DataType | type[pl.DataType] | None:
     """Return the dtype of values of one kind; None if they are mixed."""
     present = [value for value in values if value is not None]
     kinds = set(map(type, present))
+    # Columns without any value are Boolean, the smallest dtype, and cast to any other.
     if kinds <= {bool}:
         return pl.Boolean
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in present):

@@ -207,6 +207,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
+    # Neighbors are compared first: sorted ids, the usual case, need no hash table.
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
         raise SchemaError(
@@ -285,12 +286,14 @@ def quantile_of(statistic: str) -> float | None:
     if statistic == "median":
         return 0.5
     digits = statistic.removeprefix("q")
+    # No q in front, or more than digits behind it: a statistic of another kind, such as "mean".
     if statistic == digits or not (digits.isascii() and digits.isdecimal()):
         return None
     if not int(digits):
         raise ArgumentError(
             f"statistic {statistic!r} is not a quantile; use min for the smallest value, or q05 for the 5 % quantile"
         )
+    # q5 might mean 5 % or 50 %, and q100 everything: names have at least two digits and no zeros at the end.
     if len(digits) == 1:
         raise ArgumentError(
             f"statistic {statistic!r} is ambiguous; "
@@ -339,5 +342,6 @@ def value_in_words(column: pl.Series, value: object) -> str:
         same = pl.Series([value]).cast(column.dtype)
     except (pl.exceptions.PolarsError, TypeError):
         return str(value)
+    # A number that the dtype cannot hold (0.5 in a column of integers) is shown as it was passed.
     exact = isinstance(value, str) or same[0] == value
     return str(same.cast(pl.String)[0]) if exact else str(value)

@@ -58,6 +58,7 @@ def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
     if "rollout_id" in schema.required:
         check_ids(frame, schema.name)
     _check_nan(frame, schema)
+    # Most tables are in order, and need none of the grouping below, which finds the rollout to name in the error.
     if schema.name == "TURNS" and (ordered or in_order(frame)) and not _facts_change(frame):
         return frame  # as most are: the rest looks for what to complain of
     if schema.name == "TURNS" and not is_tree(frame):
@@ -100,6 +101,7 @@ def in_order(turns: pl.DataFrame) -> bool:
     if is_tree(turns):
         return False
     ids, turn = turns["rollout_id"], turns["turn"]
+    # Neighboring rows are compared, which needs no grouping.
     goes_on = (ids == ids.shift()) & (turn == turn.shift() + 1)
     begun = ids.filter(_begins(turn))
     return bool((_begins(turn) | goes_on.fill_null(value=False)).all()) and begun.n_unique() == begun.len()
@@ -165,6 +167,7 @@ def _check_turn_numbers(frame: pl.DataFrame) -> None:
             seen=turn.sort().head(6),
         )
     )
+    # Whole numbers are 1, 2, ... if they begin with 1, end with their count, and none occurs twice.
     gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
     broken = (
         numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
@@ -213,6 +216,7 @@ def _check_facts(frame: pl.DataFrame) -> None:
     facts = [name for name in TURNS.facts if name in frame.columns]
     if not facts or frame.is_empty():
         return
+    # The first rollout by id, so that the same table gives the same message.
     varying = (
         frame.lazy()
         .group_by("rollout_id")

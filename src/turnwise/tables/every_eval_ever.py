@@ -223,6 +223,7 @@ def _result(
     metric, is_mean = row["metric"], row["statistic"] == "mean"
     groups = {name: str(row[name]) for name in by if name != "target" and row[name] is not None}
     boolean = measured.schema.get(metric) == pl.Boolean
+    # Only a rate has known ends. A null among its values is the unknown level of the schema.
     levels: Record = {"score_type": "continuous", "min_score": "-Infinity", "max_score": "Infinity"}
     if boolean and is_mean:
         levels = {"score_type": "binary", "min_score": 0.0, "max_score": 1.0}

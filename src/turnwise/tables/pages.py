@@ -160,6 +160,7 @@ def _svg(bar: Bar) -> str:
     middle = up / 2
 
     def place(value: float) -> float:
+        # Halves, as the difference of two large numbers may overflow.
         inside = (value / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5
         return round(edge + min(max(inside, 0.0), 1.0) * (across - 2 * edge), 2)
 

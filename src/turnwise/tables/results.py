@@ -213,6 +213,7 @@ def _gate(sheet: parts.Sheet) -> list[Column]:
         ]
         for name in ("pass_bound", "fail_bound")
     ]
+    # One requirement is the heading of the answers; several need a column.
     several = sheet.differs("requirement")
     required = "" if several else labels.plain(sheet.only("requirement"))
     return [

@@ -87,6 +87,7 @@ def confusion(
         averaged=samples == "mean",
         facts=by,
     )
+    # Ratings are numbers inside; words become the numbers of their sorted list.
     words = _words(frame[of], None if truths is None else truths[truth])
     categories = _categories(ratings)
     if len(categories) > MOST:

@@ -286,6 +286,7 @@ def _rows(
             two_by_two(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}
         ),
     }
+    # Verdicts that were left out, or accepted on trust, are said beside every statistic.
     caveats = []
     if comparison.abstained and options.abstentions == "missing":
         abstentions = (
@@ -295,6 +296,7 @@ def _rows(
         caveats.append(counted(comparison.abstained, *abstentions))
     if comparison.unsigned:
         caveats.append(f"{counted(comparison.unsigned, 'verdict')} accepted without a check code")
+    # Without a choice, every statistic that these ratings have; with one, also those that explain why they have none.
     applicable = [name for name in _NAMES if _unfit(name, comparison, ratings) is None]
     for statistic in requested or applicable:
         for level in levels:

@@ -119,6 +119,7 @@ def correct(
     rows = []
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
+        # A rollout to which the metric does not apply (no attack) is in no rate.
         applicable = group[status[group] != INAPPLICABLE]
         chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
         if chosen == "auto":
@@ -141,6 +142,7 @@ def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method
     if not labeled.size or not gold.in_table[labeled].all() or judged.size < labeled.size:
         return "rogan-gladen", None
     rate, of_labeled = float(judged.mean()), float(gold.judged[labeled].mean())
+    # Standard deviation of the share among L of N rollouts, drawn without replacement.
     spread = math.sqrt(rate * (1 - rate) / labeled.size * (judged.size - labeled.size) / max(1, judged.size - 1))
     if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
         return "prediction-powered", None

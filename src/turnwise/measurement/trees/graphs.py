@@ -78,6 +78,7 @@ def flatten(
         )
     lacks_context = content["context"].is_null() & (content["turn"] == 1).fill_null(value=True)
     if lacks_context.any():
+        # The state before the first turn is written at the root in some logs, at the first node in others.
         contexts = [reader(root)(root, "context", None) for root in roots]
         contexts_of_roots = _text(contexts, "context", lambda index: f"rollout {names[index]!r}")
         content = content.with_columns(

@@ -48,6 +48,7 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
     if not panels:
         return sentence(_panel_text(frame, shape))
     parts = [describe(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
+    # More than three panels would make a sentence that no one listens to.
     most = 3
     more = f"; and {counted(len(parts) - most, 'more panel')}" if len(parts) > most else ""
     return sentence("; ".join(parts[:most]) + more)

@@ -91,6 +91,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
     goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: n counts goals
     pooled = ""
+    # More units at risk than clusters: attempts at a goal by several targets or attacks were pooled.
     if of_goals and unit in {"goal", "task"} and (frame["at_risk"] > frame["n_clusters"]).any():
         goal, goals, pooled = _pooled(grouping(frame), unit)
     column, what = {
@@ -101,6 +102,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
         "PORTFOLIO": ("n", goal),
         "AGREEMENT": ("n", "verdict"),
     }.get(shape.name, ("n", "rollout"))
+    # A curve has a row for each position; the largest number at risk is that of its beginning.
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
         present = [name for name in keys if name in frame.columns]

@@ -27,18 +27,9 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
     >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
     ('CURVE', 'PROFILE')
     """
-    last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
-    first = [schema.GATE] if "requirement" in frame.columns else []
-    shapes = (
-        *first,
-        schema.SUMMARY,
-        schema.CONTRAST,
-        schema.CURVE,
-        schema.TRAINING,
-        schema.AGREEMENT,
-        schema.PORTFOLIO,
-    )
-    shapes = (*shapes, schema.TRADEOFF, last)
+    # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
+    shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
+    shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 
@@ -69,6 +60,7 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
             raise SchemaError(
                 f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
             )
+    # Columns outside the schema name groups: of any dtype that can be text.
     for name in table.columns:
         if name not in shape.names:
             cast_column(table, schema.Column(name, pl.String, "a name of groups"), verb)

@@ -71,6 +71,7 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     """
     rows = frame.select(by).to_dicts() if by else [{} for _ in range(frame.height)]
     keys = [repr(row) for row in rows]  # repr also works for lists, which cannot be dict keys
+    # A null and the text "(none)" have the same label: the second one gets a number.
     names: dict[str, str] = {}
     used: set[str] = set()
     for row, key in zip(rows, keys, strict=True):

@@ -44,7 +44,8 @@ def refuse_own_inputs(parameters: Mapping[str, Any]) -> None:
             continue
         for source in _paths(parameters, (*LOGS, *SETTINGS)):
             is_log = source not in _paths(parameters, SETTINGS)
-            if _is_same(output, source) or (is_log and _overlap(output, source)):
+            is_same = source.exists() and output.exists() and output.samefile(source)
+            if is_same or (is_log and _overlap(output, source)):
                 raise WriteError(
                     f"{output} is read by this command ({source}), and is not written over; name another place with --out"
                 )
@@ -57,10 +58,6 @@ def _paths(parameters: Mapping[str, Any], names: Iterable[str]) -> list[Path]:
     values = [parameters.get(name) for name in names]
     paths = [path for value in values if value for path in (value if isinstance(value, list | tuple) else [value])]
     return listed(paths, "read") if paths else []
-
-
-def _is_same(output: Path, source: Path) -> bool:
-    return source.exists() and output.exists() and output.samefile(source)
 
 
 def _overlap(output: Path, source: Path) -> bool:

@@ -314,7 +314,7 @@ def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Cont
     except OSError as error:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error
     # Another process may be writing the last line right now, so only whole lines count.
-    lines = _whole_lines(text)
+    lines = text[: text.rfind(b"\n") + 1]
     if _is_part(text, header) or (not lines and _is_part(text[:2], b'["') and _is_part(text[20:29], b'"@store",')):
         return None
     return _content(lines, path)
@@ -361,10 +361,6 @@ def _configuration(header: bytes, path: Path) -> Any:
 def _is_part(text: bytes, line: bytes) -> bool:
     """Return whether a text is the beginning of a line, with zeros where a power failure kept it from the disk."""
     return len(text) <= len(line) and all(byte in {0, expected} for byte, expected in zip(text, line, strict=False))
-
-
-def _whole_lines(text: bytes) -> bytes:
-    return text[: text.rfind(b"\n") + 1]
 
 
 def _line(key: str, payload: bytes, salt: bytes = b"") -> bytes:

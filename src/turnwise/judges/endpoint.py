@@ -239,7 +239,9 @@ class Endpoint:
             opened = _opened(
                 base_url=self._address, api_key=self._key or "none", timeout=self.timeout, max_retries=self.max_retries
             )
-            turn = nullcontext() if self.requests_per_minute is None else _evenly(self.requests_per_minute)
+            turn: AbstractAsyncContextManager[Any] = nullcontext()
+            if self.requests_per_minute is not None:  # one at a time, so that a minute never sees a burst
+                turn = importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / self.requests_per_minute)
             self._clients[running] = await anext(opened), turn, opened  # the generator keeps the client open
         client, turn, _ = self._clients[running]
         return client, turn
@@ -263,11 +265,6 @@ def _is_address(address: Any) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except (AttributeError, TypeError, ValueError):
         return False
-
-
-def _evenly(per_minute: float) -> Any:
-    """Return a limiter entered before each request: one at a time, so that a minute never sees a burst."""
-    return importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / per_minute)
 
 
 async def _opened(**options: Any) -> AsyncGenerator[Any, None]:

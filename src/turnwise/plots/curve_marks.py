@@ -194,19 +194,14 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
-    look = (
-        theme.row_looks(curves, families, colors) if panel_per_group else _looks_of(theme.looks(curves, colors), curves)
-    )
+    look_of = theme.looks(curves, colors)
+    look = theme.row_looks(curves, families, colors) if panel_per_group else [look_of[name] for name in curves]
     return named.with_columns(
         pl.Series("color", [look_of_row.color for look_of_row in look]),
         pl.Series("marker", [look_of_row.marker for look_of_row in look]),
         pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
         pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
     ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)
-
-
-def _looks_of(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
-    return [look[name] for name in names]
 
 
 def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:

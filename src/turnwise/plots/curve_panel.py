@@ -255,7 +255,9 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     if not words.counts:
         within = words.unit == "%"  # the first and last labels are half a label nearer to their neighbors
         return ticking.fitting_ticks(ax, across, distance, wide=1.5 if within else 1.0)
-    if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, distance * (x_max - x_min) / across):
+    least = distance * (x_max - x_min) / across
+    fit = all(after - before >= least for before, after in pairwise(positions))
+    if fit and axis_marks["style"][0] not in {"step", "stack"}:
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
     # Integer ticks from 0 (or the first position below 0) on.
@@ -264,7 +266,3 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
     ax.set_xticks(places)
     return places
-
-
-def _all_fit(positions: Sequence[float], distance: float) -> bool:
-    return all(after - before >= distance for before, after in pairwise(positions))

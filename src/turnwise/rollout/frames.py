@@ -237,15 +237,14 @@ def _with_entry(turns: pl.DataFrame, name: str, values: Sequence[Any], *, may_fi
     if name not in turns.columns:
         return turns.with_columns(column_of(name, values))
     column = column_of(f"per_turn_{name}", values)
-    pairs = zip(turns[name].to_list(), column.to_list(), strict=True)
-    if all(entry is None or value == entry or (name == "context" and _is_end(value, entry)) for value, entry in pairs):
+    rows = zip(turns[name].to_list(), column.to_list(), strict=True)
+    pairs = [(value, entry) for value, entry in rows if entry is not None]
+    if all(value == entry for value, entry in pairs):
+        return turns
+    # ASTRA-RL's pages shorten a context to its end.
+    if name == "context" and column.dtype == pl.String and all((text or "").endswith(end) for text, end in pairs):
         return turns
     return turns.with_columns(column)
-
-
-def _is_end(context: Any, entry: Any) -> bool:
-    """Return whether an entry is the end of the context, as ASTRA-RL's pages shorten it."""
-    return isinstance(entry, str) and (context or "").endswith(entry)
 
 
 def entries_of(ids: Iterable[str], measured: Sequence[GraphMetrics | None]) -> pl.DataFrame:

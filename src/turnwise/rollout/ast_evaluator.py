@@ -21,6 +21,7 @@ from turnwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts, det
 from turnwise.rollout.results import JSONLike, Results
 from turnwise.rollout.scorers import FloatArray, Scorer, Scores, call_of
 from turnwise.schema import FAILURE, SUCCESS
+from turnwise.schema.kinds import check_kinds
 
 Wording = Literal["attack", "probe"]
 
@@ -93,17 +94,11 @@ class ASTEvaluator(FrameEvaluator):
         context: int = 100,
         batch_size: int | None = None,
     ) -> None:
+        check_kinds(ASTEvaluator.__init__, locals(), "ASTEvaluator", own=("batch_size",))
         toxicity = {ADVERSARIAL: ("prompt", self._toxicity), TARGET: ("response", self._toxicity)}
         super().__init__(
             sampler, seeds, env=env, metrics=_metrics(at, strict=strict), scores=toxicity, batch_size=batch_size
         )
-        for name, value, words in (
-            ("wording", wording, (None, "attack", "probe")),
-            ("weighting", weighting, ("rollout", "turn")),
-            ("unknown", unknown, ("zero", "null")),
-        ):
-            if value not in words:
-                raise ArgumentError(f"ASTEvaluator: {name}={value!r}; it is {' or '.join(map(repr, words))}")
         self.scorer, self.wording = scorer, wording
         self.at, self.strict, self.weighting, self.unknown = at, strict, weighting, unknown
         self.digits, self.context = digits, context

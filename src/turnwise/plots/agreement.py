@@ -136,40 +136,27 @@ def agreement_marks(
     places = interval_rows.places(names, values, sort=sort)
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
     # Colors belong to judges, so that a judge has the same color in each of its comparisons.
-    look = theme.row_looks(judges, names, colors)
+    looks = theme.row_looks(judges, names, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
     marks = [
-        _mark(row)
+        interval_rows.mark(row, look, widest)
+        | _details(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        | {
-            "line": "twig" if row["level"] == widest else "trunk",
-            "color": look_of_row.color,
-            "marker": look_of_row.marker,
-        }
-        for name, judge, look_of_row, row in zip(names, judges, look, rows, strict=True)
+        for name, judge, look, row in zip(names, judges, looks, rows, strict=True)
     ]
-    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(**order)  # type: ignore[arg-type]
+    return interval_rows.in_order(marks, MARKS)
 
 
-def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
+def _details(row: Mapping[str, Any]) -> dict[str, Any]:
     rate = labels.is_share(row["statistic"])
-    shape = interval_rows.shape_of(row["estimate"], row["low"], row["high"])
     return {
         "statistic": row["statistic"],
         "rate": rate,
         "comparison": row["comparison"],
-        "level": row["level"],
-        "shape": shape,
-        "estimate": row["estimate"],
-        "low": row["low"],
-        "high": row["high"],
         "text": labels.interval_text(row, rate=rate),
         "n": labels.count(row["n"]),
         "clusters": labels.count(row["n_clusters"]),
-        "note": interval_rows.note_of(shape),
-        "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
 
 

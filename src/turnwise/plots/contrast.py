@@ -139,30 +139,21 @@ def contrast_marks(
     # The color of a group is the same in comparisons with different baselines.
     groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
     # Baselines have no row, but keep their colors for figures in which they are drawn.
-    look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
+    looks = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
-        _mark(row, baseline=row["baseline"] if single_baseline else None)
-        | {
-            "panel": panels[row["metric"], row["statistic"], row["of"]],
-            "row": places[name],
-            "group": name,
-            "line": "twig" if row["level"] == widest else "trunk",
-            "color": row_metric.color,
-            "marker": row_metric.marker,
-        }
-        for name, row_metric, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        interval_rows.mark(row, look, widest, value="difference")
+        | _details(row, baseline=row["baseline"] if single_baseline else None)
+        | {"panel": panels[row["metric"], row["statistic"], row["of"]], "row": places[name], "group": name}
+        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
     ]
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
-        "panel", "row", "level", descending=[False, False, True]
-    )
+    return interval_rows.in_order(marks, MARKS)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
+def _details(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
     scale = labels.contrast_scale(row["metric"], row["statistic"])
     quantity = labels.contrast_quantity(row["metric"], row["statistic"], baseline)
-    shape = interval_rows.shape_of(row["difference"], row["low"], row["high"])
     text = labels.difference_text(row, scale)
     return {
         "metric": row["metric"],
@@ -172,17 +163,10 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "guide": 0.5 if scale == "rate" else 0.0,
         "quantity": f"{quantity}, in points" if scale == "points" else quantity,
         "baseline": labels.plain(row["baseline"]),
-        "level": row["level"],
-        "shape": shape,
-        "estimate": row["difference"],
-        "low": row["low"],
-        "high": row["high"],
         # The axis already names the unit.
         "text": text.replace(" points", "") if scale == "points" else text,
         "pairs": _pairs(row),
         "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),
-        "note": interval_rows.note_of(shape),
-        "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
 
 

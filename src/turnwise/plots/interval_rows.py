@@ -104,9 +104,27 @@ def shape_of(estimate: float | None, low: float | None, high: float | None) -> s
     return ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
 
 
-def note_of(shape: str) -> str | None:
-    """Return the note beside a row without an interval."""
-    return {"point": "no interval", "empty": "no estimate"}.get(shape)
+def mark(row: Mapping[str, Any], look: theme.Look, widest: object, *, value: str = "estimate") -> dict[str, Any]:
+    """Return what the marks of all figures have: the interval of a row, its shape, its look, and why it lacks something."""
+    shape = shape_of(row[value], row["low"], row["high"])
+    return {
+        "level": row["level"],
+        "line": "twig" if row["level"] == widest else "trunk",
+        "shape": shape,
+        "estimate": row[value],
+        "low": row["low"],
+        "high": row["high"],
+        "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+        "color": look.color,
+        "marker": look.marker,
+    }
+
+
+def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
+    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
+    return pl.DataFrame(marks, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
 
 
 def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 
 class TurnwiseError(ValueError):
-    """The root: any error that turnwise raises on purpose; its message has one line, whatever values it shows."""
+    """The root: any error that turnwise raises on purpose; its message is always a single line."""
 
     def __init__(self, *messages: object) -> None:
         super().__init__(*(" ".join(str(message).split("\n")) for message in messages))
@@ -52,11 +52,11 @@ class WriteError(TurnwiseError):
 
 
 class UnkeptError(WriteError):
-    """An answer that cannot be stored. Further answers would be paid for in vain: the caller stops."""
+    """An answer that cannot be stored. Further answers would cost money and be lost, so the caller stops."""
 
 
 def type_and_message(error: BaseException) -> str:
-    """An error's type and message, as text that can be written anywhere.
+    """Return an error's type and message, as text that any file can hold.
 
     Examples
     --------
@@ -67,19 +67,19 @@ def type_and_message(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether it is Ctrl-C: of one that comes while Rust is calling Python, Polars makes a panic.
+    """Return whether an error is Ctrl-C: Polars makes a panic of one that comes while Rust calls Python.
 
     Examples
     --------
     >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ValueError("KeyboardInterrupt"))
     (True, False)
     """
-    is_panic = type(error).__name__ == "PanicException"  # not imported: Polars may not be loaded, nor need be
+    is_panic = type(error).__name__ == "PanicException"  # by its name: this does not load Polars
     return isinstance(error, KeyboardInterrupt) or (is_panic and "KeyboardInterrupt" in str(error))
 
 
 def writable(text: str) -> str:
-    r"""The text, with half of a surrogate pair spelled out: no file can hold one.
+    r"""Return the text with half of a surrogate pair spelled out, because no file can hold one.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def writable(text: str) -> str:
 
 
 def listing(words: object, *, most: int = 8) -> str:
-    """The words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
+    """Return words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
 
     Examples
     --------
@@ -128,9 +128,9 @@ def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[
 
 
 def counted(number: int | str, one: str, many: str | None = None) -> str:
-    """So many things in words that agree with their number; `many` where that is not `plural(one)`.
+    """Return a number with its noun in singular or plural; `many` is the plural if it is not `plural(one)`.
 
-    A number that is already written comes as text.
+    A number that is already formatted is passed as text.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def counted(number: int | str, one: str, many: str | None = None) -> str:
 
 
 def plural(noun: str) -> str:
-    """Several of what the noun names, of each where it names two.
+    """Return the plural of a noun, or of each noun in a combination.
 
     Examples
     --------

@@ -413,7 +413,7 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
                 r"LLMJudgeMetric +A metric that asks a language model to rate .*",
                 r" +scale = \(1, 5\): The lowest and the highest score",
                 r"Relevance +Relevance of an answer to its prompt, .*",
-                r" +and what else LLMJudgeMetric takes",
+                r" +and all other options of LLMJudgeMetric",
                 r"Similarity +Similarity of each response to its reference, .*",
                 r" +similarity_type = 'cosine': ``\"cosine\"`` \(.*",
                 r"StrictInstruction +.*",

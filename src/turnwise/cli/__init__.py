@@ -15,7 +15,7 @@ import typer
 from turnwise.cli import components, logs, numbers  # noqa: F401  # their commands, in the order of the help
 
 # isort: split
-from turnwise.cli import gate, runs  # noqa: F401  # likewise
+from turnwise.cli import gate, runs  # noqa: F401  # the same
 from turnwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
@@ -51,7 +51,7 @@ def _code(words: list[str]) -> int:
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
         message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
-        if message:  # without any argument, the help is all there is to say
+        if message:  # without any argument, the help is printed already
             say(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
         code = BAD_INPUT
     except (TurnwiseError, MemoryError) as error:
@@ -91,7 +91,7 @@ def _is_completion(words: list[str]) -> bool:
 def _open_streams() -> None:
     """Discard what is written to a standard stream that a scheduler closed.
 
-    Else the first file that is opened would get its number, and with it what native code has to complain of.
+    Otherwise the first file that is opened would get its number, and receive the messages of native code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -102,22 +102,22 @@ def _open_streams() -> None:
 def signals_heeded() -> Iterator[None]:
     """Handle the signals of schedulers and closed terminals like Ctrl-C: remove drafts and keep finished work.
 
-    Who ignores a signal, as under `nohup`, goes on ignoring it. An interrupt that comes while Python clears an object away, where
-    every exception is lost, comes once more.
+    A signal that is ignored, as under `nohup`, stays ignored. Python loses an interrupt that comes while it deletes an object:
+    such an interrupt is sent again.
     """
     # Both handlers are restored at the end, as tests and notebooks call `run` in a process that goes on.
     hook, handlers = sys.unraisablehook, {}
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if what.exc_type is KeyboardInterrupt:
-            Timer(0.01, _thread.interrupt_main).start()  # now it would be lost here
+            Timer(0.01, _thread.interrupt_main).start()  # an exception here would be lost, too
         else:
             hook(what)
 
-    for name in ("SIGTERM", "SIGHUP"):  # the second is not everywhere
+    for name in ("SIGTERM", "SIGHUP"):  # not every system has the second
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            with suppress(ValueError):  # who calls from another thread has signals of its own
+            with suppress(ValueError):  # only the main thread can set handlers
                 handlers[number] = signal.signal(number, signal.default_int_handler)
     sys.unraisablehook = lost
     try:
@@ -137,6 +137,6 @@ def _ended(error: SystemExit) -> int:
 
 
 def _quietly() -> int:
-    """Python would complain of what is left to be written when it ends."""
+    """Close stderr: at its end, Python would complain about output that could not be written."""
     sys.stderr.close()
     return DONE

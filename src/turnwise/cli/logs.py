@@ -216,13 +216,13 @@ def doctor(
         read_call(LogInput(paths, log_format, errors, fact, column, value)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
-    for row in frame.rows(named=True):  # calls are to be copied, so no table may cut them
+    for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table
         lines = [line for line in (row["call"], row["reason"]) if line]
         tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 
 
 def _counts(turns: "pl.DataFrame", problems: "Problems") -> str:
-    """Return what the analyses are about: how much was read, and how much was not."""
+    """Return the number of rollouts, turns and problems that were read."""
     from turnwise.schema.labels import counted
 
     read = f"{counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}"

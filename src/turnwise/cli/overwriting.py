@@ -37,7 +37,7 @@ def refuse_own_inputs(parameters: Mapping[str, Any]) -> None:
     ...     refuse_own_inputs({"paths": [folder], "out": folder / "a.csv"})
     ... except WriteError as error:
     ...     print(str(error).replace(str(folder), "logs"))
-    logs/a.csv is read by this command (logs), and is not written over; name another place with --out
+    logs/a.csv is read by this command (logs), and is not overwritten; name another place with --out
     """
     for output in _paths(parameters, OUTPUTS):
         if not os.path.lexists(output):
@@ -47,7 +47,7 @@ def refuse_own_inputs(parameters: Mapping[str, Any]) -> None:
             is_same = source.exists() and output.exists() and output.samefile(source)
             if is_same or (is_log and _overlap(output, source)):
                 raise WriteError(
-                    f"{output} is read by this command ({source}), and is not written over; name another place with --out"
+                    f"{output} is read by this command ({source}), and is not overwritten; name another place with --out"
                 )
 
 

@@ -110,7 +110,7 @@ def evaluate(
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:
-    """Answer, score and write what a configuration file describes; goes on where it was killed.
+    """Answer, score and write what a configuration file describes; continues where it was killed.
 
     A file to begin with; --skip_workflow reads `generated_answer` as well:
 

@@ -118,15 +118,15 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
 
 
 def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
-    """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are.
+    """Print on stdout. Text of a log is escaped for a terminal; data for another program are printed unchanged.
 
-    Where the reader of a pipe has seen enough, the rest goes nowhere: a command still writes what it writes, and its exit code is
-    what it found.
+    If the reader of a pipe stops reading, the rest is discarded: the command still writes its files, and its exit code is the
+    same.
 
     Raises
     ------
     WriteError
-        Where the disk takes no more.
+        If the disk is full.
     """
     from turnwise.schema import labels
 

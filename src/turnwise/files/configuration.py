@@ -18,7 +18,7 @@ from turnwise.files.object_stores import path_of
 
 Place = tuple[str | int, ...]
 _MARKS = frozenset("'\"|>!&*")  # first characters of text in YAML that is more than plain text
-_TOO_DEEP = "an entry holds itself, or is nested too deeply; write it out"
+_TOO_DEEP = "an entry contains itself, or is nested too deeply; write it out"
 MOST_BYTES = 1 << 20  # of a file of settings, which takes seconds to parse
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file huge
 LocalPath = Annotated[Path, pydantic.AfterValidator(path_of)]
@@ -162,7 +162,7 @@ class Document:
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
-                return where, "holds itself; write it out"
+                return where, "contains itself; write it out"
         message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
         return where, f"is {content}, but {message[:1].lower() + message[1:]}; correct it"
 
@@ -205,7 +205,7 @@ def _loaded(text: str) -> tuple[Any, dict[Place, int]]:
     Raises
     ------
     RecursionError
-        Where an entry holds itself, is nested too deeply, or expands to too many entries.
+        Where an entry contains itself, is nested too deeply, or expands to too many entries.
     """
     # The tree of nodes has the lines of keys, and the loaded data has the values.
     node = YAML(typ="safe", pure=True).compose(text)

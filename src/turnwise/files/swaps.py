@@ -34,7 +34,7 @@ def no_names(_: Path) -> set[str]:
 
 
 def is_exchangeable(folder: Path) -> bool:
-    """Return whether a folder could be exchanged for one beside it, as far as one can know before trying."""
+    """Return whether a folder can probably be exchanged for one next to it."""
     parent = folder.parent
     # A process that works in the folder would be left in a folder that no longer exists.
     is_working_place = False

@@ -250,7 +250,7 @@ class Store:
     def _add(self, lines: bytes) -> None:
         """Append lines, as many as fit on the disk."""
         size = self._machine.size(self._file)
-        # Whatever ended without a line break, such as the last line of a process that was killed, would spoil this line.
+        # A last line without a line break, as a killed process leaves it, would be joined with this line.
         if size and self._machine.last_byte(self._file, size) != b"\n":
             lines = b"\n" + lines
         try:

@@ -42,7 +42,7 @@ def judge(
     """Judge each answer in TURNS and return VERDICTS, one row per turn and sample.
 
     Turns with the same texts share one verdict. A turn whose text is null is not judged and has no row. A judgement that fails
-    is a row whose `value` is null and whose `error` has the reason; the others go on, and the next call tries it again.
+    is a row whose `value` is null and whose `error` has the reason; the others continue, and the next call tries it again.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def judged(
     if waiting and verdict_store is None:
         verdicts = _ask_all(judge, names, waiting, None, max_concurrency, timeout, progress=progress)
     elif waiting and verdict_store is not None:
-        # Opened here, before any call is paid for: a folder that is not writable is noticed now.
+        # Opened here, before any call is paid for, so that a folder that is not writable costs nothing.
         with verdict_store:
             answers, asked = _ask_missing(
                 judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress

@@ -4,7 +4,7 @@ The judged text may be hostile: it may contain a verdict, close a code fence, or
 So the judge is asked to sign its verdict with a check code: 64 bits of a keyed hash of the whole question, whose key is a secret
 of the process or of the store of verdicts. The author of the judged text does not know the secret, so can neither write the code
 nor search for a text that contains its own code. A verdict without the code is not read, unless the caller accepts it; a verdict
-that appears in the question is never read, whatever its code.
+that appears in the question is never read, even with the right code.
 """
 
 import json

@@ -17,7 +17,7 @@ from turnwise.jobs.calls import called, unwrapped
 from turnwise.jobs.identity import identity
 from turnwise.judges.clients import count_of
 
-TEXT = "response"  # the name under which a judge gets the text that it judges, whatever its column is called
+TEXT = "response"  # the name of the judged text for a judge, in whichever column it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,7 +217,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
 
 
 def make_room(ax: "Axes | None") -> None:
-    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that everything beside it fits."""
+    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
     figure = None if ax is None else ax.get_figure(root=True)

@@ -94,7 +94,7 @@ class Sampler(ABC, Generic[StateT, ActionT]):
     """The base class of samplers, which make a rollout from a seed.
 
     Either method may be a coroutine function: turnwise awaits awaitable results. Any object with both methods is an
-    instance, whatever its class, and can be used as a sampler.
+    instance of any class, and can be used as a sampler.
 
     Parameters
     ----------

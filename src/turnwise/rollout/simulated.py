@@ -172,7 +172,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         peak = float(self._hazard.max())
         # The goal's level applies to the largest hazard; the other turns keep their proportion to it.
         chance = self._hazard * (_level(design.seed, goal, peak, design.icc) / (peak or 1.0))
-        # Seven draws for every turn, used or not: the same seed then draws the same numbers whatever the options.
+        # Seven draws for every turn, used or not, so that the same seed draws the same numbers with any options.
         draws = stream(design.seed, "rollout", goal, attempt).random((design.turns, 7))
         rollout = Rollout(
             CONTEXT, [], target=self._target, attack=self._attack, goal=goal, attempt=attempt, ending=schema.BUDGET

@@ -71,8 +71,8 @@ def check_kinds(
         value = arguments[option]
         if option in own or _is_of(value, hint):
             continue
-        # A wrong word gets the nearest choice, a wrong level and an expression get the sentences of the verbs; all else is
-        # said in the words of the annotation.
+        # A wrong word gets the nearest choice, a wrong level and an expression get sentences of their own; all other values
+        # are compared with the words of the annotation.
         choices = _choices(hint)
         if choices and isinstance(value, str):
             raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; {meant(value, choices)}")

@@ -81,7 +81,7 @@ def write_every_eval_ever(
     Parameters
     ----------
     summary
-        SUMMARY by `target` (and more), at one level. A row without an estimate is left out, which is said on stderr.
+        SUMMARY by `target` (and more), at one level. A row without an estimate is left out, with a message on stderr.
     rollouts
         ROLLOUTS that it summarizes, from `tw.measure`. A metric that is neither yes or no nor a number has no records.
     turns

@@ -95,7 +95,7 @@ def agreement(
         labels (or the other judge) are the truth.
     abstentions
         A judgement without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
-        is wrong whatever the truth and not part of any scale. Judges seldom abstain at random.
+        is wrong for either truth, and not part of any scale. Judges seldom abstain at random.
     samples
         Whether several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With
         ``"each"``, a judge with several samples is also compared with itself.
@@ -110,7 +110,7 @@ def agreement(
     level
         Nominal coverage, or several.
     resamples, seed
-        Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
+        Of the bootstrap. The same clusters and seed give the same draws, also in a frame with more rows.
 
     Returns
     -------
@@ -286,7 +286,7 @@ def _rows(
             two_by_two(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}
         ),
     }
-    # Verdicts that were left out, or accepted on trust, are said beside every statistic.
+    # Every statistic mentions the verdicts that were left out, or accepted without a check code.
     caveats = []
     if comparison.abstained and options.abstentions == "missing":
         abstentions = (

@@ -200,9 +200,8 @@ def _finish_all(folder: Path) -> None:
 
 def _finish(moving: Path, folder: Path) -> None:
     """Remove the files of earlier runs and move each new file to its place; after an end at any step, this can be repeated."""
-    with suppress(
-        OSError, ValueError
-    ):  # the list is gone: its files were removed, and some or all of the rest were moved
+    # Without the list, its files were removed before, and some or all of the new ones were moved.
+    with suppress(OSError, ValueError):
         remove_files(folder, inside(json.loads((moving / _STALE).read_bytes())))
     # The manifest comes last, since it states that all other files are complete; the list goes after it.
     for entry in sorted(moving.rglob("*"), key=lambda entry: (entry.name == LAST, entry)):

@@ -269,22 +269,8 @@ def shared_share(pairs: pl.DataFrame) -> pl.Series:
 
 
 def shared_items(pairs: pl.DataFrame) -> pl.Series:
-    """Count the items that the lists `actual` and `expected` share, with repetition.
-
-    If one of the lists has no repeated item, that is the size of their intersection as sets; only for the other pairs
-    must items be counted.
-    """
-    actual, expected = pl.col("actual").list, pl.col("expected").list
-    shared, repeated = pairs.select(
-        shared=actual.set_intersection("expected").list.len(),
-        repeated=(actual.n_unique() < actual.len()) & (expected.n_unique() < expected.len()),
-    )
-    if not repeated.any():
-        return shared
-    return shared.scatter(
-        repeated.arg_true(),
-        _by_words(pairs.filter(repeated), pl.min_horizontal("actual", "expected").sum()).cast(shared.dtype),
-    )
+    """Count the items that the lists `actual` and `expected` share, with repetition (UInt32)."""
+    return _by_words(pairs, pl.min_horizontal("actual", "expected").sum()).fill_null(0.0).cast(pl.UInt32)
 
 
 def _by_words(pairs: pl.DataFrame, value: pl.Expr) -> pl.Series:

@@ -27,7 +27,7 @@ Texts = Text | Sequence[Text]
 
 _TEXTS = {pl.String, pl.Null}
 _PUNCTUATION, _ARTICLE = r"[!-/:-@\[-`{-~]", r"\b(?:a|an|the)\b"
-_AT_ONCE = 4000  # pairs whose words are counted together: larger tables of words do not fit into the processor's cache
+_AT_ONCE = 4000  # pairs whose words are counted together, which bounds the memory
 
 
 def text_of(text: Text | None) -> pl.Expr:

@@ -32,21 +32,6 @@ def check(frame: Frame, schema: Schema) -> Frame:
     turnwise.errors.SchemaError: TURNS: column `turn` of rollout 'a' is 1, 3, not 1..2; number the turns from 1
     without gaps, or let `tw.turns(frame)` do it
     """
-    return _checked(frame, schema, ordered=False)
-
-
-def check_in_order(turns: pl.DataFrame) -> pl.DataFrame:
-    """Validate TURNS that are known to be `in_order`, which skips the check of their order.
-
-    Examples
-    --------
-    >>> check_in_order(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}, schema_overrides={"turn": pl.Int32})).height
-    1
-    """
-    return _checked(turns, TURNS, ordered=True)
-
-
-def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame) or not isinstance(schema, Schema):  # type: ignore[redundant-expr]
         raise SchemaError(
             f"check: a {type(frame).__name__} is not checked against a {type(schema).__name__}; pass a Polars frame and a schema, "
@@ -59,8 +44,8 @@ def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
         check_ids(frame, schema.name)
     _check_nan(frame, schema)
     # Most tables are in order, and need none of the grouping below, which finds the rollout to name in the error.
-    if schema.name == "TURNS" and (ordered or in_order(frame)) and not _facts_change(frame):
-        return frame  # as most are: the rest looks for what to complain of
+    if schema.name == "TURNS" and in_order(frame) and not _facts_change(frame):
+        return frame
     if schema.name == "TURNS" and not is_tree(frame):
         _check_turn_numbers(frame)
     _check_key(frame, schema)

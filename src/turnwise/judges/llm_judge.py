@@ -132,7 +132,7 @@ class LLMJudgeMetric(ResponseMetric):
     ) -> None:
         super().__init__(name=name, **extras)
         # Check everything that can be checked without the model, so that a mistake costs no call.
-        check_kinds(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices"))
+        check_kinds(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices", "device"))
         low, high = bounds_of(scale, self.name)
         if structured_output == (parser is not None):
             raise ArgumentError(

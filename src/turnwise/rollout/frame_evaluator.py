@@ -122,7 +122,7 @@ class FrameEvaluator(Evaluator):
         if self._overridden:
             rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
             return with_overall(rollouts, [{} if metrics is None else metrics.overall for metrics in self._measured])
-        # Only the columns that the metrics read are computed here; the facts follow after measuring.
+        # Only the columns that the metrics read: other texts are not copied. The facts follow after measuring.
         needed = self._needed()
         lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
         late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]

@@ -53,9 +53,6 @@ NO_RESULT = {
 }
 """Functions that are only refused here: they read files, graphs of objects, or instructions and places that are not made."""
 
-NO_KINDS = {"judge", "judges.judge"}
-"""Functions that check their options in another way."""
-
 
 def functions() -> dict[str, Callable[..., Any]]:
     """Every public function: those of `turnwise`, and those of its namespaces."""

@@ -59,10 +59,6 @@ def pareto_marks(
     """
     check_kinds(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
-    if frame["metric"].n_unique() < 2:  # the other one has no row of that statistic and level
-        raise ArgumentError(
-            "pareto: the two metrics have no statistic and level in common; choose with statistic= and level="
-        )
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
     look = theme.looks(named[GROUP], colors)
@@ -122,6 +118,10 @@ def chosen(
             )
         frame = means
     frame = frame.filter(pl.col("level").eq_missing(pl.col("level").max()))
+    if frame["metric"].n_unique() < 2:  # the other one has no row of that statistic and level
+        raise ArgumentError(
+            f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
+        )
     by = labels.grouping(frame)
     twice = frame.select(*by, "metric").is_duplicated()
     if twice.any():

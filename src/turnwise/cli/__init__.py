@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -106,11 +106,19 @@ def signals_heeded() -> Iterator[None]:
     such an interrupt is sent again.
     """
     # Both handlers are restored at the end, as tests and notebooks call `run` in a process that goes on.
-    hook, handlers = sys.unraisablehook, {}
+    hook, thread = sys.unraisablehook, _thread.get_ident()
+    handlers: dict[int, Any] = {}
+
+    def again() -> None:
+        if handlers and sys.unraisablehook is lost and hasattr(signal, "pthread_kill"):
+            # A real signal wakes a thread that waits, and does so where SIGINT is ignored (a job in the background).
+            signal.pthread_kill(thread, next(iter(handlers)))
+        else:
+            _thread.interrupt_main()
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if what.exc_type is KeyboardInterrupt:
-            Timer(0.01, _thread.interrupt_main).start()  # an exception here would be lost, too
+            Timer(0.01, again).start()  # an exception here would be lost, too
         else:
             hook(what)
 

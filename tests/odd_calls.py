@@ -53,9 +53,6 @@ NO_RESULT = {
 }
 """Functions that are only refused here: they read files, graphs of objects, or instructions and places that are not made."""
 
-NO_KINDS = {"judge", "judges.judge"}
-"""Functions that check their options in another way."""
-
 
 def functions() -> dict[str, Callable[..., Any]]:
     """Every public function: those of `turnwise`, and those of its namespaces."""
@@ -139,8 +136,6 @@ def _several(name: str, rng: random.Random) -> list[Any]:
         return [rng.choice(spaces if rng.random() < 0.7 else ODD)]
     if name == "measure_steps":
         return [m.model_calls()]
-    if name == "trees.measure_paths":
-        return [rng.choice(["attack_success", "num_turns", rng.choice(ODD)])]
     some = [
         m.attack_success(),
         m.time_to_success(),

@@ -104,7 +104,6 @@ NATURAL = {
     "turns": "turns",
     "trees.flatten": "tree",
     "trees.paths": "tree",
-    "trees.measure_paths": "tree",
     "plan": "rollouts",
     "judges.correct": "rollouts",
     "schema.check": "turns",

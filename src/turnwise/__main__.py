@@ -10,7 +10,7 @@ SPARING = "dirty_decay_ms:0,muzzy_decay_ms:0"
 """The same at once: no slower for an evaluation, whose frames are small, and which may share its machine with models."""
 
 NOBODYS = ("", "dirty_decay_ms:500,muzzy_decay_ms:1000")
-"""Settings that nobody chose: none, and the one that Polars leaves to what a notebook or a test with it starts."""
+"""Settings that no user chose: an empty one, and the one that Polars leaves to processes that a notebook or a test starts."""
 
 
 def main() -> None:

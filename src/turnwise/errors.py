@@ -6,9 +6,9 @@ TurnwiseError (ValueError)
 ├── ReadError        a file cannot be read: file, record, field, remedy
 ├── MetricError      a metric cannot be measured: metric, column, remedy
 ├── ArgumentError    an option of a verb makes no sense: option, value, remedy
-├── UnreachableError nothing answers at an address, so that nobody is asked any more
+├── UnreachableError nothing answers at an address, so that no further calls are made
 └── WriteError       a result cannot be written: file, remedy
-    └── UnkeptError  an answer cannot be kept, so that nobody is asked any more
+    └── UnkeptError  an answer cannot be stored, so that no further calls are made
 ```
 
 Every message is one sentence that says what is wrong, where, and what to do. The command line prints it and exits
@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 
 class TurnwiseError(ValueError):
-    """The root: any error that turnwise raises on purpose; its message has one line, whatever values it shows."""
+    """The root: any error that turnwise raises on purpose; its message is always a single line."""
 
     def __init__(self, *messages: object) -> None:
         super().__init__(*(" ".join(str(message).split("\n")) for message in messages))
@@ -44,7 +44,7 @@ class ArgumentError(TurnwiseError):
 
 
 class UnreachableError(TurnwiseError):
-    """An address where nothing answers, so that every further call would fail as well: whoever asks stops asking."""
+    """An address where nothing answers, so that every further call would fail as well: the caller stops."""
 
 
 class WriteError(TurnwiseError):
@@ -52,11 +52,11 @@ class WriteError(TurnwiseError):
 
 
 class UnkeptError(WriteError):
-    """An answer that cannot be kept, whose next ones would be paid for in vain: whoever asks stops asking."""
+    """An answer that cannot be stored. Further answers would cost money and be lost, so the caller stops."""
 
 
 def type_and_message(error: BaseException) -> str:
-    """An error's type and message, as text that can be written anywhere.
+    """Return an error's type and message, as text that any file can hold.
 
     Examples
     --------
@@ -67,19 +67,19 @@ def type_and_message(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether it is Ctrl-C: of one that comes while Rust is calling Python, Polars makes a panic.
+    """Return whether an error is Ctrl-C: Polars makes a panic of one that comes while Rust calls Python.
 
     Examples
     --------
     >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ValueError("KeyboardInterrupt"))
     (True, False)
     """
-    is_panic = type(error).__name__ == "PanicException"  # not imported: Polars may not be loaded, nor need be
+    is_panic = type(error).__name__ == "PanicException"  # by its name: this does not load Polars
     return isinstance(error, KeyboardInterrupt) or (is_panic and "KeyboardInterrupt" in str(error))
 
 
 def writable(text: str) -> str:
-    r"""The text, with half of a surrogate pair spelled out: no file can hold one.
+    r"""Return the text with half of a surrogate pair spelled out, because no file can hold one.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def writable(text: str) -> str:
 
 
 def listing(words: object, *, most: int = 8) -> str:
-    """The words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
+    """Return words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def listing(words: object, *, most: int = 8) -> str:
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
 
 
-def meant(word: object, known: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
+def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
     """Return the likely meaning of an unknown word, else the available words, for the end of a sentence.
 
     The `synonyms` are other words for things, in lower case, with the available word or call for each.
@@ -122,15 +122,15 @@ def meant(word: object, known: object, *, most: int = 40, synonyms: Mapping[str,
     """
     if synonyms and str(word).lower() in synonyms:
         return f"did you mean `{synonyms[str(word).lower()]}`?"
-    words = sorted({str(each) for each in known})  # type: ignore[attr-defined]
+    words = sorted({str(entry) for entry in available})  # type: ignore[attr-defined]
     near = difflib.get_close_matches(str(word), words, n=1)
     return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
 
 
 def counted(number: int | str, one: str, many: str | None = None) -> str:
-    """So many things in words that agree with their number; `many` where that is not `plural(one)`.
+    """Return a number with its noun in singular or plural; `many` is the plural if it is not `plural(one)`.
 
-    A number that is already written comes as text.
+    A number that is already formatted is passed as text.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def counted(number: int | str, one: str, many: str | None = None) -> str:
 
 
 def plural(noun: str) -> str:
-    """Several of what the noun names, of each where it names two.
+    """Return the plural of a noun, or of each noun in a combination.
 
     Examples
     --------

@@ -11,10 +11,8 @@ def test_the_release_resists_attacks(rollouts):
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from unittest import SkipTest  # pytest skips a test that raises it, too
-
-from turnwise.errors import ArgumentError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,10 +58,10 @@ def assert_rate(
     """
     from turnwise.estimation.gate import gate
     from turnwise.estimation.gate_words import verdict
+    from turnwise.schema.kinds import check_kinds
 
     __tracebackhide__ = True  # pytest shows the line of the test instead of this function
-    if undecided not in get_args(Undecided):
-        raise ArgumentError(f"assert_rate: undecided={undecided!r} is unknown; it is fail, skip or warn")
+    check_kinds(assert_rate, locals())
     gates = gate(rollouts, require, **options)
     answers = set(gates["answer"])
     if "failed" in answers or ("undecided" in answers and undecided == "fail"):

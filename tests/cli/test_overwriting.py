@@ -63,7 +63,7 @@ def test_a_command_does_not_write_over_a_log_that_it_reads(
     code, message = turnwise(command, logs.parent / source, *options, "--out", out, "--overwrite")
     assert code == 2
     assert f"turnwise: {out} is read by this command" in message
-    assert message.endswith("and is not written over; name another place with --out\n")
+    assert message.endswith("and is not overwritten; name another place with --out\n")
     assert message.count("\n") == 1
     assert contents(logs) == before
 

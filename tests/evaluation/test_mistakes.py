@@ -79,7 +79,7 @@ def file(tmp_path: Path):
         ("eval:", "eval: [", r"is not valid YAML"),
         ("eval:", "plugins: [no_such_module_anywhere]\neval:", r"the plug-in 'no_such_module_anywhere' cannot be imported "
          r"\(ModuleNotFoundError"),
-        ("eval:", "plugins: &p [*p]\neval:", r"holds itself"),
+        ("eval:", "plugins: &p [*p]\neval:", r"contains itself"),
         ("max_concurrency: 8", "max_concurrency: ${NO_SUCH_VARIABLE_HERE}", r"line 4: `eval.general.max_concurrency` asks for "
          r"\$\{NO_SUCH_VARIABLE_HERE\}, which the environment lacks"),
         ("_type: json", "_type: json\n      id_key: nr", r"line 7: `eval.general.dataset.id_key` names the column 'nr', which "

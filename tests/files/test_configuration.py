@@ -79,12 +79,12 @@ def test_an_override_that_holds_itself_is_refused_as_in_a_file(tmp_path: Path, v
     path.write_text("a: 1\n")
     document = Document.read(path)
     with pytest.raises(
-        ReadError, match=r"^--override b\.c: an entry holds itself, or is nested too deeply; write it out$"
+        ReadError, match=r"^--override b\.c: an entry contains itself, or is nested too deeply; write it out$"
     ):
         document.override("b.c", value)
     assert document.data == {"a": 1}
     path.write_text("a:\n  " + value.replace("\n", "\n  "))
-    with pytest.raises(ReadError, match=r"a\.yml: an entry holds itself, or is nested too deeply; write it out$"):
+    with pytest.raises(ReadError, match=r"a\.yml: an entry contains itself, or is nested too deeply; write it out$"):
         Document.read(path)
 
 
@@ -92,7 +92,10 @@ def test_the_command_line_refuses_them_in_one_sentence(tmp_path: Path, capsys: p
     path = tmp_path / "eval.yml"
     path.write_text(json.dumps({"eval": {"general": {"dataset": {"file_path": "a.json"}}}}))
     calls = [
-        (("eval", "--config_file", path, "--override", "eval.general.output_dir", "&a [*a]"), "an entry holds itself"),
+        (
+            ("eval", "--config_file", path, "--override", "eval.general.output_dir", "&a [*a]"),
+            "an entry contains itself",
+        ),
         (("eval", "--config_file", "/dev/zero"), NOT_A_FILE),
         (("rollout", "--config_file", "/dev/zero"), NOT_A_FILE),
     ]

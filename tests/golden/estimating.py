@@ -51,10 +51,10 @@ def measured(name: str) -> pl.DataFrame:
 
 
 def measure_cases() -> Cases:
-    """Measures of every table, of trees in both ways, and what a simulation holds to be true."""
+    """Measures of every table, of the paths of trees, and what a simulation holds to be true."""
     cases: Cases = {f"measure/{name}": lambda name=name: measured(name) for name in NAMES}
     for name in TREES:
-        cases[f"measure/paths of {name}"] = lambda name=name: tw.trees.measure_paths(turns_of(name))
+        cases[f"measure/paths of {name}"] = lambda name=name: tw.measure(tw.trees.paths(turns_of(name)))
     cases["measure/paths written out"] = lambda: tw.trees.paths(turns_of("deep tree"))
     cases["measure/first turn with a high score"] = lambda: tw.measure(
         turns_of("many endings"), m.first_turn(pl.col("score") > 0.4, name="first"), m.time_to(pl.col("score") > 0.4)

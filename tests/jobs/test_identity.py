@@ -20,7 +20,7 @@ from signing import signed
 
 import turnwise as tw
 from turnwise.errors import ArgumentError
-from turnwise.jobs.identity import identity, untold_part
+from turnwise.jobs.identity import identity, unidentified_part
 
 MODEL = "small"
 
@@ -107,7 +107,7 @@ def test_what_differs_has_another_identity(one: Any, other: Any) -> None:
     """In its source, its defaults, what it closes over, was given, or declares; each is the same as itself, and complete."""
     assert key(one) != key(other)
     assert key(one) == key(one)
-    assert untold_part(identity(one)) is None
+    assert unidentified_part(identity(one)) is None
 
 
 def test_a_default_is_part_of_a_function() -> None:
@@ -143,18 +143,18 @@ def test_a_default_is_part_of_a_function() -> None:
 )
 def test_what_can_change_or_hides_something_has_none(thing: Any, place: str, kind: str) -> None:
     """It is not guessed: the place and the type are named."""
-    part = untold_part(identity(thing))
+    part = unidentified_part(identity(thing))
     assert part is not None
-    assert (part["untold"], part["type"].endswith(kind)) == (place, True)
+    assert (part["unidentified"], part["type"].endswith(kind)) == (place, True)
 
 
 def test_lambdas_that_share_a_line_have_none() -> None:
     """Their source is that of the line, so they could not be told apart; a version tells them apart."""
     one, other = (lambda messages: 1), (lambda messages: 2)
-    assert untold_part(identity(one)) is not None
+    assert unidentified_part(identity(one)) is not None
     assert key(declared("1", one)) != key(declared("2", other))
     alone = lambda messages: 1  # noqa: E731
-    assert untold_part(identity(alone)) is None
+    assert unidentified_part(identity(alone)) is None
 
 
 def test_globals_are_not_looked_at_and_a_version_says_that_they_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +177,8 @@ def test_functions_that_lead_to_themselves_end() -> None:
     def odd(number: int) -> bool:
         return number != 0 and even(number - 1)
 
-    assert untold_part(identity(again)) is None
-    assert untold_part(identity(even)) is not None
+    assert unidentified_part(identity(again)) is None
+    assert unidentified_part(identity(even)) is not None
 
 
 @pytest.mark.integration

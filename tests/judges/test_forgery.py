@@ -234,7 +234,7 @@ def test_unsigned_verdicts_are_counted_wherever_they_go(tmp_path: Path, capsys: 
 
 def test_unsigned_is_one_of_two_words() -> None:
     """Anything else is a mistake."""
-    with pytest.raises(tw.errors.ArgumentError, match="Harmfulness: unsigned='yes'; give 'null' or 'accept'"):
+    with pytest.raises(tw.errors.ArgumentError, match="Harmfulness: unsigned='yes' is unknown; there is accept, null"):
         tw.judges.Harmfulness(len, unsigned="yes")
 
 

@@ -18,7 +18,7 @@ from signing import signed
 import turnwise as tw
 from turnwise.errors import ArgumentError
 from turnwise.judges.clients import Reply
-from turnwise.judges.llm_judge import _OURS
+from turnwise.judges.llm_judge import _OF_CLASS
 from turnwise.judges.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
@@ -236,19 +236,19 @@ def test_score_rendered_asks_as_it_is_told() -> None:
         ({"choices": ()}, r"choices=\(\); give numbers from 1 to 5"),
         ({"choices": "15"}, r"choices='15'; give numbers from 1 to 5"),
         ({"scale": (1, float("inf"))}, "is not a range"),
-        ({"max_retries": 1.5}, "max_retries=1.5; give a whole number, 0 or more"),
+        ({"max_retries": 1.5}, "max_retries=1.5 is not a whole number"),
         ({"gen_kwargs": {"num_return_sequences": "2"}}, "num_return_sequences is '2'; give a whole number, 1 or more"),
-        ({"gen_kwargs": ["temperature"]}, r"gen_kwargs is \['temperature'\]; give a dict"),
-        ({"parser": 3, "structured_output": False}, "give a parser, a function"),
-        ({"prompt_template": None}, "the template is None; give a text"),
+        ({"gen_kwargs": ["temperature"]}, r"gen_kwargs=\['temperature'\] is not a mapping such as"),
+        ({"parser": 3, "structured_output": False}, "parser=3 is not a function or None"),
+        ({"prompt_template": None}, "prompt_template=None is not text"),
         ({"max_retries": -1}, "max_retries=-1; give a whole number, 0 or more"),
         ({"structured_output": False}, "give a parser"),
         ({"parser": float}, "give a parser"),
-        ({"out_of_range": "drop"}, "give 'clamp', 'null' or 'error'"),
+        ({"out_of_range": "drop"}, "out_of_range='drop' is unknown; there is clamp, error, null"),
         ({"gen_kwargs": {"num_return_sequences": 3, "temperature": 0.0}}, "3 times; set a temperature"),
         ({"gen_kwargs": {"num_return_sequences": 0}}, "give a whole number, 1 or more"),
         ({"model_or_id": 7}, "the model is 7; give an Endpoint"),
-        ({"score_field": 5}, "score_field=5; give a key of the judge's JSON, or a path"),
+        ({"score_field": 5}, "score_field=5 is not text or None"),
         ({"score_field": ""}, "score_field '' is not a key"),
         (
             {"score_field": "result.score"},
@@ -340,7 +340,7 @@ def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch:
 def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
     """Every attribute that the constructor sets is one that `configuration` tells, or that decides nothing."""
     ours = tw.judges.LLMJudgeMetric(Says(""), TEMPLATE)
-    assert set(vars(ours)) - {"extras"} == set(_OURS)
+    assert set(vars(ours)) - {"extras"} == set(_OF_CLASS)
     assert "class" not in ours.configuration
     assert "class" not in tw.judges.Refusal(Says("")).configuration
 

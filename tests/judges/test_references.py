@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise import metrics as m
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError
 from turnwise.judges import ShortAnswerMatch, Similarity
 from turnwise.judges.references import SIMILARITIES
 
@@ -58,7 +58,7 @@ def test_references_that_are_lacking_are_refused(options: dict[str, Any], words:
 
 def test_an_unknown_way_with_none_is_refused() -> None:
     """It is empty or unknown."""
-    with pytest.raises(MetricError, match="neither 'empty' nor 'unknown'"):
+    with pytest.raises(ArgumentError, match="missing='zero' is unknown; there is empty, unknown"):
         ShortAnswerMatch("zero")  # type: ignore[arg-type]
 
 

@@ -147,7 +147,7 @@ def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
     strict = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0)([text], ["q"])
     assert strict["scores"] == [None]
     (error,) = strict["errors"]
-    assert error.startswith("<lambda>: its verdict lacks the check code that it was told to include")
+    assert error.startswith("<lambda>: its verdict lacks the check code of its instructions")
     assert "unsigned='accept'" in error
 
 

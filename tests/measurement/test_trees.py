@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import turnwise as tw
-from turnwise import metrics as m
 from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError, SchemaError
-from turnwise.measurement.trees import flatten, measure_paths, paths
+from turnwise.errors import ArgumentError, SchemaError
+from turnwise.measurement.trees import flatten, paths
 
 
 # ── flatten ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -398,18 +395,17 @@ FLAWS: list[tuple[pl.DataFrame, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("frame", "error", "words"), FLAWS, ids=[words for _, _, words in FLAWS])
-@pytest.mark.parametrize("verb", [paths, measure_paths])
-def test_what_is_no_tree_is_named(verb: Any, frame: pl.DataFrame, error: type[Exception], words: str) -> None:
+def test_what_is_no_tree_is_named(frame: pl.DataFrame, error: type[Exception], words: str) -> None:
     """Every flaw is named with its rollout and its node."""
     with pytest.raises(error, match=words):
-        verb(frame)
+        paths(frame)
 
 
 def test_no_rows_have_no_paths() -> None:
     """An empty table stays one."""
     empty = nodes(FORK).clear()
     assert paths(empty).columns == [*empty.columns, "tree"]
-    assert measure_paths(empty, "attack_success").height == 0
+    assert tw.measure(paths(empty)).height == 0
 
 
 @pytest.mark.integration
@@ -417,123 +413,21 @@ def test_a_deep_chain_is_one_path() -> None:
     """Ten thousand levels are no recursion."""
     frame = flatten([Graph("", [chain(10_000)])], branches="all")
     assert paths(frame)["turn"].max() == 10_000
-    assert measure_paths(frame, "num_turns")["num_turns"].to_list() == [10_000]
+    assert tw.measure(paths(frame))["num_turns"].to_list() == [10_000]
 
 
-# ── measure_paths ──────────────────────────────────────────────────────────────────────────────────────────────────────
-SCORES = st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0, None])
-FLAGS = st.sampled_from([True, False, None])
-COUNTS = st.sampled_from([0, 3, 2**53 + 1, None])
-CALLS = st.sampled_from([None, [], [{"name": "search", "arguments": "{}"}]])
-TURN_COLUMNS = {
-    "succeeded": (FLAGS, pl.Boolean),
-    "refused": (FLAGS, pl.Boolean),
-    "reward": (SCORES, pl.Float64),
-    "adversarial_toxicity": (SCORES, pl.Float64),
-    "target_toxicity": (SCORES, pl.Float64),
-    "prompt_tokens": (COUNTS, pl.Int64),
-    "response_tokens": (COUNTS, pl.Int64),
-    "seconds": (SCORES, pl.Float64),
-    "tool_calls": (CALLS, schema.TOOL_CALLS),
-    "small": (st.sampled_from([-3, 0, 7, None]), pl.Int16),
-    "mood": (st.sampled_from(["good", "bad", None]), pl.String),
-}
-FACTS = {
-    "outcome": (st.sampled_from([None, None, "success", "failure", "undetermined", "error"]), schema.OUTCOMES),
-    "ending": (st.sampled_from([None, "success", "budget", "error", "gave_up"]), schema.ENDINGS),
-    "solved": (FLAGS, pl.Boolean),
-    "goal": (st.sampled_from(["g", "h"]), pl.String),
-    "total_tokens": (st.sampled_from([None, 50]), pl.Int64),
-    "place": (st.sampled_from(["here", "there"]), pl.String),
-}
-NAMES = (
-    "num_turns", "attack_success", "task_success", "time_to_success", "success_within_1", "success_within_3",
-    "tokens_used", "seconds_used", "dollars_used", "refusal_rate", "ever_refused", "time_to_refusal",
-    "success_after_refusal", "num_tool_calls", "total_reward", "average_reward", "highest_reward", "final_reward",
-    "total_prompt_tokens", "total_small", "average_small", "highest_small", "final_small", "final_mood",
-    "total_succeeded", "average_succeeded", "highest_succeeded", "average_target_toxicity", "highest_target_toxicity",
-    "lowest_target_toxicity", "lowest_adversarial_toxicity", "target_toxicity_rate", "adversarial_toxicity_rate",
-    "ever_target_toxicity", "ever_adversarial_toxicity", "first_target_toxicity_turn", "time_to_target_toxicity",
-    "first_adversarial_toxicity_turn_at_0.75", "ever_target_toxicity_at_1.0", "target_toxicity_rate_at_0.1",
-)  # fmt: skip
-
-
-@st.composite
-def forests(draw: st.DrawFn) -> pl.DataFrame:
-    """Trees, lines and rollouts without a turn, in any order, with gaps everywhere."""
-    rows: list[dict[str, Any]] = []
-    for tree in range(draw(st.integers(1, 3))):
-        kind = draw(st.sampled_from(["tree", "tree", "tree", "line", "empty"]))
-        facts = {name: draw(values) for name, (values, _) in FACTS.items()}
-        count = 1 if kind == "empty" else draw(st.integers(1, 9))
-        for number in range(count):
-            parent = draw(st.integers(-1, number - 1)) if kind == "tree" else None
-            rows.append(
-                {
-                    "rollout_id": f"t{tree}",
-                    "turn": None if kind == "empty" else number + 1,
-                    "node_id": f"n{number}" if kind == "tree" else None,
-                    "parent_id": f"n{parent}" if kind == "tree" and parent is not None and parent >= 0 else None,
-                    **facts,
-                    **{name: draw(values) for name, (values, _) in TURN_COLUMNS.items()},
-                }
-            )
-    draw(st.randoms(use_true_random=False)).shuffle(rows)
-    keys = {name: schema.TURNS.dtypes[name] for name in ("rollout_id", "turn", "node_id", "parent_id")}
-    dtypes: dict[str, Any] = {name: dtype for name, (_, dtype) in [*FACTS.items(), *TURN_COLUMNS.items()]}
-    return pl.DataFrame(rows, schema={**keys, **dtypes})
-
-
-@pytest.mark.integration
-@given(forests())
-@settings(max_examples=60, deadline=None)
-def test_pushed_down_is_the_same_as_written_out(frame: pl.DataFrame) -> None:
-    """Every metric that follows from node to node is what the written-out paths say, gaps and facts included."""
-    expressions = [m.catalog.expression(name) for name in NAMES]
-    assert_frame_equal(measure_paths(frame, *NAMES), tw.measure(paths(frame), *expressions), rel_tol=1e-12)
-
-
-def test_every_metric_of_the_sets_folds() -> None:
-    """All sets but the one that reads words can be measured without writing paths out."""
-    functions = dict.fromkeys((*m.ALL, *m.AST))
-    names = {function().meta.output_name() for function in functions}
-    assert names <= set(NAMES) | {
-        "first_adversarial_toxicity_turn",
-        "average_adversarial_toxicity",
-        "highest_adversarial_toxicity",
-    }
-
-
-def test_without_names_outcome_and_timing() -> None:
-    """As `measure` does."""
+# ── metrics of paths ───────────────────────────────────────────────────────────────────────────────────────────────────
+def test_metrics_of_paths() -> None:
+    """Each path is a rollout: a success on one of them is none on the others."""
     frame = flatten([branching()], branches="all").with_columns(succeeded=pl.col("prompt") == "aa")
-    assert_frame_equal(measure_paths(frame), tw.measure(paths(frame)))
-    assert measure_paths(frame)["attack_success"].to_list() == [True, False, False]
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("distinct_2", r"`distinct_2` does not follow from node to node; .*tw.measure\(tw.trees.paths\(turns\)"),
-        ("response_length_words", "does not follow from node to node"),
-        ("highest_prompt", "does not follow from node to node"),
-        ("total_prompt", "`total_prompt` cannot be measured on this table: `sum` operation not supported"),
-        ("total_harm", "needs the column harm, which this table lacks"),
-        ("attack_sucess", "no metric is called 'attack_sucess'"),
-        (m.attack_success(), "pass names in the catalog, such as 'attack_success'"),
-    ],
-)
-def test_a_metric_that_does_not_fold_says_how_to_measure_it(name: Any, words: str) -> None:
-    """The sentence names the metric and the way round."""
-    with pytest.raises(MetricError, match=words):
-        measure_paths(flatten([branching()], branches="all"), name)
+    assert tw.measure(paths(frame))["attack_success"].to_list() == [True, False, False]
 
 
 def test_a_fact_that_varies_along_a_path_is_refused() -> None:
     """As `measure` refuses it; between the roots of a forest it may vary."""
     with pytest.raises(SchemaError, match="`goal` is a fact of the rollout but varies"):
-        measure_paths(nodes({"a": None, "b": "a"}, goal=["g", "h"]), "num_turns")
-    assert measure_paths(nodes({"a": None, "b": None}, goal=["g", "h"]), "num_turns")["goal"].to_list() == ["g", "h"]
+        tw.measure(paths(nodes({"a": None, "b": "a"}, goal=["g", "h"])))
+    assert tw.measure(paths(nodes({"a": None, "b": None}, goal=["g", "h"])))["goal"].to_list() == ["g", "h"]
 
 
 def test_a_tree_that_stops_at_its_first_success_holds_it_on_one_path() -> None:
@@ -543,7 +437,7 @@ def test_a_tree_that_stops_at_its_first_success_holds_it_on_one_path() -> None:
         outcome=pl.lit("success", schema.OUTCOMES),
         ending=pl.lit("success", schema.ENDINGS),
     )
-    assert measure_paths(frame, "attack_success").select("rollout_id", "attack_success").rows() == [
+    assert tw.measure(paths(frame)).select("rollout_id", "attack_success").rows() == [
         ("0/3", False),
         ("0/4", True),
         ("0/6", False),

@@ -173,6 +173,7 @@ def test_what_is_known_in_one_metric_only_stands_in_its_panel(swept):
 def test_what_cannot_be_drawn_is_said(swept):
     """No such column, one metric, no value, an unknown direction: one sentence each."""
     frame = swept(VALUES)
+    apart = frame.with_columns(level=pl.when(pl.col("metric") == "task_success").then(0.9).otherwise(pl.col("level")))
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: plots.sweep_pareto(frame, of="nonsense"), "of='nonsense' is not a grouping column"),
         (lambda: plots.sweep_pareto(frame.filter(metric="task_success"), of="threshold"), "needs two metrics"),
@@ -183,6 +184,8 @@ def test_what_cannot_be_drawn_is_said(swept):
             lambda: plots.sweep_pareto(frame.with_columns(estimate=None, low=None, high=None), of="threshold"),
             "no group has",
         ),
+        (lambda: plots.sweep_pareto(apart, of="threshold"), "no statistic and level in common"),
+        (lambda: plots.marks.sweep_pareto(apart, of="threshold"), "no statistic and level in common"),
         (lambda: plots.sweep_pareto(frame.clear(), of="threshold"), "no rows"),
         (lambda: plots.sweep_pareto("x", of="threshold"), "not a frame"),
     ]

@@ -158,8 +158,8 @@ def test_finished_frames_have_every_column_and_no_nan():
 def test_no_choice_is_every_row():
     """A value that is not there is answered with those that are."""
     frame = pl.DataFrame([RATE])
-    assert labels.choose(frame, "metric", None, "draw") is frame
+    assert labels.choose(frame, "draw", metric=None) is frame
     with pytest.raises(ArgumentError, match="available: attack_success"):
-        labels.choose(frame, "metric", "nonsense", "draw")
+        labels.choose(frame, "draw", metric="nonsense")
     with pytest.raises(ArgumentError, match="no column 'kind'"):
-        labels.choose(frame, "kind", "success", "draw")
+        labels.choose(frame, "draw", kind="success")

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from turnwise.cli import components, logs, numbers  # noqa: F401  # their commands, in the order of the help
 
 # isort: split
-from turnwise.cli import gate, runs  # noqa: F401  # likewise
+from turnwise.cli import gate, runs  # noqa: F401  # the same
 from turnwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from turnwise.cli.options import in_options
 from turnwise.cli.tables import say
@@ -46,11 +46,13 @@ def _code(words: list[str]) -> int:
     try:
         _check_words(words)
         code = app(args=words, standalone_mode=False, prog_name="turnwise")
+    # Bad usage, bad input, a closed pipe, the operating system, an exit, and Ctrl-C, in this order: each is one sentence
+    # and a code. Any other exception is a bug and keeps its traceback.
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "turnwise")
-        said = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
-        if said:  # without any argument, the help is all there is to say
-            say(f"{said}{' See' if said.endswith('?') else '; see'} `{command} --help`")
+        message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+        if message:  # without any argument, the help is printed already
+            say(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
         code = BAD_INPUT
     except (TurnwiseError, MemoryError) as error:
         say(in_options(str(error)) or "not enough memory for this; read fewer logs at once")
@@ -89,7 +91,7 @@ def _is_completion(words: list[str]) -> bool:
 def _open_streams() -> None:
     """Discard what is written to a standard stream that a scheduler closed.
 
-    Else the first file that is opened would get its number, and with it what native code has to complain of.
+    Otherwise the first file that is opened would get its number, and receive the messages of native code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -100,21 +102,30 @@ def _open_streams() -> None:
 def signals_heeded() -> Iterator[None]:
     """Handle the signals of schedulers and closed terminals like Ctrl-C: remove drafts and keep finished work.
 
-    Who ignores a signal, as under `nohup`, goes on ignoring it. An interrupt that comes while Python clears an object away, where
-    every exception is lost, comes once more.
+    A signal that is ignored, as under `nohup`, stays ignored. Python loses an interrupt that comes while it deletes an object:
+    such an interrupt is sent again.
     """
-    hook, handlers = sys.unraisablehook, {}
+    # Both handlers are restored at the end, as tests and notebooks call `run` in a process that goes on.
+    hook, thread = sys.unraisablehook, _thread.get_ident()
+    handlers: dict[int, Any] = {}
+
+    def again() -> None:
+        if handlers and sys.unraisablehook is lost and hasattr(signal, "pthread_kill"):
+            # A real signal wakes a thread that waits, and does so where SIGINT is ignored (a job in the background).
+            signal.pthread_kill(thread, next(iter(handlers)))
+        else:
+            _thread.interrupt_main()
 
     def lost(what: "sys.UnraisableHookArgs") -> None:
         if what.exc_type is KeyboardInterrupt:
-            Timer(0.01, _thread.interrupt_main).start()  # now it would be lost here
+            Timer(0.01, again).start()  # an exception here would be lost, too
         else:
             hook(what)
 
-    for name in ("SIGTERM", "SIGHUP"):  # the second is not everywhere
+    for name in ("SIGTERM", "SIGHUP"):  # not every system has the second
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            with suppress(ValueError):  # who calls from another thread has signals of its own
+            with suppress(ValueError):  # only the main thread can set handlers
                 handlers[number] = signal.signal(number, signal.default_int_handler)
     sys.unraisablehook = lost
     try:
@@ -134,6 +145,6 @@ def _ended(error: SystemExit) -> int:
 
 
 def _quietly() -> int:
-    """Python would complain of what is left to be written when it ends."""
+    """Close stderr: at its end, Python would complain about output that could not be written."""
     sys.stderr.close()
     return DONE

@@ -14,11 +14,11 @@ DONE, FAILED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Command(TyperCommand):
-    """A command that never writes over what it reads, whatever its options are."""
+    """A command that never writes over its own input."""
 
     def invoke(self, ctx: Any) -> Any:
         """Check where the command writes, and run it."""
-        if ctx.params.get("overwrite"):  # nothing else is ever written over
+        if ctx.params.get("overwrite"):  # without it, no file is overwritten
             from turnwise.cli.overwriting import refuse_own_inputs
 
             refuse_own_inputs(ctx.params)
@@ -43,8 +43,8 @@ app = _App(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         typer.echo(f"turnwise {__version__}")
         raise typer.Exit
 

@@ -126,7 +126,7 @@ def _of_classes(kinds: Mapping[str, type]) -> dict[str, str]:
         # `**options` of a class go to the next listed class that it inherits from.
         parent = next((names[base] for base in kind.__mro__[1:] if base in names), None)
         if parent is not None and any(option.kind is option.VAR_KEYWORD for option in parameters):
-            lines.append(f"  and what else {parent} takes")
+            lines.append(f"  and all other options of {parent}")
         options = "\n".join(["", "", _OPTIONS.strip(), *lines]) if lines else ""
         descriptions[name] = f"{inspect.getdoc(kind)}{options}"
     return descriptions
@@ -138,8 +138,8 @@ def _option(option: inspect.Parameter, doc: str) -> str:
     about = f": {doc}" if doc else ""
     if default is option.empty:
         return f"  {option.name}, required{about}"
-    shown = default.__name__ if inspect.isfunction(default) else repr(default)
-    return f"  {option.name} = {textwrap.shorten(shown, _LONGEST, placeholder='...')}{about}"
+    text = default.__name__ if inspect.isfunction(default) else repr(default)
+    return f"  {option.name} = {textwrap.shorten(text, _LONGEST, placeholder='...')}{about}"
 
 
 def _about(kind: type, option: str) -> str:

@@ -79,7 +79,7 @@ def gate(
         Literal["bounds", "drop"],
         typer.Option(
             "--unknown",
-            help="Rollouts without a verdict: bounds = the answer must hold whatever they are, drop = leave them out.",
+            help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
         ),
     ] = "bounds",
     undecided: Annotated[
@@ -133,6 +133,7 @@ def gate(
     if file is not None:
         from turnwise.estimation.gate_file import read_gate_file
 
+        # Options that were typed win over the file.
         options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
     if not options["require"]:
         raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")

@@ -202,7 +202,7 @@ def _measured(turns: "pl.DataFrame", expressions: "list[pl.Expr]", keep: list[st
     if not is_tree(turns):
         return measure(turns, *expressions, keep=keep)
     rollouts = measure(paths(turns), *expressions, keep=keep)
-    say(labels.paths_told(turns, rollouts))
+    say(labels.paths_in_words(turns, rollouts))
     return rollouts
 
 
@@ -235,7 +235,7 @@ def _measured_parquet(
         num_rollouts += part["rollout_id"].n_unique()
         num_turns += part["turn"].count()
         parts.append(_measured(part, expressions, keep))
-    # A column that is constant within rollouts in one batch may vary in another: keep those that all batches have.
+    # A column that is constant within rollouts in one batch may vary in another: keep the columns of all batches.
     common = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
     rollouts = pl.concat([part.select(common) for part in parts])
     _say_read(num_rollouts, num_turns, 0)
@@ -283,6 +283,7 @@ def runs_of(log_input: LogInput, metric: list[str] | None) -> "tuple[pl.DataFram
     runs = [comparison.run_of(path) for path in log_input.paths]
     rollouts = comparison.paired_runs(*runs)
     first_has, second_has = (run.scores for run in runs)
+    # Scores of only one run cannot be compared; they are named, not dropped in silence.
     unpaired = set(first_has) ^ set(second_has)
     if unpaired:
         say(f"only one of the runs has {listing(unpaired)}; left out")

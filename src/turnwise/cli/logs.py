@@ -156,8 +156,8 @@ def convert(
         )
     manifest = manifest_of(folder)
     assert manifest is not None
-    made = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
-    say(f"wrote {', '.join(counted(*each) for each in made)}")
+    sizes = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
+    say(f"wrote {', '.join(counted(*size) for size in sizes)}")
     tell(folder, data=True)
 
 
@@ -204,10 +204,11 @@ def doctor(
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     problems = Problems(collect=errors == "collect")
     turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
-    found = problems.accounting() if accounting else diagnosed(turns)
+    frame = problems.accounting() if accounting else diagnosed(turns)
     if accounting or out is not None or format != "table" or spreadsheet:
-        emit(found, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+        emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
         return
+    # For people: what was read, then each analysis with its call on lines of its own.
     tell(_counts(turns, problems))
     before = (
         "import turnwise as tw",
@@ -215,13 +216,13 @@ def doctor(
         read_call(LogInput(paths, log_format, errors, fact, column, value)),
     )
     tell("\n    ".join(["the calls are Python, after", *before]))
-    for row in found.rows(named=True):  # calls are to be copied, so no table may cut them
+    for row in frame.rows(named=True):  # calls will be copied, so they must not be cut by a table
         lines = [line for line in (row["call"], row["reason"]) if line]
         tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 
 
 def _counts(turns: "pl.DataFrame", problems: "Problems") -> str:
-    """Return what the analyses are about: how much was read, and how much was not."""
+    """Return the number of rollouts, turns and problems that were read."""
     from turnwise.schema.labels import counted
 
     read = f"{counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}"

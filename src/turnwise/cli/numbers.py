@@ -232,6 +232,7 @@ def contrast(
 
     pairing: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
     log_input = LogInput(paths, log_format, errors, fact, column, value)
+    # Without a column to compare, the two paths are runs of `turnwise eval`.
     if of is None:
         rollouts, metric, of, first = runs_of(log_input, metric)
         baseline = baseline or first

@@ -33,13 +33,13 @@ def metric_names(incomplete: str) -> list[tuple[str, str]]:
     from turnwise.errors import MetricError
     from turnwise.metrics import catalog
 
-    found = []
+    matches = []
     for about in catalog.everything():
         if about.name.startswith(incomplete):
             with suppress(MetricError):
                 catalog.expression(about.name)
-                found.append((about.name, about.doc.strip().partition("\n")[0]))
-    return found
+                matches.append((about.name, about.doc.strip().partition("\n")[0]))
+    return matches
 
 
 def _once(names: list[str] | None) -> list[str] | None:
@@ -123,8 +123,9 @@ _NAMES = (
     "overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
 )
 _CALLED = {"against_self": "against-self", "format": "log-format", "metrics": "metric", "statistics": "statistic"}
-_SAID = {"True": "yes", "False": "no", "None": "none"}
+_WORDS = {"True": "yes", "False": "no", "None": "none"}
 _NAMED = re.compile(r"names=(?=\{)")
+# An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
 _ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
 
 
@@ -147,10 +148,10 @@ def in_options(sentence: str) -> str:
     "as in --column succeeded=verdict --value succeeded:ja=true --value 'succeeded:?=null'"
     """
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], found[3] or found[4] or ""
-        said = "" if name in _FLAGS or not value else _SAID.get(value, shlex.quote(value))
-        return f"--{_CALLED.get(name, name)} {said}".rstrip()
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[3] or match[4] or ""
+        text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
+        return f"--{_CALLED.get(name, name)} {text}".rstrip()
 
     return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
         "allow it with overwrite", "allow it with --overwrite"
@@ -160,11 +161,11 @@ def in_options(sentence: str) -> str:
 def _names_in_options(sentence: str) -> str:
     """Rewrite each `names={...}` in a sentence as options; one that cannot be read stays as it is."""
     parts, start = [], 0
-    for found in _NAMED.finditer(sentence):
-        literal = _literal(sentence, found.end())
-        if found.start() >= start and literal is not None:
+    for match in _NAMED.finditer(sentence):
+        literal = _literal(sentence, match.end())
+        if match.start() >= start and literal is not None:
             names, end = literal
-            parts += [sentence[start : found.start()], " ".join(_name_in_options(names))]
+            parts += [sentence[start : match.start()], " ".join(_name_in_options(names))]
             start = end
     return "".join([*parts, sentence[start:]])
 

@@ -37,16 +37,17 @@ def refuse_own_inputs(parameters: Mapping[str, Any]) -> None:
     ...     refuse_own_inputs({"paths": [folder], "out": folder / "a.csv"})
     ... except WriteError as error:
     ...     print(str(error).replace(str(folder), "logs"))
-    logs/a.csv is read by this command (logs), and is not written over; name another place with --out
+    logs/a.csv is read by this command (logs), and is not overwritten; name another place with --out
     """
     for output in _paths(parameters, OUTPUTS):
         if not os.path.lexists(output):
             continue
         for source in _paths(parameters, (*LOGS, *SETTINGS)):
             is_log = source not in _paths(parameters, SETTINGS)
-            if _is_same(output, source) or (is_log and _overlap(output, source)):
+            is_same = source.exists() and output.exists() and output.samefile(source)
+            if is_same or (is_log and _overlap(output, source)):
                 raise WriteError(
-                    f"{output} is read by this command ({source}), and is not written over; name another place with --out"
+                    f"{output} is read by this command ({source}), and is not overwritten; name another place with --out"
                 )
 
 
@@ -57,10 +58,6 @@ def _paths(parameters: Mapping[str, Any], names: Iterable[str]) -> list[Path]:
     values = [parameters.get(name) for name in names]
     paths = [path for value in values if value for path in (value if isinstance(value, list | tuple) else [value])]
     return listed(paths, "read") if paths else []
-
-
-def _is_same(output: Path, source: Path) -> bool:
-    return source.exists() and output.exists() and output.samefile(source)
 
 
 def _overlap(output: Path, source: Path) -> bool:

@@ -41,6 +41,7 @@ def rollout(
 
     config = load(config_file)
     folder = (config.out if out is None else path_of(out)).absolute()  # a sampler may go elsewhere
+    # Modules beside the file can be imported, wherever the command is run.
     with looking_in(config_file.absolute().parent):
         evaluator = evaluator_of(config)
         if folder.exists() and any(folder.iterdir()) and not overwrite:
@@ -55,6 +56,7 @@ def rollout(
     tell(evaluator.write(folder, overwrite=overwrite), data=True)
     if len(errors):
         say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
+    # All rollouts failed: an exit code that a script notices.
     if len(errors) == evaluator.rollouts.height:
         raise typer.Exit(1)
 
@@ -108,7 +110,7 @@ def evaluate(
     ] = "$",
     overwrite: Overwrite = False,
 ) -> None:
-    """Answer, score and write what a configuration file describes; goes on where it was killed.
+    """Answer, score and write what a configuration file describes; continues where it was killed.
 
     A file to begin with; --skip_workflow reads `generated_answer` as well:
 
@@ -124,7 +126,7 @@ def evaluate(
     from turnwise.evaluation import evaluate as evaluated
     from turnwise.evaluation.outputs import account
 
-    made = evaluated(
+    result = evaluated(
         config_file,
         dataset=dataset,
         override=list(pairs_of(override, "--override", "eval.general.max_concurrency 4").items()),
@@ -138,8 +140,8 @@ def evaluate(
     )
     from turnwise import tables  # after the run, which so begins at once
 
-    tell(tables.text(account(made)))
-    if made.failed or made.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
+    tell(tables.text(account(result)))
+    if result.failed or result.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
         raise typer.Exit(FAILED)
 
 
@@ -170,13 +172,13 @@ def simulate(
     from turnwise.files.writers import write
     from turnwise.rollout.simulation import simulate as simulated
 
-    given: dict[str, Any] = {
+    effects: dict[str, Any] = {
         "targets": numbers_of(target, "--target", "base=0.1"),
         "attacks": numbers_of(attack, "--attack", "plead=0.5"),
     }
-    chosen = {name: values for name, values in given.items() if values}
+    chosen = {name: values for name, values in effects.items() if values}
     ready(out, truth, overwrite=overwrite)
-    made, known = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
-    tell(write(made, out, overwrite=overwrite), data=True)
+    frame, true_values = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
+    tell(write(frame, out, overwrite=overwrite), data=True)
     if truth is not None:
-        tell(write(known, truth, overwrite=overwrite), data=True)
+        tell(write(true_values, truth, overwrite=overwrite), data=True)

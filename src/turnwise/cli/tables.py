@@ -37,12 +37,12 @@ def emit(
         table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
         tell(table if format == "table" else getattr(table, format), data=format != "table")
     elif format == "csv":
-        from turnwise.files.writers import defused, flat, formulas_told
+        from turnwise.files.writers import defused, flat, formulas_in_words
 
         cells = flat(frame)
         if spreadsheet:
             cells, changed = defused(cells)
-            say(formulas_told(changed))
+            say(formulas_in_words(changed))
         tell(cells.write_csv(), data=True, nl=False)
     else:
         tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
@@ -95,8 +95,8 @@ def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, st
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             form = "NAME=VALUE" if "=" in example else "KEY VALUE"
-            shown = for_message(word)  # without the secrets in it
-            raise ArgumentError(f"{option} {shown!r} is not of the form {form}; write it as {option} {example}")
+            text = for_message(word)  # without the secrets in it
+            raise ArgumentError(f"{option} {text!r} is not of the form {form}; write it as {option} {example}")
         if name in pairs and "=" in example:
             raise ArgumentError(f"{option} says {name} twice ({pairs[name]}, {value}); say it once")
         pairs[name] = value
@@ -118,25 +118,26 @@ def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, 
 
 
 def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
-    """Print on stdout. What a log holds cannot command a terminal; data that another program reads are as they are.
+    """Print on stdout. Text of a log is escaped for a terminal; data for another program are printed unchanged.
 
-    Where the reader of a pipe has seen enough, the rest goes nowhere: a command still writes what it writes, and its exit code is
-    what it found.
+    If the reader of a pipe stops reading, the rest is discarded: the command still writes its files, and its exit code is the
+    same.
 
     Raises
     ------
     WriteError
-        Where the disk takes no more.
+        If the disk is full.
     """
     from turnwise.schema import labels
 
+    # Escapes would change data for a program, but protect a terminal.
     exact = data and not sys.stdout.isatty()
     try:
         typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        raise WriteError(f"stdout cannot be written ({error.strerror}); make room where it goes") from error
+        raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error
 
 
 def say(sentence: str) -> None:

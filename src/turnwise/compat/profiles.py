@@ -61,12 +61,9 @@ def flatten_profiles(
     >>> def trial(number, accuracy, params):
     ...     return {"trial_id": number, "params": params, "evaluations": {"Accuracy": {"mean": accuracy}}}
     >>> steered = {"PASTA": {"alpha": 5.0}}
-    >>> frame = flatten_profiles(
-    ...     {
-    ...         "baseline": [trial(0, 0.8, {}), trial(1, 0.7, {})],
-    ...         "pasta": [trial(0, 0.85, steered), trial(1, 0.95, steered)],
-    ...     }
-    ... )
+    >>> profiles = {"baseline": [trial(0, 0.8, {}), trial(1, 0.7, {})]}
+    >>> profiles["pasta"] = [trial(0, 0.85, steered), trial(1, 0.95, steered)]
+    >>> frame = flatten_profiles(profiles)
     >>> frame.select("pipeline", "config_id", "trial_id", "Accuracy/mean").row(0)
     ('baseline', 'baseline', 0, 0.8)
     >>> summary = tw.summarize(frame, by=["pipeline", "config_id"], statistics=["mean", "std"])
@@ -114,6 +111,7 @@ def _columns(
     """Return a column for each accessor; by default for each figure that is a number, True, False or null."""
     places = list(dict.fromkeys(place for run in figures for place in run))
     if accessors is None:
+        # A text or a list in any run makes a figure no number.
         numeric = [place for place in places if all(_is_figure(run.get(place)) for run in figures)]
         accessors = {f"{metric}/{key}": (metric, key) for metric, key in numeric}
     columns = []
@@ -121,14 +119,15 @@ def _columns(
         metric, key = accessor
         place = (metric, key)
         if figures and place not in places:
-            known = [f"{metric}/{key}" for metric, key in places]
+            available = [f"{metric}/{key}" for metric, key in places]
             raise ArgumentError(
-                f"flatten_profiles: {name}={accessor!r} is in no run; {meant(f'{metric}/{key}', known)}"
+                f"flatten_profiles: {name}={accessor!r} is in no run; {meant(f'{metric}/{key}', available)}"
             )
         values = [run.get(place) for run in figures]
         odd = next((value for value in values if not _is_figure(value)), None)
         if odd is not None:
             raise ArgumentError(f"flatten_profiles: {name}={accessor!r} is {odd!r:.60} in a run, not a number")
+        # True and False are numbers in Python: a column of both kinds holds numbers.
         is_boolean = any(isinstance(value, bool) for value in values) and all(
             isinstance(value, bool | None) for value in values
         )

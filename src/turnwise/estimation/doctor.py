@@ -283,7 +283,7 @@ def _of_turns(table: Facts) -> Iterator[Finding]:
         if table.has_values("refused")
         else "no turn is judged on refusal; `m.refused_by_rule()` goes by the wording"
     )
-    measured = "tw.trees.measure_paths(turns, 'refusal_rate')" if table.tree else "tw.measure(turns, m.refusal_rate())"
+    measured = f"tw.measure({'tw.trees.paths(turns)' if table.tree else 'turns'}, m.refusal_rate())"
     yield "refusal rate", refusal_flaw, None, f"tw.summarize({measured}, metrics='refusal_rate'{table.groups})"
 
 

@@ -10,7 +10,7 @@ from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headings
 from turnwise.estimation.trials import Attempts
 from turnwise.measurement.measure import measure
-from turnwise.measurement.trees import measure_paths
+from turnwise.measurement.trees import paths
 from turnwise.readers.unused import suggestions, unused_columns
 
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")
@@ -35,8 +35,8 @@ class Facts:
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
-        self.measured = "tw.trees.measure_paths(turns)" if self.tree else "tw.measure(turns)"
-        self.sheet = Sheet(measure_paths(frame) if self.tree else measure(frame))
+        self.measured = "tw.measure(tw.trees.paths(turns))" if self.tree else "tw.measure(turns)"
+        self.sheet = Sheet(measure(paths(frame) if self.tree else frame))
         self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
 
     def has_values(self, name: str) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from turnwise.evaluation.atif import AtifEvalSample
 from turnwise.evaluation.items import EvalInputItem
-from turnwise.jobs.identity import reason, untold_part
+from turnwise.jobs.identity import reason, unidentified_part
 from turnwise.jobs.store import Store
 from turnwise.schema.labels import say
 
@@ -51,7 +51,7 @@ class ResultsLog(Store):
     """
 
     def __init__(self, folder: str | Path, name: str, content: Any) -> None:
-        if (part := untold_part(content)) is not None:
+        if (part := unidentified_part(content)) is not None:
             say(f"{name}: a later run cannot reuse its results, as {reason(part)}")
             content = [content, secrets.token_hex(8)]
         # Options of a workflow may be secret, so the file has their digest. It survives the end of the process, not a power cut.

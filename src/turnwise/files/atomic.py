@@ -30,7 +30,7 @@ MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names th
 
 @contextmanager
 def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
-    """Return a temporary path beside `path` to write to; it is renamed to `path` when the block ends without an error.
+    """Return a temporary path next to `path` to write to; it is renamed to `path` when the block ends without an error.
 
     For an address in an object store, the file is then uploaded; for a link, the file that it points to is written.
 
@@ -78,7 +78,7 @@ def whole_folder(
     path
         The folder, new or empty unless `overwrite`.
     overwrite
-        Whether files of the same name may be replaced. All other files in `path` stay, except those that `earlier` names.
+        Whether files of the same name may be replaced. All other files in `path` stay, except the files named by `earlier`.
     earlier
         A function of a folder that returns the names of the files that earlier runs wrote there, relative to it.
     options
@@ -113,8 +113,8 @@ def whole_folder(
         if folder.is_dir():
             _remove_drafts(folder, name)
         # An existing folder may be the only place to write to, or a disk of its own.
-        beside = not folder.is_dir() or is_exchangeable(folder)
-        with _draft(folder.parent if beside else folder, name, is_folder=True) as draft:
+        is_movable = not folder.is_dir() or is_exchangeable(folder)
+        with _draft(folder.parent if is_movable else folder, name, is_folder=True) as draft:
             yield draft
             check_folder(path, overwrite=overwrite)  # again: another process may have written there
             if folder.exists():

@@ -18,7 +18,7 @@ from turnwise.files.object_stores import path_of
 
 Place = tuple[str | int, ...]
 _MARKS = frozenset("'\"|>!&*")  # first characters of text in YAML that is more than plain text
-_TOO_DEEP = "an entry holds itself, or is nested too deeply; write it out"
+_TOO_DEEP = "an entry contains itself, or is nested too deeply; write it out"
 MOST_BYTES = 1 << 20  # of a file of settings, which takes seconds to parse
 MOST_ENTRIES = 100_000  # aliases of aliases can make a small file huge
 LocalPath = Annotated[Path, pydantic.AfterValidator(path_of)]
@@ -153,18 +153,18 @@ class Document:
         """Return the place of an error of pydantic, and its description."""
         inner = tuple(part for part in error["loc"] if not _is_branch(part))
         where = (*place, *inner)
-        shown = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
+        content = _shortened(for_message(error["input"], ".".join(str(part) for part in where)))
         match error["type"]:
             case "extra_forbidden":
                 return where, f"is unknown; {meant(str(inner[-1]), _keys_at(model, inner[:-1]))}"
             case "missing" if isinstance(inner[-1], int):
-                return (*where[:-1],), f"is {shown}, and lacks a value; add it"
+                return (*where[:-1],), f"is {content}, and lacks a value; add it"
             case "missing":
                 return (*where[:-1],), f"lacks the key `{inner[-1]}`; add it"
             case "recursion_loop":
-                return where, "holds itself; write it out"
+                return where, "contains itself; write it out"
         message = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        return where, f"is {shown}, but {message[:1].lower() + message[1:]}; correct it"
+        return where, f"is {content}, but {message[:1].lower() + message[1:]}; correct it"
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
@@ -205,7 +205,7 @@ def _loaded(text: str) -> tuple[Any, dict[Place, int]]:
     Raises
     ------
     RecursionError
-        Where an entry holds itself, is nested too deeply, or expands to too many entries.
+        Where an entry contains itself, is nested too deeply, or expands to too many entries.
     """
     # The tree of nodes has the lines of keys, and the loaded data has the values.
     node = YAML(typ="safe", pure=True).compose(text)

@@ -1,4 +1,4 @@
-"""Hiding known secrets in a text that somebody else wrote, such as a server's error that repeats the request.
+"""Hiding known secrets in a text from outside, such as a server's error that repeats the request.
 
 A server may repeat a part of a key, or the key in another form. So a text is searched for every stretch of eight characters of each
 secret, as it is, reversed, and in the usual encodings. A secret whose characters are separated, encrypted or hashed is not found.
@@ -48,11 +48,11 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
             is_secret[at : at + len(form)] = b"\1" * len(form)
             at = lowered.find(form, at + 1)
     # Neighboring characters of secrets become one mask.
-    shown = [
+    characters = [
         character if not hides else "" if at and is_secret[at - 1] else MASK
         for at, (character, hides) in enumerate(zip(text, is_secret, strict=True))
     ]
-    return "".join(shown)
+    return "".join(characters)
 
 
 def secrets_of_request(address: str, options: Any) -> set[str]:
@@ -82,14 +82,14 @@ def _forms(secret: str) -> Iterator[str]:
         bare = bare.partition(" ")[2].strip()
     if len(bare) < _SHORTEST:
         return
-    for one in {bare, bare[::-1], unquote(bare)}:
-        content = one.encode(errors="replace")
-        yield from (one, quote(one, safe=""), quote_plus(one), quote(one), repr(one)[1:-1], json.dumps(one)[1:-1])
-        yield from (json.dumps(one, ensure_ascii=False)[1:-1], escape(one), content.hex())
+    for form in {bare, bare[::-1], unquote(bare)}:
+        content = form.encode(errors="replace")
+        yield from (form, quote(form, safe=""), quote_plus(form), quote(form), repr(form)[1:-1], json.dumps(form)[1:-1])
+        yield from (json.dumps(form, ensure_ascii=False)[1:-1], escape(form), content.hex())
         # Three bytes become four characters, so a secret within a longer text has three forms. Characters that also depend on
         # its neighbors are left out.
         for encode in (b64encode, urlsafe_b64encode):
             for offset, first in ((0, 0), (1, 2), (2, 3)):
-                whole = 4 * ((offset + len(content)) // 3)
-                yield encode(bytes(offset) + content).decode()[first:whole]
+                length = 4 * ((offset + len(content)) // 3)
+                yield encode(bytes(offset) + content).decode()[first:length]
             yield encode(content).decode().rstrip("=")

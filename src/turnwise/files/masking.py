@@ -32,7 +32,7 @@ def without_secrets(value: Any, name: str = "", also: Collection[str] = ()) -> A
     """Return the entries with secrets masked.
 
     Masked are the values of names such as ``api_key``, those under ``headers``; in any text, users, passwords and the values of
-    the query in addresses (but for a few such as ``api-version``), headers such as ``Authorization: ...``, and bearer tokens. A
+    the query in addresses (except a few such as ``api-version``), headers such as ``Authorization: ...``, and bearer tokens. A
     reference to a variable of the environment is not a secret.
 
     Parameters
@@ -119,7 +119,7 @@ def _spans_of_secrets(text: str) -> list[tuple[int, int]]:
             # What has no name is a value after the question mark, and the name of a place after `#`.
             if is_long and (match["name"] is not None or text[match.start() - 1] == "?"):
                 spans.append(match.span("value"))
-    # Short values too, and those of an address without a scheme, where the name says that they are secret.
+    # Short values too, and values in an address without a scheme, where the name says that they are secret.
     spans += [
         match.span("value")
         for match in _PARAMETER.finditer(text)

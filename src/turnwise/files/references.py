@@ -31,7 +31,7 @@ def object_at(reference: str, folder: Path | None = None) -> Any:
     Raises
     ------
     ArgumentError
-        Where there is no such object.
+        Where the object does not exist.
 
     Examples
     --------

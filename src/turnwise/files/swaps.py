@@ -34,7 +34,7 @@ def no_names(_: Path) -> set[str]:
 
 
 def is_exchangeable(folder: Path) -> bool:
-    """Return whether a folder could be exchanged for one beside it, as far as one can know before trying."""
+    """Return whether a folder can probably be exchanged for one next to it."""
     parent = folder.parent
     # A process that works in the folder would be left in a folder that no longer exists.
     is_working_place = False
@@ -141,7 +141,7 @@ def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
         shutil.copymode(folder, draft)
         _link(folder, draft, earlier(folder), linked)
         if _exchanged(draft, folder):
-            # The draft's name now holds the old folder. What somebody saved there since it was looked at stays too.
+            # The draft's name now holds the old folder. A file that a user saved there in the meantime stays too.
             with suppress(OSError):
                 _link(draft, folder, earlier(draft), [])
             return True
@@ -180,10 +180,10 @@ def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> 
 
 def _make_folder(source: Path, target: Path, relative: Path) -> None:
     """Create a folder and those above it, with the permissions that they have in `source`."""
-    for each in (*reversed(relative.parents), relative):
-        if not (target / each).exists():
-            (target / each).mkdir()
-            shutil.copymode(source / each, target / each)
+    for parent in (*reversed(relative.parents), relative):
+        if not (target / parent).exists():
+            (target / parent).mkdir()
+            shutil.copymode(source / parent, target / parent)
 
 
 def _unfinished(folder: Path) -> list[Path]:
@@ -200,9 +200,8 @@ def _finish_all(folder: Path) -> None:
 
 def _finish(moving: Path, folder: Path) -> None:
     """Remove the files of earlier runs and move each new file to its place; after an end at any step, this can be repeated."""
-    with suppress(
-        OSError, ValueError
-    ):  # the list is gone: its files were removed, and some or all of the rest were moved
+    # Without the list, its files were removed before, and some or all of the new ones were moved.
+    with suppress(OSError, ValueError):
         remove_files(folder, inside(json.loads((moving / _STALE).read_bytes())))
     # The manifest comes last, since it states that all other files are complete; the list goes after it.
     for entry in sorted(moving.rglob("*"), key=lambda entry: (entry.name == LAST, entry)):

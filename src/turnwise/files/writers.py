@@ -80,7 +80,7 @@ def write(
     with whole(place, overwrite=overwrite, options=storage_options) as draft, draft.open("wb") as file:
         WRITERS[suffix](data, file)
     if spreadsheet:
-        labels.say(f"{place}: {formulas_told(changed)}")
+        labels.say(f"{place}: {formulas_in_words(changed)}")
     return place
 
 
@@ -171,14 +171,14 @@ _FORMULA = r"^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def formulas_told(changed: Mapping[str, int]) -> str:
+def formulas_in_words(changed: Mapping[str, int]) -> str:
     """Describe the changes of `defused`, in one sentence.
 
     Examples
     --------
-    >>> formulas_told({"goal": 2, "target": 1})
+    >>> formulas_in_words({"goal": 2, "target": 1})
     '3 cells that begin like a formula have an apostrophe in front (goal 2, target 1)'
-    >>> formulas_told({})
+    >>> formulas_in_words({})
     'no cell begins like a formula'
     """
     if not changed:

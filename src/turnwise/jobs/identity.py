@@ -41,38 +41,38 @@ def identity(thing: Any) -> Any:
     try:
         return _identity(thing, place)
     except RecursionError:  # two functions that close over each other
-        return {"untold": place, "type": _name(type(thing))}
+        return {"unidentified": place, "type": _name(type(thing))}
 
 
-def untold_part(description: Any) -> dict[str, str] | None:
+def unidentified_part(description: Any) -> dict[str, str] | None:
     """Return the first part of an identity that has none: its place as ``untold``, and its ``type``; else None.
 
     Examples
     --------
-    >>> untold_part({"name": "ask", "values": {"client": {"untold": "client", "type": "api.Client"}}})
-    {'untold': 'client', 'type': 'api.Client'}
+    >>> unidentified_part({"name": "ask", "values": {"client": {"unidentified": "client", "type": "api.Client"}}})
+    {'unidentified': 'client', 'type': 'api.Client'}
     """
-    if isinstance(description, dict) and description.keys() == {"untold", "type"}:
+    if isinstance(description, dict) and description.keys() == {"unidentified", "type"}:
         return description
     parts: Iterable[Any] = ()
     if isinstance(description, dict):
         parts = description.values()
     elif isinstance(description, list | tuple):
         parts = description
-    return next((part for each in parts if (part := untold_part(each)) is not None), None)
+    return next((part for entry in parts if (part := unidentified_part(entry)) is not None), None)
 
 
 def reason(part: Mapping[str, str]) -> str:
     """Return why a part has no identity and what to do, as the end of a sentence."""
     return (
-        f"`{part['untold']}` ({part['type']}) cannot be compared between runs; give the function or object that uses it an "
+        f"`{part['unidentified']}` ({part['type']}) cannot be compared between runs; give the function or object that uses it an "
         'attribute `version`, such as "1", and change it whenever the results change'
     )
 
 
-def check_told(who: str, results: str, description: Any) -> None:
+def check_identified(who: str, results: str, description: Any) -> None:
     """Raise ArgumentError where a part of an identity has none, so that two different functions could look equal."""
-    if (part := untold_part(description)) is not None:
+    if (part := unidentified_part(description)) is not None:
         raise ArgumentError(f"{who}: store must know what the {results} depend on, and {reason(part)}")
 
 
@@ -108,7 +108,7 @@ def _version(thing: Any) -> dict[str, Any] | None:
 @singledispatch
 def _described(thing: Any, place: str) -> Any:
     """Describe a thing that declares nothing; by default it has no identity."""
-    return {"untold": place, "type": _name(type(thing))}
+    return {"unidentified": place, "type": _name(type(thing))}
 
 
 @_described.register(NoneType | bool | int | float | str | bytes | Enum)
@@ -185,7 +185,7 @@ def _source(thing: Any, place: str) -> Any:
         source = inspect.getsource(thing)
     # A line may hold several lambdas, and each of them has the source of the whole line.
     if source is None or (thing.__name__ == "<lambda>" and source.count("lambda") > 1):
-        return {"untold": place, "type": _name(type(thing))}
+        return {"unidentified": place, "type": _name(type(thing))}
     return _digest(source.encode())
 
 

@@ -153,7 +153,7 @@ class Store:
 
     @contextmanager
     def claim(self, keys: Iterable[str]) -> Iterator[list[str]]:
-        """Reserve keys of a shared store, and return those that this process is to ask for.
+        """Reserve keys of a shared store, and return the ones that this process is to ask for.
 
         They are neither stored nor reserved by another process; until the block ends or the process does, others leave them
         alone. A process that needs the other keys reads the store again later, and then claims what is still missing. It
@@ -172,8 +172,8 @@ class Store:
         place = self.path.parent / f".{self.path.name}.{secrets.token_hex(4)}.part"
         with ExitStack() as claimed:
             with self._reporting(WriteError, ""), self._locked():
-                taken = {*self.read(), *self._claims()}
-                free = [key for key in keys if key not in taken]
+                reserved = {*self.read(), *self._claims()}
+                free = [key for key in keys if key not in reserved]
                 if free:
                     file = self._machine.open(place)
                     claimed.callback(self._machine.close, file)
@@ -239,7 +239,7 @@ class Store:
         Raises
         ------
         UnkeptError
-            Where they cannot be written, such as on a full disk; those that fit are in the file.
+            Where they cannot be written, such as on a full disk; the rows that fit are in the file.
         """
         lines = b"".join(_line(key, payload, self._salt) for key, payload in rows.items())
         with self._reporting(UnkeptError, _AGAIN):
@@ -248,9 +248,9 @@ class Store:
             self._sync()
 
     def _add(self, lines: bytes) -> None:
-        """Append lines, of which a full disk keeps those that fit."""
+        """Append lines, as many as fit on the disk."""
         size = self._machine.size(self._file)
-        # Whatever ended without a line break, such as the last line of a process that was killed, would spoil this line.
+        # A last line without a line break, as a killed process leaves it, would be joined with this line.
         if size and self._machine.last_byte(self._file, size) != b"\n":
             lines = b"\n" + lines
         try:
@@ -298,7 +298,7 @@ _AGAIN = ", so nothing further is asked; free disk space and run again, which co
 
 
 def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Content | None:
-    """Return the content of a file; None where there is none, or its process was killed before it wrote the first line.
+    """Return the content of a file, or None if it does not exist or its process was killed before it wrote the first line.
 
     `header` is the first line, where it is known.
 
@@ -314,7 +314,7 @@ def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Cont
     except OSError as error:
         raise ReadError(f"{path} cannot be read ({error.strerror})") from error
     # Another process may be writing the last line right now, so only whole lines count.
-    lines = _whole_lines(text)
+    lines = text[: text.rfind(b"\n") + 1]
     if _is_part(text, header) or (not lines and _is_part(text[:2], b'["') and _is_part(text[20:29], b'"@store",')):
         return None
     return _content(lines, path)
@@ -323,7 +323,7 @@ def read(path: Path, *, machine: Machine = MACHINE, header: bytes = b"") -> Cont
 def _content(text: bytes, path: Path) -> Content:
     header, *lines = text.split(b"\n")
     content, salt = Content(_configuration(header, path)), header[2:18]
-    seen: set[int] = set()  # numbers of damaged lines that were reported before
+    reported: set[int] = set()  # numbers of damaged lines that were reported before
     for number, line in enumerate(lines, 2):
         if line[2:18] != _checksum(line[20:-1], salt):
             if line and line != header:  # after the last line break there is nothing; copies of one store may be joined
@@ -336,8 +336,8 @@ def _content(text: bytes, path: Path) -> Content:
         elif key == OPENED:
             content.opened.append(json.loads(payload))
         elif key == DAMAGED:
-            seen.update(json.loads(payload))
-    content.damaged = [number for number in content.damaged if number not in seen]
+            reported.update(json.loads(payload))
+    content.damaged = [number for number in content.damaged if number not in reported]
     return content
 
 
@@ -361,10 +361,6 @@ def _configuration(header: bytes, path: Path) -> Any:
 def _is_part(text: bytes, line: bytes) -> bool:
     """Return whether a text is the beginning of a line, with zeros where a power failure kept it from the disk."""
     return len(text) <= len(line) and all(byte in {0, expected} for byte, expected in zip(text, line, strict=False))
-
-
-def _whole_lines(text: bytes) -> bytes:
-    return text[: text.rfind(b"\n") + 1]
 
 
 def _line(key: str, payload: bytes, salt: bytes = b"") -> bytes:

@@ -128,7 +128,7 @@ class Crew:
         try:
             with self:
                 for num_ended in self._portions(backlog):
-                    # In this order: outcomes count only once kept, and workers go on only after that.
+                    # In this order: an outcome counts only when it is stored, and only then its worker continues.
                     _empty(backlog, keep)
                     # Set before the workers are released, so that none of them takes a further item.
                     self._closing = is_enough()

@@ -96,6 +96,7 @@ class Endpoint:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
             if not _is_positive(self.requests_per_minute):
                 raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; give more than 0")
+        # Annotations are not enough: these values come from YAML, too.
         prices: object = self.prices
         if prices is not None and not (
             isinstance(prices, Sequence)
@@ -167,7 +168,7 @@ class Endpoint:
             if sent:
                 await asyncio.sleep(min(0.25 * 2**sent, 8.0))
                 client = client.with_options(max_retries=most - sent - 1)
-            # The errors of the client repeat what the server says, so none of them is the cause of ours, which hides secrets.
+            # The client's errors repeat the server's text, which may contain the key. Ours mask it, so they have no cause.
             try:
                 async with turn:
                     started = perf_counter() if sent == 0 else started  # without the wait for one's turn
@@ -200,7 +201,7 @@ class Endpoint:
         UnservedError
             If it is not served.
         CallError
-            If there is no answer now, which may be temporary.
+            If no answer came, which may be temporary.
         """
         await replace(self, max_retries=0).complete([{"role": "user", "content": "Answer with the word: yes"}])
 
@@ -238,7 +239,9 @@ class Endpoint:
             opened = _opened(
                 base_url=self._address, api_key=self._key or "none", timeout=self.timeout, max_retries=self.max_retries
             )
-            turn = nullcontext() if self.requests_per_minute is None else _evenly(self.requests_per_minute)
+            turn: AbstractAsyncContextManager[Any] = nullcontext()
+            if self.requests_per_minute is not None:  # one at a time, so that a minute never sees a burst
+                turn = importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / self.requests_per_minute)
             self._clients[running] = await anext(opened), turn, opened  # the generator keeps the client open
         client, turn, _ = self._clients[running]
         return client, turn
@@ -262,11 +265,6 @@ def _is_address(address: Any) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except (AttributeError, TypeError, ValueError):
         return False
-
-
-def _evenly(per_minute: float) -> Any:
-    """Return a limiter entered before each request: one at a time, so that a minute never sees a burst."""
-    return importlib.import_module("aiolimiter").AsyncLimiter(1, 60.0 / per_minute)
 
 
 async def _opened(**options: Any) -> AsyncGenerator[Any, None]:

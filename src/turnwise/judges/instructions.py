@@ -103,13 +103,13 @@ class StrictInstruction(ResponseMetric):
         prompts: Sequence[str] | None = None,
         instruction_id_list: Sequence[Sequence[str]] | None = None,
         kwargs: Sequence[Sequence[Mapping[str, Any] | None]] | None = None,
-        **other: Any,
+        **ignored: Any,
     ) -> dict[str, Any]:
         """Return the accuracies, in [0, 1].
 
         Responses are dicts with `response`, `instruction_id_list` and `kwargs`, as AISteer360 passes them (they are not
-        changed), or texts, with the two lists as separate arguments. For a response that is None, the entry is None and
-        excluded from every accuracy. An accuracy over no responses is None.
+        changed), or texts, with the two lists as separate arguments. A missing response (None) has None as its entry, and is
+        excluded from every accuracy. Accuracies without any response are missing, too.
         """
         table = self.by_instruction(responses, instruction_id_list=instruction_id_list, kwargs=kwargs)
         by_prompt = table.group_by("response_number", maintain_order=True).agg(
@@ -136,7 +136,7 @@ class StrictInstruction(ResponseMetric):
     ) -> pl.DataFrame:
         """Return one row per response and instruction: `response_number, instruction, category, strict, loose`.
 
-        `response_number` (Int64) counts from 0; `strict` and `loose` are Boolean, null if the response is None.
+        `response_number` (Int64) counts from 0; `strict` and `loose` are Boolean, null for a missing response.
         """
         texts, checks = self._checks(responses, instruction_id_list, kwargs)
         # One expression checks all responses with the same instruction and arguments at once.
@@ -187,6 +187,7 @@ class StrictInstruction(ResponseMetric):
         checks = []
         for number, response in enumerate(responses):
             entry = response if isinstance(response, Mapping) else {"response": response}
+            # Separate lists win over the entries of a dict.
             names = ids[number] if ids is not None else entry.get("instruction_id_list")
             values = arguments[number] if arguments is not None else entry.get("kwargs")
             if not names or values is None or len(names) != len(values):

@@ -46,7 +46,7 @@ def join_verdicts(
     verdicts
         VERDICTS of these turns, from `tw.judge`, or of these rollouts, from `tw.judges.read_verdicts`. A verdict of a whole
         rollout (no `turn`) is joined to its only turn. If no id is known, as in the two files of NeMo Agent Toolkit for one
-        run, rollouts are found by those of `task`, `attempt`, `attack` and `target` that both tables have.
+        run, rollouts are matched by `task`, `attempt`, `attack` and `target`, as far as both tables have these columns.
     into
         Name of the column; by default ``score_<judge>``. An existing column is an error, except numbers and Booleans of TURNS.
     at
@@ -89,9 +89,9 @@ def join_verdicts(
         rows = _with_turns(rows, frame)
     for name_of_frame, table in (("turns", frame), ("verdicts", rows)):
         needed = keys if table is frame else [*keys, "value"]
-        if lacking := [key for key in needed if key not in table.columns]:
+        if missing := [key for key in needed if key not in table.columns]:
             raise SchemaError(
-                f"join_verdicts: the {name_of_frame} lack the column `{lacking[0]}` (there is {listing(table.columns)})"
+                f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (there is {listing(table.columns)})"
             )
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
     unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
@@ -161,9 +161,8 @@ def score(
         )
     if scale is not None:
         bounds_of(scale, f"score: {who.name}")
-    _check_place(
-        into or f"score_{_word(who.name)}", frame, is_normalized=normalized
-    )  # before any call that costs money
+    # Before any call that costs money.
+    _check_place(into or f"score_{_word(who.name)}", frame, is_normalized=normalized)
     if at is not None:
         one_number(at, "score: at")
     verdicts = _judge(
@@ -219,7 +218,8 @@ def _check_place(name: str, frame: pl.DataFrame, *, is_normalized: bool) -> None
 
 
 def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the verdicts under the ids of the table; if it knows none of theirs, its rollouts are found by their facts."""
+    """Return the verdicts under the ids of the table; if no id is in both, rollouts are matched by their facts."""
+    # Verdicts by another tool have ids of their own: its task, attempt, attack and target then identify the rollout.
     facts = [name for name in _FACTS if name in verdicts.columns and name in frame.columns]
     if "task" not in facts or not verdicts.height or verdicts["rollout_id"].is_in(frame["rollout_id"].implode()).any():
         return verdicts
@@ -235,8 +235,8 @@ def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     say(f"join_verdicts: no rollout has the id of a verdict, so they are joined by {' and '.join(facts)}")
     by_fact = verdicts.cast({name: frame.schema[name] for name in facts})
     by_fact = by_fact.join(ids, on=facts, how="left", maintain_order="left", nulls_equal=True, suffix="_of_table")
-    known = pl.coalesce("rollout_id_of_table", "rollout_id")
-    return by_fact.with_columns(rollout_id=known).drop("rollout_id_of_table")
+    rollout_id = pl.coalesce("rollout_id_of_table", "rollout_id")
+    return by_fact.with_columns(rollout_id=rollout_id).drop("rollout_id_of_table")
 
 
 def _with_turns(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ MOST_TOKENS = 256
 _OF_TRANSFORMERS = frozenset({"do_sample", "pad_token_id", "eos_token_id"})  # no server accepts these
 
 
-def options_of(who: str, gen_kwargs: object) -> tuple[dict[str, Any], int]:
+def options_of(who: str, gen_kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Return the options of generation, and the number of verdicts that they request.
 
     Examples
@@ -23,8 +23,6 @@ def options_of(who: str, gen_kwargs: object) -> tuple[dict[str, Any], int]:
     >>> options_of("polite", {"temperature": 0.5, "num_return_sequences": 3})
     ({'temperature': 0.5}, 3)
     """
-    if not isinstance(gen_kwargs, Mapping):
-        raise ArgumentError(f"{who}: gen_kwargs is {gen_kwargs!r:.60}; give a dict, such as {{'temperature': 0.5}}")
     options = dict(gen_kwargs)
     samples: object = options.pop("num_return_sequences", 1)
     if not isinstance(samples, Integral) or int(samples) < 1:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Collection, Container, Mapping
 from dataclasses import fields
-from numbers import Integral, Real
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
@@ -19,15 +18,15 @@ from turnwise.judges.store import VerdictStore, key_of
 from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
-from turnwise.schema.arguments import frame_of, is_text, shown
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
 _fields = attrgetter(*OUTCOME)
 LOOK_AGAIN = 0.2  # seconds between two looks at a store for verdicts that another process is asking for
-_Request: TypeAlias = tuple[
-    tuple[str, ...], int
-]  # the texts that the judge reads, by name, and the number of the sample
+# The texts that the judge reads, by name, and the number of the sample.
+_Request: TypeAlias = tuple[tuple[str, ...], int]
 
 
 def judge(
@@ -43,7 +42,7 @@ def judge(
     """Judge each answer in TURNS and return VERDICTS, one row per turn and sample.
 
     Turns with the same texts share one verdict. A turn whose text is null is not judged and has no row. A judgement that fails
-    is a row whose `value` is null and whose `error` has the reason; the others go on, and the next call tries it again.
+    is a row whose `value` is null and whose `error` has the reason; the others continue, and the next call tries it again.
 
     Parameters
     ----------
@@ -87,10 +86,7 @@ def judge(
     >>> judge(turns, lambda response: not response.startswith("No"), progress=False).select("turn", "value").rows()
     [(1, 0.0), (2, 1.0)]
     """
-    if not is_text(column):
-        raise ArgumentError(f"judge: column={shown(column)} is not text")
-    if not isinstance(progress, bool):
-        raise ArgumentError(f"judge: progress={shown(progress)} is not True or False")
+    check_kinds(_judge, locals(), "judge", own=("judge",))
     frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
@@ -103,12 +99,16 @@ def judge(
     outcomes = judged(
         texts, checked_judge, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress
     )
+    # A turn may have no verdict (no text) or several (samples), so keys are gathered by row.
     verdicts = frame.select(keys)[outcomes["row"]].hstack(outcomes.drop("row"))
     verdicts = verdicts.with_columns(pl.lit(version_of(checked_judge)).alias("judge"))
     missing = (
         pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in verdicts.columns
     )
     return verdicts.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in VERDICTS.dtypes.items())
+
+
+_judge = judge  # `judge` has a parameter of its name
 
 
 def judged(
@@ -124,13 +124,11 @@ def judged(
 
     `questions` holds the texts under the names that the judge uses, as returned by `texts.questions`.
     """
-    limit: object = max_concurrency
-    if not isinstance(limit, Integral) or int(limit) < 1:
+    if max_concurrency < 1:
         raise ArgumentError(
             f"judge: max_concurrency={max_concurrency!r}; give a whole number: at least one judgement must run at once"
         )
-    seconds: object = timeout
-    if seconds is not None and not (isinstance(seconds, Real) and float(seconds) > 0):
+    if timeout is not None and timeout <= 0:
         raise ArgumentError(f"judge: timeout={timeout!r}; give seconds, more than 0, or None for no time limit")
     rows: list[tuple[int, int, str]] = []
     requests: dict[str, _Request] = {}  # by key: the same texts share one verdict
@@ -142,12 +140,13 @@ def judged(
             requests.setdefault(key, (texts, sample))
     verdict_store = None if store is None else VerdictStore(store, judge)
     verdicts = {} if verdict_store is None else verdict_store.verdicts(requests)
+    # What the store holds is not asked again.
     waiting = {key: request for key, request in requests.items() if key not in verdicts}
     asked: Collection[str] = waiting
     if waiting and verdict_store is None:
         verdicts = _ask_all(judge, names, waiting, None, max_concurrency, timeout, progress=progress)
     elif waiting and verdict_store is not None:
-        # Opened here, before any call is paid for: a folder that is not writable is noticed now.
+        # Opened here, before any call is paid for, so that a folder that is not writable costs nothing.
         with verdict_store:
             answers, asked = _ask_missing(
                 judge, names, waiting, verdict_store, max_concurrency, timeout, progress=progress

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from numbers import Integral
 from statistics import fmean
 from time import perf_counter
 from typing import Any, ClassVar, Literal
@@ -31,12 +30,13 @@ from turnwise.judges.replies import (
 from turnwise.judges.response_metric import ResponseMetric, require_list
 from turnwise.judges.texts import Template
 from turnwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
+from turnwise.schema.kinds import check_kinds
 
 BOUNDS = ("lower_bound", "upper_bound")
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
-_OURS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
-                   *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
-                   *("system", "template", "unsigned")})  # fmt: skip
+_OF_CLASS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
+                       *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
+                       *("system", "template", "unsigned")})  # fmt: skip
 
 
 class LLMJudgeMetric(ResponseMetric):
@@ -99,11 +99,8 @@ class LLMJudgeMetric(ResponseMetric):
 
     Examples
     --------
-    >>> polite = LLMJudgeMetric(
-    ...     lambda messages: '{"score": 4}',
-    ...     "How polite is this, from {lower_bound} to {upper_bound}?\n\n{response}",
-    ...     unsigned="accept",
-    ... )
+    >>> template = "How polite is this, from {lower_bound} to {upper_bound}?\n\n{response}"
+    >>> polite = LLMJudgeMetric(lambda messages: '{"score": 4}', template, unsigned="accept")
     >>> polite(["Thank you.", "Please."])
     {'mean_score': 4.0, 'scores': [4.0, 4.0], 'raw_scores': [[4.0], [4.0]]}
     """
@@ -135,23 +132,16 @@ class LLMJudgeMetric(ResponseMetric):
     ) -> None:
         super().__init__(name=name, **extras)
         # Check everything that can be checked without the model, so that a mistake costs no call.
+        check_kinds(LLMJudgeMetric.__init__, locals(), self.name, own=("scale", "choices", "device"))
         low, high = bounds_of(scale, self.name)
-        if structured_output == (parser is not None) or (parser is not None and not callable(parser)):
+        if structured_output == (parser is not None):
             raise ArgumentError(
                 f"{self.name}: give a parser, a function from the answer to the score, if structured_output is False, "
                 "and only then"
             )
-        if out_of_range not in {"clamp", "null", "error"}:
-            raise ArgumentError(f"{self.name}: out_of_range={out_of_range!r}; give 'clamp', 'null' or 'error'")
-        if unsigned not in {"null", "accept"}:
-            raise ArgumentError(f"{self.name}: unsigned={unsigned!r}; give 'null' or 'accept'")
-        retries: object = max_retries
-        if not isinstance(retries, Integral) or int(retries) < 0:
-            raise ArgumentError(f"{self.name}: max_retries={retries!r}; give a whole number, 0 or more (0 asks once)")
-        template: object = prompt_template
-        if not isinstance(template, str):
-            raise ArgumentError(f"{self.name}: the template is {template!r:.60}; give a text with {{response}} in it")
-        self.template = Template(template.strip())
+        if max_retries < 0:
+            raise ArgumentError(f"{self.name}: max_retries={max_retries}; give a whole number, 0 or more (0 asks once)")
+        self.template = Template(prompt_template.strip())
         missing = [f"{{{name}}}" for name in (TEXT, *BOUNDS) if name not in self.template.fields]
         if missing:
             raise ArgumentError(f"{self.name}: the template lacks {', '.join(missing)}; insert it where it belongs")
@@ -174,7 +164,7 @@ class LLMJudgeMetric(ResponseMetric):
     @property
     def configuration(self) -> dict[str, Any]:
         """Return everything that determines the verdicts, as JSON without secrets."""
-        own = {name: value for name, value in vars(self).items() if name not in {*_OURS, "extras"}}
+        settings = {name: value for name, value in vars(self).items() if name not in {*_OF_CLASS, "extras"}}
         return {
             "model": identity(self.model),
             "options": without_secrets(self.gen_kwargs),
@@ -190,7 +180,7 @@ class LLMJudgeMetric(ResponseMetric):
             # Later options appear only if they are set, so that older judges keep their digest and their kept verdicts.
             **({} if self.choices is None else {"choices": list(self.choices)}),
             **({} if self.score_field is None else {"score_field": self.score_field}),
-            **additions(self, own | self.extras),
+            **additions(self, settings | self.extras),
         }
 
     def compute(self, responses: Any, prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
@@ -199,7 +189,7 @@ class LLMJudgeMetric(ResponseMetric):
         Parameters
         ----------
         responses
-            The texts. A response that is None is not judged.
+            The texts. A missing response (None) is not judged.
         prompts
             One prompt for each response, for ``{prompt}``.
         kwargs
@@ -209,8 +199,8 @@ class LLMJudgeMetric(ResponseMetric):
         -------
         dict
             ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each response. A
-            failed judgement is None and excluded from the means; if any failed, ``errors`` lists the messages. A mean of no
-            scores is None.
+            judgement that failed is missing (None) and excluded from the means, and ``errors`` lists the messages. Without any
+            score, the means are missing, too.
 
         Raises
         ------
@@ -251,10 +241,8 @@ class LLMJudgeMetric(ResponseMetric):
     def _is_deterministic(self) -> bool:
         return is_settled(self.model, self.gen_kwargs)
 
-    def _place(self, field: object) -> str:
+    def _place(self, field: str) -> str:
         """Return the place of the score after checking it."""
-        if not isinstance(field, str):
-            raise ArgumentError(f"{self.name}: score_field={field!r:.60}; give a key of the judge's JSON, or a path")
         if not self.structured_output:
             raise ArgumentError(f"{self.name}: a parser finds the score itself; omit score_field={field!r}")
         try:
@@ -298,16 +286,17 @@ class LLMJudgeMetric(ResponseMetric):
 
     def _read(self, answer: str, question: str, texts: Sequence[str], code: str | None) -> Reading:
         """Return the score in an answer, which may be used, and the reasoning with it."""
+        # A parser of the user sees the answer without what it quotes of the question: a forged score there is not read.
         if self.parser is None:
             reading = score_in(answer, question, texts, code, self.score_field, self.unsigned)
         else:
-            own = unquoted(answer, question, texts)
+            text = unquoted(answer, question, texts)
             try:
-                reading = Reading(float(self.parser(own)), own.strip() or None, None)
+                reading = Reading(float(self.parser(text)), text.strip() or None, None)
             except Exception as error:
-                raise UnreadableError(f"{type(error).__name__}: {error}; it said {own.strip()[:120]!r}") from error
+                raise UnreadableError(f"{type(error).__name__}: {error}; it said {text.strip()[:120]!r}") from error
             if math.isnan(reading.score):
-                raise UnreadableError(f"the parser gives no number; it said {own.strip()[:120]!r}")
+                raise UnreadableError(f"the parser gives no number; it said {text.strip()[:120]!r}")
         low, high = self.scale
         if self.choices is not None and reading.score not in self.choices:  # all of them are on the scale
             raise UnreadableError(f"its score {reading.score:g} is not one of {listed(self.choices)}")

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,6 +15,7 @@ from turnwise.errors import ArgumentError, counted
 from turnwise.judges.clients import CallError, Messages, Reply, check_installed
 
 PLAIN = "{{ messages[-1]['content'] }}"  # a chat template that adds nothing
+_TORCH_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="turnwise-torch")  # starts at its first use
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class LocalModel:
             If the model cannot be loaded, or the conversation is too long or in a form that the chat template refuses.
         """
         answer = partial(self._answer, [dict(message) for message in messages], seed)
-        return await asyncio.get_running_loop().run_in_executor(_torch_thread(), answer)
+        return await asyncio.get_running_loop().run_in_executor(_TORCH_THREAD, answer)
 
     def _answer(self, messages: list[dict[str, str]], seed: int | None) -> Reply:
         torch = importlib.import_module("torch")
@@ -118,6 +119,7 @@ class LocalModel:
                 f"{self.name}: the conversation has {counted(prompt_tokens, 'token')}, which with max_tokens={self.max_tokens} "
                 f"is more than the {most} that the model takes; take fewer turns or tokens"
             )
+        # Temperature 0 is greedy decoding; `generate` itself refuses 0.
         sampling: dict[str, Any] = {} if self.temperature is None else {"do_sample": self.temperature > 0}
         if self.temperature:
             sampling["temperature"] = self.temperature
@@ -173,8 +175,3 @@ class LocalModel:
 def _ends(model: Any) -> Sequence[int]:
     ends = model.generation_config.eos_token_id
     return ends if isinstance(ends, Sequence) else [ends]
-
-
-@cache
-def _torch_thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="turnwise-torch")

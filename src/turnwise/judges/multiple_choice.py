@@ -1,7 +1,7 @@
 """Multiple-choice answers: accuracy, the effect of an option's position, and calibration.
 
 A question may be asked several times, its options shuffled: `question_ids` says which trials belong together. Choices
-are compared in capitals, without surrounding blanks. A response that is None is a trial without an answer: it is
+are compared in capitals, without surrounding blanks. A missing response (None) is a trial without an answer: it is
 excluded, also from the count of its question.
 """
 
@@ -42,8 +42,8 @@ class MCQAAccuracy(ResponseMetric):
     """Accuracy over trials and over questions: `trial_mean`, `trial_std`, `question_mean`, `question_std`.
 
     A question is answered correctly if more than half of its trials are; a tie is wrong. Standard deviations are sample
-    standard deviations, and None for fewer than two values (AISteer360 returns 0.0). Without `question_ids` the two numbers about
-    questions are None.
+    standard deviations, and None for fewer than two values (AISteer360 returns 0.0). Without `question_ids`, both numbers about
+    questions are missing (None).
 
     Examples
     --------
@@ -89,7 +89,7 @@ class MCQAPositionalBias(ResponseMetric):
     num_options
         K, the number of options of every question. None counts the options that were chosen at least once, as AISteer360
         does: then an option that is never chosen does not count as bias, and if only one option was ever chosen, both
-        numbers are None.
+        numbers are missing (None).
 
     Examples
     --------
@@ -137,7 +137,7 @@ class MCQACalibration(ResponseMetric):
     `ece` is the expected calibration error over bins of equal width. `reliability` is a frame with one row for each
     bin: `bin` (Int32, from 0), `low`, `high` (its ends), `n` (answers in it), `confidence` and `accuracy` (their means;
     null if the bin is empty). Choices are compared as in `MCQAAccuracy`. An answer without a choice or without a
-    confidence is excluded; if no answer remains, the numbers are None (AISteer360 raises an error).
+    confidence is excluded; if no answer remains, both numbers are missing (None; AISteer360 raises an error).
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from turnwise.metrics.answers import (
     tfidf_cosine,
     token_f1,
 )
+from turnwise.schema.kinds import check_kinds
 
 
 class ShortAnswerMatch(ResponseMetric):
@@ -24,7 +25,7 @@ class ShortAnswerMatch(ResponseMetric):
     Parameters
     ----------
     missing
-        How to count a response that is None: as an ``"empty"`` answer, as in AISteer360 (correct if the reference is
+        How to count a missing response (None): as an ``"empty"`` answer, as in AISteer360 (correct if the reference is
         empty too, wrong otherwise), or as ``"unknown"``, excluded from both means.
 
     References
@@ -42,8 +43,7 @@ class ShortAnswerMatch(ResponseMetric):
 
     def __init__(self, missing: Literal["empty", "unknown"] = "empty") -> None:
         super().__init__()
-        if missing not in {"empty", "unknown"}:
-            raise MetricError(f"ShortAnswerMatch: missing={missing!r} is neither 'empty' nor 'unknown'")
+        check_kinds(ShortAnswerMatch.__init__, locals(), "ShortAnswerMatch")
         self.missing = missing
 
     def compute(
@@ -54,7 +54,7 @@ class ShortAnswerMatch(ResponseMetric):
         reference_answers: Sequence[str | Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> dict[str, float | None]:
-        """Return both means, in [0, 1]; None if there is no response, or every response is unknown."""
+        """Return both means, in [0, 1]; None without any response that is known."""
         golds: Sequence[Any] | None = references if references is not None else reference_answers
         if golds is None:
             raise MetricError(
@@ -117,8 +117,8 @@ class Similarity(ResponseMetric):
     ) -> dict[str, Any]:
         """Return the similarities, in [0, 1], and their mean; a list of references counts by its nearest one.
 
-        A similarity is None if the response or the reference is None, or if neither text has a word for the cosine; the
-        mean excludes these, and is None if no similarity remains.
+        A similarity is missing (None) if the response or the reference is, or if neither text has a word for the cosine; the
+        mean excludes these. Without any similarity, it is missing too.
         """
         if references is None:
             raise MetricError(

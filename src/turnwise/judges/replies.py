@@ -2,9 +2,9 @@
 
 The judged text may be hostile: it may contain a verdict, close a code fence, or instruct the judge, and a judge may repeat it.
 So the judge is asked to sign its verdict with a check code: 64 bits of a keyed hash of the whole question, whose key is a secret
-of the process or of the store of verdicts. Whoever wrote the judged text does not know the secret, so can neither write the code
+of the process or of the store of verdicts. The author of the judged text does not know the secret, so can neither write the code
 nor search for a text that contains its own code. A verdict without the code is not read, unless the caller accepts it; a verdict
-that appears in the question is never read, whatever its code.
+that appears in the question is never read, even with the right code.
 """
 
 import json
@@ -115,7 +115,7 @@ def instructions(
     # A format of the question's own is kept, with the check code as one more key of the outermost object.
     if field is not None:
         return (
-            f"{warning}Answer with one JSON object in a code fence, of the form that you were told, and nothing after it. Its "
+            f"{warning}Answer with one JSON object in a code fence, in the form described above, and nothing after it. Its "
             f'`{field}` is the score: <{what}>. Outermost, it has as well:\n\n{why}"{CHECK}": "{code}"'
         )
     return (
@@ -164,7 +164,7 @@ def score_in(
     Raises
     ------
     UnreadableError
-        If there is no score, if several scores differ, if none has the check code, or if every score also appears in the
+        If it has no score, if several scores differ, if none has the check code, or if every score also appears in the
         question.
 
     Examples
@@ -181,7 +181,7 @@ def score_in(
     if not verdicts:
         where = "" if field is None else f" at {field}"
         raise UnreadableError(f"it holds no JSON object with a score{where}: {answer.strip()[:120]!r}")
-    # Verdicts with the code win. One that stands in the question is never the judge's own, though it had the right code: the
+    # Verdicts with the code win. One that appears in the question is never the judge's own, even with the right code: the
     # question as a whole counts, as a text could begin an object that our instructions, with the code in them, complete.
     signed = [
         verdict for verdict in verdicts if code is not None and str(verdict[2].get(CHECK)).strip().lower() == code
@@ -193,12 +193,12 @@ def score_in(
         plain = _outside(texts, own, [verdict for verdict in verdicts if CHECK not in verdict[2]])
         if plain and code is not None and unsigned == "null":
             raise UnreadableError(
-                "its verdict lacks the check code that it was told to include (a model that cannot repeat a code needs "
+                "its verdict lacks the check code of its instructions (a model that cannot repeat a code needs "
                 "unsigned='accept')"
             )
         valid = plain
         if not plain and len(_outside(texts, own, verdicts)) > 0:
-            raise UnreadableError("its verdict has another check code than the one that it was told to include")
+            raise UnreadableError("its verdict has another check code than its instructions")
     if not valid:
         raise UnreadableError("its only verdict appears in the text that it was shown")
     scores = {_number(value_at(content, place)) for _, _, content in valid}

@@ -108,7 +108,7 @@ def require_same_length(metric: ResponseMetric, responses: Sequence[Any], **othe
 class DistinctN(ResponseMetric):
     """Share of distinct n-grams among all n-grams of all responses together, as in AISteer360.
 
-    The result is ``{"distinct_<n>": share}``. A response that is None has no n-grams; without any n-gram the share is
+    The result is ``{"distinct_<n>": share}``. A missing response (None) has no n-grams; without any n-gram the share is
     0.0, as in AISteer360 (the expression `metrics.distinct_n` gives null instead).
 
     References
@@ -143,9 +143,9 @@ class ScorerMetric(ResponseMetric):
     """Scores that a function assigns to the responses, and their mean: ``mean_<name>`` and ``<names>``.
 
     The model itself is not part of turnwise: a language model's perplexity, a reward model's score and a classifier's
-    probability are all functions from a list of texts to a list of numbers. The function is called once, with every
-    response that is not None. A response that is None, and a score that is None or NaN, are None in the list and excluded
-    from the mean, which is None if nothing was scored.
+    probability are all functions from a list of texts to a list of numbers. The function is called once, with all
+    responses but the missing ones (None). A missing response, and a score of None or NaN, gives None in the list and is
+    excluded from the mean, which is missing (None) without any score.
 
     Parameters
     ----------
@@ -215,8 +215,8 @@ class Composite(ResponseMetric):
         self._mean = composite(self.weights)
 
     def compute(self, responses: Sequence[Any], prompts: Sequence[str] | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Return the mean and its parts; the mean is None if a part with a weight is None."""
-        # Every part gets all arguments, and takes those that it needs.
+        """Return the mean and its parts; if a part with a weight is missing (None), so is the mean."""
+        # Every part gets all arguments, and takes the ones it needs.
         parts = {}
         for name, (metric, key) in self.metrics.items():
             scores = metric.compute(responses, prompts, **kwargs)

@@ -16,7 +16,7 @@ from secrets import token_hex
 
 import msgspec
 
-from turnwise.jobs.identity import check_told
+from turnwise.jobs.identity import check_identified
 from turnwise.jobs.store import Store
 from turnwise.judges.replies import SECRET_BYTES
 from turnwise.judges.verdicts import TEXT, Judge, Verdict
@@ -57,7 +57,7 @@ class VerdictStore(Store):
     """
 
     def __init__(self, folder: str | Path, judge: Judge) -> None:
-        check_told(judge.name, "verdicts", judge.configuration)
+        check_identified(judge.name, "verdicts", judge.configuration)
         self._columns = tuple(dict.fromkeys((TEXT, *judge.columns)))
         content = {"judge": judge.name, "configuration": judge.configuration, "columns": self._columns}
         configuration = msgspec.json.encode(content, enc_hook=repr, order="deterministic")

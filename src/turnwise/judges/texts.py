@@ -1,4 +1,4 @@
-"""What a judge reads: columns of a table as text, the conversation so far, and a template filled with them."""
+"""Texts that a judge reads: columns of a table as text, the conversation so far, and a template filled with them."""
 
 from collections.abc import Mapping
 from string import Formatter

@@ -24,8 +24,8 @@ class ToolUse(ResponseMetric):
     """Tool calls compared with the expected ones: mean `precision`, `recall`, `f1`, `match`, and the lists `f1_scores`, `matches`.
 
     A response is the list of its calls: dicts of `name` and `arguments` (an object, or JSON text), or plain names. Each
-    mean excludes the responses for which its number is not defined, and is None if none remains; a response or an
-    expectation that is None is unknown. `metrics.tool_calls_match` explains the orders.
+    mean excludes the responses for which its number is not defined, and is missing (None) without any other response; a missing
+    response or expectation (None) is unknown. `metrics.tool_calls_match` explains the orders.
 
     Parameters
     ----------
@@ -94,6 +94,7 @@ def _call(call: Any, whose: str) -> dict[str, str]:
         raise MetricError(
             f"ToolUse: {whose} has the call {call!r:.60}; give a name, or a dict of `name` (a text) and `arguments`"
         )
+    # No arguments and an empty object are the same call.
     arguments = call.get("arguments") or {}
     try:
         return {"name": call["name"], "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}

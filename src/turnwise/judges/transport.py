@@ -29,7 +29,7 @@ def bounded(client: Any, http: Any) -> Any:
     """
 
     async def read(response: Any) -> None:
-        # The library would read a body of any size, those of redirects too. This reads the same stream, and decompresses it,
+        # The library would read a body of any size, also of redirects. This reads the same stream, and decompresses it,
         # chunk by chunk: a second response does so, because the first one must not count as read.
         body, reader = bytearray(), http.Response(200, headers=response.headers, stream=response.stream)
         most = _MOST_OF_A_REDIRECT if response.has_redirect_location else MOST_BYTES

@@ -17,7 +17,7 @@ from turnwise.jobs.calls import called, unwrapped
 from turnwise.jobs.identity import identity
 from turnwise.judges.clients import count_of
 
-TEXT = "response"  # the name under which a judge gets the text that it judges, whatever its column is called
+TEXT = "response"  # the name of the judged text for a judge, in whichever column it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Verdict:
     reasoning
         The judge's reasons.
     error
-        Why there is no verdict.
+        Why the verdict is missing.
     seconds, prompt_tokens, response_tokens, cost_usd
         Time, tokens and cost of all calls together.
     signed
@@ -146,6 +146,7 @@ def verdict_of(result: Any) -> Verdict:
     if result is None or isinstance(result, str):
         return Verdict(None, label=result)
     if isinstance(result, Mapping):
+        # An empty dict is no answer; a dict of other keys is most likely a mistake, which must not pass as no answer.
         if result and not {"score", "value", "label", "error"} & result.keys():
             keys = listing(map(str, result), most=5)
             return Verdict(

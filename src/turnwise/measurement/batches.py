@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TypeAlias
 
 import polars as pl
@@ -151,21 +150,10 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    if turns.select(pl.len()).collect().item() > MOST_ROWS and in_order(turns):
-        return pl.concat(_reduce_batches(_slices(turns), facts, values))  # batches fit into the cache of the processor
     if not _are_contiguous(turns):
         first = pl.col("\0row").first().over("rollout_id")
         turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
     return _reduce_contiguous(turns, facts, values)
-
-
-def _slices(turns: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
-    """Yield slices of whole rollouts of a table in memory, without copies."""
-    ids = turns.select("rollout_id").collect(engine="in-memory").to_series()
-    # Move each boundary back to the first row of its rollout; a long rollout may remove a boundary.
-    starts = [int(ids.search_sorted(ids[row], "left")) for row in range(0, len(ids), MOST_ROWS)]
-    for start, end in pairwise([*dict.fromkeys(starts), len(ids)]):
-        yield turns.slice(start, end - start)
 
 
 def _are_contiguous(turns: pl.LazyFrame) -> bool:

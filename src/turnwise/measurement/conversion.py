@@ -22,9 +22,8 @@ from turnwise.schema.kinds import check_kinds
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
-ROW_GROUP = (
-    1 << 17
-)  # approximate number of rows: small enough for useful statistics, large enough to decode columns efficiently
+# Approximate number of rows: small enough for useful statistics, large enough to decode columns efficiently.
+ROW_GROUP = 1 << 17
 BATCH = 1 << 14  # rows sorted into files at once; about a hundred megabytes with long texts
 LONGEST = 255  # bytes of a name in most file systems
 _FILE = "__turnwise_file"
@@ -105,6 +104,7 @@ def convert(
 
 def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> None:
     schema.check(pl.LazyFrame(schema=columns), schema.TURNS)
+    # All of this is checked before a byte is written or a row is read.
     objects = [name for name, dtype in columns.items() if dtype == pl.Object]
     if objects:
         raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
@@ -163,9 +163,8 @@ def _sorted_files(
         for number in range(plan[-1, _FILE] + 1):
             pieces = Path(place, str(number))
             rows = pl.concat(_pieces(pieces))
-            keys = (
-                ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
-            )  # nodes of a tree keep their order
+            # Nodes of a tree keep their order.
+            keys = ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
             yield number, rows.sort(keys, maintain_order=True)
             # Free the space on disk as soon as a file is written.
             pieces.unlink()

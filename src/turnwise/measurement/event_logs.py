@@ -5,9 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import SchemaError, listing
+from turnwise.measurement.step_activity import steps_of
 from turnwise.schema import STEPS, check
-from turnwise.schema.arguments import frame_of
 
 EVENTS: Mapping[str, Any] = {
     "event_type": pl.String,
@@ -87,36 +86,10 @@ def events(steps: object, *, nova: bool = False) -> pl.DataFrame:
     >>> made.filter(event_type="LLM_END").select("completion_tokens", "UUID").row(0)
     (7, 'a/2')
     """
-    frame = frame_of(steps, "events")
-    for name in ("rollout_id", "step", "kind"):
-        if name not in frame.columns:
-            raise SchemaError(
-                f"events: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
-            )
-    complete = _as_steps(frame)
+    complete = check(steps_of(steps, "events", ("rollout_id", "step", "kind")).select(STEPS.names), STEPS)
     numbers = complete.select(pl.col("rollout_id").unique(maintain_order=True)).with_row_index("example_number")
     rows = _phases(_with_functions(complete.join(numbers, on="rollout_id", how="left", maintain_order="left")))
     return _with_nova(rows) if nova else rows.select(_columns())
-
-
-def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with all columns of STEPS, checked against the schema."""
-    for name, dtype in STEPS.dtypes.items():
-        actual = frame.schema.get(name, dtype)
-        if pl.Series(dtype=dtype).dtype.is_numeric() and not (actual.is_numeric() or actual == pl.Null):
-            raise SchemaError(
-                f"events: column `{name}` is {actual}, not a number; cast it, or take STEPS from `tw.steps(logs)`"
-            )
-    try:
-        complete = frame.select(
-            pl.col(name).cast(dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
-            for name, dtype in STEPS.dtypes.items()
-        )
-    except pl.exceptions.PolarsError as error:
-        raise SchemaError(
-            f"events: {str(error).splitlines()[0]}; correct it, or take STEPS from `tw.steps(logs)`"
-        ) from error
-    return check(complete, STEPS)
 
 
 def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
@@ -133,9 +106,8 @@ def _with_functions(steps: pl.DataFrame) -> pl.DataFrame:
         path: list[Key] = []
         while step is not None and (rollout, step) in steps_by_key and (rollout, step) not in innermost_functions:
             parent, kind, _ = steps_by_key[rollout, step]
-            innermost_functions[rollout, step] = (
-                step if kind == _FUNCTION else None
-            )  # stored before the parent is visited, so a cycle of parents ends here
+            # Stored before the parent is visited, so a cycle of parents ends here.
+            innermost_functions[rollout, step] = step if kind == _FUNCTION else None
             path.append((rollout, step))
             step = step if kind == _FUNCTION else parent
         function = None if step is None else innermost_functions.get((rollout, step))
@@ -176,9 +148,8 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     # Events without a time are placed by the other end of their step.
     order = {"step": pl.col("step"), "at": pl.coalesce("start", "end")}
     takes_time = pl.col("start") < pl.col("end")
-    closing = (
-        pl.when(takes_time).then(-pl.col("step")).otherwise("step")
-    )  # of ends at the same time, inner steps come first
+    # Of ends at the same time, inner steps come first.
+    closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")
     start = steps.select(
         *functions,
         **common,

@@ -151,8 +151,7 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
     if "node_id" in columns and frame.lazy().select(pl.col("node_id").is_not_null().any()).collect().item():
         raise SchemaError(
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
-            "`tw.trees.paths(turns)` makes a rollout of each path from a root to a leaf, "
-            "`tw.trees.measure_paths(turns)` measures them"
+            "`tw.measure(tw.trees.paths(turns))` measures each path from a root to a leaf as a rollout"
         )
 
 

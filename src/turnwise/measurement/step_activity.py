@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import polars as pl
 
-from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.metrics.catalog import EVENTS
 from turnwise.schema import STEPS
@@ -56,17 +55,34 @@ def measure_steps(steps: object, *metrics: Metric, prices: Prices | None = None)
     ('a', 4.0, 1)
     """
     check_kinds(measure_steps, locals())
-    frame = in_schema(frame_of(steps, "measure_steps"), schema.STEPS, "measure_steps")
-    for name in ("rollout_id", "kind"):
-        if name not in frame.columns:
-            raise SchemaError(
-                f"measure_steps: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
-            )
-    missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
-    priced_steps = priced(frame.with_columns(missing), {} if prices is None else prices)
+    frame = steps_of(steps, "measure_steps", ("rollout_id", "kind"))
+    priced_steps = priced(frame, {} if prices is None else prices)
     selected: list[Metric] = [*metrics] if metrics else [*EVENTS]
     expressions = [metric if isinstance(metric, pl.Expr) else metric() for metric in selected]
     return priced_steps.group_by("rollout_id", maintain_order=True).agg(expressions)
+
+
+def steps_of(steps: object, verb: str, needed: Sequence[str]) -> pl.DataFrame:
+    """Return a frame with all columns of STEPS in their dtypes, null where they are missing; further columns stay.
+
+    Raises
+    ------
+    SchemaError
+        If a needed column is missing, or a column cannot have its dtype.
+
+    Examples
+    --------
+    >>> steps_of(pl.DataFrame({"rollout_id": ["a"], "step": [1]}), "events", ["step"]).select("step", "tokens").row(0)
+    (1, None)
+    """
+    frame = in_schema(frame_of(steps, verb), STEPS, verb)
+    for name in needed:
+        if name not in frame.columns:
+            raise SchemaError(
+                f"{verb}: column `{name}` is missing (there is {listing(frame.columns)}); `tw.steps(logs)` makes STEPS"
+            )
+    missing = (pl.lit(None, dtype).alias(name) for name, dtype in STEPS.dtypes.items() if name not in frame.columns)
+    return frame.with_columns(missing)
 
 
 def priced(steps: pl.DataFrame, prices: Prices) -> pl.DataFrame:

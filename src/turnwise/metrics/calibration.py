@@ -24,15 +24,14 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
 
     Examples
     --------
-    >>> pl.DataFrame({"confidence": [0.0, 0.7, 0.75, 1.0, None]}).select(
-    ...     confidence_bin("confidence")
-    ... ).to_series().to_list()
+    >>> stated = pl.DataFrame({"confidence": [0.0, 0.7, 0.75, 1.0, None]})
+    >>> stated.select(confidence_bin("confidence")).to_series().to_list()
     [0, 7, 7, 9, None]
     """
     check_kinds(confidence_bin, locals())
     if bins < 1:
         raise MetricError(f"confidence_bin: bins={bins}; give at least one bin")
-    # Edges are compared one by one, since floor(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
+    # Edges are compared one by one, since int(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
     passed = [(_column(confidence) >= edge / bins).cast(pl.Int32) for edge in range(1, bins)]
     first = pl.when(_column(confidence).is_not_null()).then(0).cast(pl.Int32)
     return (first + pl.sum_horizontal(passed) if passed else first).alias("bin")

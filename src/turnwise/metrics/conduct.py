@@ -80,7 +80,7 @@ def refused_by_rule(
     [True, False, None]
     """
     check_kinds(refused_by_rule, locals())
-    # In a phrase, any white space may stand for a space, and any apostrophe for a straight one.
+    # A space of a phrase matches any white space, and a straight apostrophe any apostrophe.
     words = "|".join(re.escape(phrase).replace("'", _APOSTROPHES).replace(r"\ ", r"\s+") for phrase in phrases)
     opening = pl.col(column).str.strip_chars_start(_MARKUP)
     if within is not None:

@@ -59,13 +59,6 @@ def _blank(text: pl.Expr) -> pl.Expr:
     return text.str.contains(r"\S").not_()
 
 
-def _has_text(texts: pl.Series) -> pl.Series:
-    """Return whether each text has anything but blanks; only texts that do not begin with visible ASCII are searched."""
-    visible = (texts >= "!") & (texts < "\x80")
-    others = visible.not_().arg_true()
-    return visible.scatter(others, texts.gather(others).str.contains(r"\S")) if len(others) else visible
-
-
 def _related(count: pl.Expr, number: int, relation: str) -> pl.Expr:
     if relation not in _RELATIONS:
         raise MetricError(f"an instruction asks for {' or '.join(map(repr, _RELATIONS))}, not for {relation!r}")
@@ -344,6 +337,6 @@ def instruction_followed(
                 f"the arguments of instruction {instruction!r} do not fit: {problem}; give IFEval's own, "
                 "and `detect=turnwise.judges.detect_language` or your own function for a language"
             ) from error
-        followed.append(variant.map_batches(_has_text, return_dtype=pl.Boolean, is_elementwise=True) & result)
+        followed.append(_blank(variant).not_() & result)
     name = f"instruction_followed_{instruction.replace(':', '_')}"
     return pl.any_horizontal(followed).alias(f"{name}_loosely" if loose else name)

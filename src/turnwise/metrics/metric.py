@@ -143,6 +143,7 @@ def _is_unnamed(expression: object) -> bool:
 def _form(text: str, function: Callable[..., pl.Expr]) -> Form:
     parameters = _PLACE.findall(text)
     hints = typing.get_type_hints(function) if parameters else {}
+    # The annotation of a parameter says how its values are written in a name.
     kinds = {name: hints[name] for name in parameters}
     # Split at the parameters: texts and parameters alternate, and only the texts are taken literally.
     parts = _PLACE.split(text.removesuffix("..."))

@@ -111,14 +111,8 @@ def success_within(k: int) -> pl.Expr:
 
     Examples
     --------
-    >>> turns = pl.DataFrame(
-    ...     {
-    ...         "turn": [1, 2, 3],
-    ...         "outcome": ["success"] * 3,
-    ...         "ending": ["success"] * 3,
-    ...         "succeeded": [False, False, True],
-    ...     }
-    ... )
+    >>> facts = {"outcome": "success", "ending": "success"}
+    >>> turns = pl.DataFrame(facts | {"turn": [1, 2, 3], "succeeded": [False, False, True]})
     >>> turns.select(success_within(2), success_within(3)).row(0)
     (False, True)
     """

@@ -51,8 +51,7 @@ def agreement(
     sort
         Greatest estimate on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by judge; by default a color-blind safe one for each.
     caption
@@ -80,7 +79,8 @@ def agreement(
         columns = [("text", interval_rows.heading(marks)), ("n", "n"), ("clusters", marks["unit"][0])]
         panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
-    rows = _drawn_rows(frame, marks)
+    keys = ["statistic", "comparison", "level"]
+    rows = labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
     return interval_rows.draw(
         marks,
         panels,
@@ -111,14 +111,12 @@ def agreement_marks(
     [('model with the labels', '0.80 [0.70, 0.90]', '90'), ('rule with the labels', '0.40 [0.20, 0.60]', '90')]
     """
     check_kinds(agreement_marks, locals(), "agreement")
-    table = labels.finished(frame, schema.AGREEMENT, "agreement")
-    for column, value in (("comparison", comparison), ("level", level)):
-        table = labels.choose(table, column, value, "agreement")
+    table = labels.finished(frame, schema.AGREEMENT, "agreement", comparison=comparison, level=level)
     # Choose the rows. The order of `statistic=` is that of the panels.
     statistics = (
         [statistic] if isinstance(statistic, str) else list(statistic or table["statistic"].unique(maintain_order=True))
     )
-    table = pl.concat([labels.choose(table, "statistic", name, "agreement") for name in dict.fromkeys(statistics)])
+    table = pl.concat([labels.choose(table, "agreement", statistic=name) for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
     # A comparison that occurs twice would put two points on one row.
     twice = table.select(*dict.fromkeys([*by, *key, "level"])).is_duplicated()
@@ -138,47 +136,28 @@ def agreement_marks(
     places = interval_rows.places(names, values, sort=sort)
     judges = [labels.plain(row["judge"]) if row["judge"] is not None else "all judges" for row in rows]
     # Colors belong to judges, so that a judge has the same color in each of its comparisons.
-    look = theme.row_looks(judges, names, colors)
+    looks = theme.row_looks(judges, names, colors)
     widest, unit = table["level"].max(), labels.cluster_heading(table)
     panels = {name: place for place, name in enumerate(dict.fromkeys(statistics))}
     marks = [
-        _mark(row)
+        interval_rows.mark(row, look, widest)
+        | _details(row)
         | {"panel": panels[row["statistic"]], "row": places[name], "group": name, "judge": judge, "unit": unit}
-        | {
-            "line": "twig" if row["level"] == widest else "trunk",
-            "color": look_of_row.color,
-            "marker": look_of_row.marker,
-        }
-        for name, judge, look_of_row, row in zip(names, judges, look, rows, strict=True)
+        for name, judge, look, row in zip(names, judges, looks, rows, strict=True)
     ]
-    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(**order)  # type: ignore[arg-type]
+    return interval_rows.in_order(marks, MARKS)
 
 
-def _mark(row: Mapping[str, Any]) -> dict[str, Any]:
+def _details(row: Mapping[str, Any]) -> dict[str, Any]:
     rate = labels.is_share(row["statistic"])
-    shape = interval_rows.shape_of(row["estimate"], row["low"], row["high"])
     return {
         "statistic": row["statistic"],
         "rate": rate,
         "comparison": row["comparison"],
-        "level": row["level"],
-        "shape": shape,
-        "estimate": row["estimate"],
-        "low": row["low"],
-        "high": row["high"],
         "text": labels.interval_text(row, rate=rate),
         "n": labels.count(row["n"]),
         "clusters": labels.count(row["n_clusters"]),
-        "note": interval_rows.note_of(shape),
-        "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
-
-
-def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the AGREEMENT that are drawn."""
-    keys = ["statistic", "comparison", "level"]
-    return labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
 
 
 def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:

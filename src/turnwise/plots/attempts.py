@@ -65,9 +65,9 @@ def attempts(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
-    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(told | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(facts | {"at": [4.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
     >>> (ax,) = attempts(tried, forecast=ahead).axes
     >>> ax.get_xscale(), [text.get_text() for text in ax.texts]
     ('log', ['forecast →'])
@@ -114,16 +114,14 @@ def attempts_marks(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
-    >>> tried = pl.DataFrame(told | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
-    >>> ahead = pl.DataFrame(told | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
+    >>> facts = {"metric": "attack_success", "level": 0.95, "low": [0.1, 0.2], "high": [0.5, 0.9]}
+    >>> tried = pl.DataFrame(facts | {"kind": "asr@k", "axis": "attempt", "at": [1.0, 2.0], "estimate": [0.2, 0.3]})
+    >>> ahead = pl.DataFrame(facts | {"at": [2.0, 8.0], "estimate": [0.4, 0.5], "alpha": 0.3})
     >>> attempts_marks(tried, forecast=ahead).select("at", "estimate", "style").rows()
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
     check_kinds(attempts_marks, locals(), "attempts")
-    frame = labels.finished(attempts, schema.CURVE, "attempts")
-    for column, value in (("metric", metric), ("kind", kind), ("level", level)):
-        frame = labels.choose(frame, column, value, "attempts")
+    frame = labels.finished(attempts, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
     if tried.is_empty():
         raise ArgumentError(
@@ -145,9 +143,8 @@ def attempts_marks(
     )
 
 
-_HAS_VALUE = pl.any_horizontal(
-    pl.col("estimate", "low", "high").is_not_null()
-)  # rows of a forecast that have something to draw
+# Rows of a forecast that have something to draw.
+_HAS_VALUE = pl.any_horizontal(pl.col("estimate", "low", "high").is_not_null())
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,7 +177,7 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
         raise ArgumentError(
             "attempts: forecast= is not a FORECAST frame: it lacks alpha; create one with `tw.forecast(rollouts, k=100)`"
         )
-    ahead = labels.choose(ahead, "level", level, "attempts")
+    ahead = labels.choose(ahead, "attempts", level=level)
     by = labels.grouping(tried)
     if set(labels.grouping(ahead)) != set(by):
         attempts_by, forecast_by = (listing(names) for names in (by, labels.grouping(ahead)))

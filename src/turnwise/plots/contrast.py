@@ -53,8 +53,7 @@ def contrast(
     sort
         Greatest difference on top; otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
     caption
@@ -77,12 +76,13 @@ def contrast(
     check_kinds(contrast, locals())
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
-    rows = _drawn_rows(frame, marks)
+    keys = ["metric", "statistic", "level"]
+    rows = labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
         quantity, scale, guide = part.select("quantity", "scale", "guide").row(0)
-        columns = [("p", _p_heading(rows))]
+        columns = [("p", "p, adjusted" if rows["adjust"].count() else "p")]
         if single:
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
             columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
@@ -111,9 +111,7 @@ def contrast_marks(
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
     check_kinds(contrast_marks, locals(), "contrast")
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "contrast")
+    frame = labels.finished(contrast, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
     if frame.select(key).is_duplicated().any():
@@ -141,30 +139,21 @@ def contrast_marks(
     # The color of a group is the same in comparisons with different baselines.
     groups = names if single_baseline and not by else labels.group_names(frame, ["group"])
     # Baselines have no row, but keep their colors for figures in which they are drawn.
-    look = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
+    looks = theme.row_looks(groups, names, colors, others=map(labels.plain, frame["baseline"].unique()))
     widest = frame["level"].max()
     marks = [
-        _mark(row, baseline=row["baseline"] if single_baseline else None)
-        | {
-            "panel": panels[row["metric"], row["statistic"], row["of"]],
-            "row": places[name],
-            "group": name,
-            "line": "twig" if row["level"] == widest else "trunk",
-            "color": row_metric.color,
-            "marker": row_metric.marker,
-        }
-        for name, row_metric, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        interval_rows.mark(row, look, widest, value="difference")
+        | _details(row, baseline=row["baseline"] if single_baseline else None)
+        | {"panel": panels[row["metric"], row["statistic"], row["of"]], "row": places[name], "group": name}
+        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
     ]
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
-        "panel", "row", "level", descending=[False, False, True]
-    )
+    return interval_rows.in_order(marks, MARKS)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
+def _details(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
     scale = labels.contrast_scale(row["metric"], row["statistic"])
     quantity = labels.contrast_quantity(row["metric"], row["statistic"], baseline)
-    shape = interval_rows.shape_of(row["difference"], row["low"], row["high"])
     text = labels.difference_text(row, scale)
     return {
         "metric": row["metric"],
@@ -174,17 +163,10 @@ def _mark(row: Mapping[str, Any], *, baseline: str | None) -> dict[str, Any]:
         "guide": 0.5 if scale == "rate" else 0.0,
         "quantity": f"{quantity}, in points" if scale == "points" else quantity,
         "baseline": labels.plain(row["baseline"]),
-        "level": row["level"],
-        "shape": shape,
-        "estimate": row["difference"],
-        "low": row["low"],
-        "high": row["high"],
         # The axis already names the unit.
         "text": text.replace(" points", "") if scale == "points" else text,
         "pairs": _pairs(row),
         "p": labels.p_text(row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]),
-        "note": interval_rows.note_of(shape),
-        "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }
 
 
@@ -204,16 +186,6 @@ def _pairs_heading(part: pl.DataFrame) -> str:
 
 
 # ── caption ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _drawn_rows(frame: object, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the CONTRAST that are drawn."""
-    keys = ["metric", "statistic", "level"]
-    return labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
-
-
-def _p_heading(frame: pl.DataFrame) -> str:
-    return "p, adjusted" if frame["adjust"].count() else "p"
-
-
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals, the adjustment of p-values, and the pairs."""
     sentences = [labels.caption(frame)]

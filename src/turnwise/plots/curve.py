@@ -51,8 +51,7 @@ def curve(
     at_risk
         Whether to put the table of rollouts at risk below the curves; by default if `ax` is high enough.
     ax
-        Where to draw all curves; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw all curves; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
     title

@@ -168,9 +168,8 @@ def _rows(curves: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     curves = [curve for curve in curves if curve["style"][0] != "reference"]
     shared = curves[0]["kind"][0] in {"incidence", "attempts"}
     counts = [curve.drop_nulls("at_risk").select("at", "at_risk") for curve in curves]
-    place = max(
-        range(len(counts)), key=lambda at: counts[at].height
-    )  # not by list.index, as frames do not compare to one bool
+    # Not by list.index, as frames do not compare to one bool.
+    place = max(range(len(counts)), key=lambda at: counts[at].height)
     longest = counts[place]
     same = all(longest.join(count, on=["at", "at_risk"], how="semi").height == count.height for count in counts)
     return [curves[place]] if shared and same else curves

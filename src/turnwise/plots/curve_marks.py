@@ -87,9 +87,7 @@ def curve_marks(
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
     check_kinds(curve_marks, locals(), "curve")
-    frame = labels.finished(curve, schema.CURVE, verb)
-    for column, value in (("metric", metric), ("kind", kind), ("axis", axis), ("level", level)):
-        frame = labels.choose(frame, column, value, verb)
+    frame = labels.finished(curve, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")
@@ -196,19 +194,14 @@ def _named(frame: pl.DataFrame, by: list[str], colors: Mapping[str, str] | None,
     families = curves if several_endings or not panel_per_group else labels.group_names(frame, by[:1])
     if set(curves) <= set(ENDING_COLORS):
         colors = ENDING_COLORS | dict(colors or {})
-    look = (
-        theme.row_looks(curves, families, colors) if panel_per_group else _looks_of(theme.looks(curves, colors), curves)
-    )
+    look_of = theme.looks(curves, colors)
+    look = theme.row_looks(curves, families, colors) if panel_per_group else [look_of[name] for name in curves]
     return named.with_columns(
         pl.Series("color", [look_of_row.color for look_of_row in look]),
         pl.Series("marker", [look_of_row.marker for look_of_row in look]),
         pl.Series("panel", [panels[key] for key in keys], dtype=pl.Int32),
         pl.Series("series", [series[name] for name in curves], dtype=pl.Int32),
     ).sort("panel", "series", "level", "at", nulls_last=True, maintain_order=True)
-
-
-def _looks_of(look: Mapping[str, theme.Look], names: list[str]) -> list[theme.Look]:
-    return [look[name] for name in names]
 
 
 def _beyond(positions: list[float], axis: str, *, wide: bool) -> float:

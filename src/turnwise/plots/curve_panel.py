@@ -176,9 +176,8 @@ def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
     curve_labels.push_apart(ax, panel.names, up)
     ticks = _ticks(ax, panel.axis_marks, panel.words, across)
     if panel.words.unit == "%" and len(ticks) > 1:
-        first, *_, last = (
-            ax.get_xticklabels()
-        )  # inside the Axes, so that they do not touch the labels of the next panel
+        # Inside the Axes, so that they do not touch the labels of the next panel.
+        first, *_, last = ax.get_xticklabels()
         first.set_horizontalalignment("left")
         last.set_horizontalalignment("right")
     if panel.table is not None:
@@ -246,26 +245,24 @@ def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) 
     x_min, x_max = ax.get_xlim()
     most = axis_marks.select(pl.col("at_risk").max()).item()
     # Ticks are at least as far apart as the numbers of the table are wide.
-    room = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
+    distance = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
     if words.log and words.counts:
         observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
-        return ticking.counting_ticks(ax, across, room, last=observed["at"].max())  # type: ignore[arg-type]
+        return ticking.counting_ticks(ax, across, distance, last=observed["at"].max())  # type: ignore[arg-type]
     positions = axis_marks["at"].unique().sort().to_list()
     if axis_marks["style"][0] == "line":
-        return ticking.ticks_among(ax, positions, across, room)
+        return ticking.ticks_among(ax, positions, across, distance)
     if not words.counts:
         within = words.unit == "%"  # the first and last labels are half a label nearer to their neighbors
-        return ticking.fitting_ticks(ax, across, room, wide=1.5 if within else 1.0)
-    if axis_marks["style"][0] not in {"step", "stack"} and _all_fit(positions, room * (x_max - x_min) / across):
+        return ticking.fitting_ticks(ax, across, distance, wide=1.5 if within else 1.0)
+    least = distance * (x_max - x_min) / across
+    fit = all(after - before >= least for before, after in pairwise(positions))
+    if fit and axis_marks["style"][0] not in {"step", "stack"}:
         ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
         return positions
     # Integer ticks from 0 (or the first position below 0) on.
-    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / room))
+    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / distance))
     first = -int(-min(positions[0], 0.0) // step) * step
     places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
     ax.set_xticks(places)
     return places
-
-
-def _all_fit(positions: Sequence[float], room: float) -> bool:
-    return all(after - before >= room for before, after in pairwise(positions))

@@ -1,12 +1,12 @@
 """Distribution of a metric over rollouts: cumulative shares, box plots with points, or histograms."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, listing, meant
+from turnwise.errors import ArgumentError, meant
 from turnwise.plots import alternatives, lettering, theme, ticking
 from turnwise.plots import distribution_strokes as strokes
 from turnwise.plots.curve_marks import wide_range
@@ -65,8 +65,7 @@ def distribution(
     log
         Whether the axis is logarithmic; by default if all values are above 0 and the greatest is a hundred times the least.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
@@ -139,8 +138,6 @@ def distribution_marks(
     require_rollouts(frame, "distribution")
     by = names_of(by)
     check_by(frame, by, schema.SUMMARY, "distribution")
-    if kind not in get_args(Kind):
-        raise ArgumentError(f"distribution: kind={kind!r} is not one of {listing(get_args(Kind))}")
     if metric not in frame.columns:
         raise ArgumentError(f"distribution: there is no column {metric!r}; {meant(metric, frame.columns)}")
     # Rates and times have figures of their own, which the message names.
@@ -213,8 +210,8 @@ def _edges(values: pl.Series) -> list[float]:
     if greatest - least <= _BINS and (values == values.round()).all() and abs(greatest) < 1e15:
         return [least - 0.5 + place for place in range(int(greatest - least) + 2)]
     if greatest / 2 - least / 2 <= max(abs(greatest), abs(least), 1e-300) * 1e-9:  # too narrow for several bins
-        room = abs(greatest) / 2 or 0.5
-        return [least - room, greatest + room]
+        margin = abs(greatest) / 2 or 0.5
+        return [least - margin, greatest + margin]
     quarter, three_quarters = (float(values.quantile(at, "linear") or 0.0) for at in (0.25, 0.75))
     width = 2 * (three_quarters - quarter) / len(values) ** (1 / 3)
     wanted_bins = (greatest - least) / width if width > 0 else _BINS

@@ -37,8 +37,8 @@ def steps(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure:
     theme.dress(ax)
     least, greatest = float(placed["x"].min()), float(placed["x"].max())  # type: ignore[arg-type]
     logarithmic = ax.get_xscale() == "log"
-    room = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
-    ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - room, greatest + room)
+    margin = 0.04 * (greatest - least) or abs(greatest) * 0.1 or 1.0
+    ends = (least / 1.15, greatest * 1.15) if logarithmic else (least - margin, greatest + margin)
     order = sorted(groups["group"])
     for group in groups.iter_rows(named=True):
         part = placed.filter(row=group["row"])
@@ -75,7 +75,7 @@ def _key(ax: "Axes", names: list[str], *, new_figure: bool, caption: float) -> f
         lettering.literal(ax.legend(fontsize=theme.SMALL, frameon=False, loc="best").get_texts())
         return theme.AXIS
     up = theme.size_in_points(ax)[1] - caption
-    return legends.key(ax, entries, new_figure=new_figure, room=max(up - _LEAST, 0.4 * up), short=names)
+    return legends.key(ax, entries, new_figure=new_figure, height=max(up - _LEAST, 0.4 * up), short=names)
 
 
 def boxes(ax: "Axes", placed: pl.DataFrame, groups: pl.DataFrame, *, new_figure: bool, caption: float) -> float:

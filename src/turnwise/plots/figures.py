@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 _DPI = 150
 _SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
 _FORMATS = (".svg", ".pdf", ".png")
-_NOT_IN_XML = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
-)  # a browser shows nothing of a file with one of them
+# A browser shows nothing of a file with one of them.
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class Plot:
@@ -34,7 +33,8 @@ class Plot:
 
     In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
     window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
-    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`.
+    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. A figure whose Axes were passed as `ax` gets a
+    constrained layout if it has no layout engine, so that names and numbers have space.
 
     Attributes
     ----------

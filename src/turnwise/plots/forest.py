@@ -54,8 +54,7 @@ def forest(
     sort
         Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
     caption
@@ -112,9 +111,7 @@ def forest_marks(
     [(0, 'b', '40 % [22, 61]', '8/20'), (1, 'a', '0.0 % [0.0, 16.0]', '0/20')]
     """
     check_kinds(forest_marks, locals(), "forest")
-    frame = labels.finished(summary, schema.SUMMARY, "forest")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "forest")
+    frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
     columns = _by(frame, by)
     # A group that occurs twice would put two points on one row.
     twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()
@@ -129,24 +126,15 @@ def forest_marks(
     places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
     panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic").rows()))}
     rates = {name: labels.is_rate(name, frame) for name in frame["metric"].unique()}
-    look = theme.row_looks(names, labels.group_names(frame, columns[:1]), colors)
+    looks = theme.row_looks(names, labels.group_names(frame, columns[:1]), colors)
     widest, unit = frame["level"].max(), labels.cluster_heading(frame)
     marks = [
-        _mark(row, rate=rates[row["metric"]])
-        | {
-            "panel": panels[row["metric"], row["statistic"]],
-            "row": places[name],
-            "group": name,
-            "unit": unit,
-            "line": "twig" if row["level"] == widest else "trunk",
-            "color": look_of_row.color,
-            "marker": look_of_row.marker,
-        }
-        for name, look_of_row, row in zip(names, look, frame.iter_rows(named=True), strict=True)
+        interval_rows.mark(row, look, widest)
+        | _details(row, rate=rates[row["metric"]])
+        | {"panel": panels[row["metric"], row["statistic"]], "row": places[name], "group": name, "unit": unit}
+        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
     ]
-    return pl.DataFrame(marks, schema=MARKS, orient="row").sort(
-        "panel", "row", "level", descending=[False, False, True]
-    )
+    return interval_rows.in_order(marks, MARKS)
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,27 +173,20 @@ def _value(row: Mapping[str, Any]) -> float | None:
     return sum(end / len(ends) for end in ends) if ends else None
 
 
-def _mark(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
-    estimate, low, high = row["estimate"], row["low"], row["high"]
-    shape = interval_rows.shape_of(estimate, low, high)
+def _details(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
+    low, high = row["low"], row["high"]
+    is_range = interval_rows.shape_of(row["estimate"], low, high) == "range"
     # A box spans the possible estimates if partially judged rollouts leave it open; without bounds, the interval.
     box = [row["bound_low"], row["bound_high"]]
-    if shape != "range" or None in box:
-        box = [low, high] if shape == "range" and None not in {low, high} else [None, None]
+    if not is_range or None in box:
+        box = [low, high] if is_range and None not in {low, high} else [None, None]
     return {
         "metric": row["metric"],
         "statistic": row["statistic"],
         "rate": rate,
-        "level": row["level"],
-        "shape": shape,
-        "estimate": estimate,
-        "low": low,
-        "high": high,
         "box_low": box[0],
         "box_high": box[1],
         "text": labels.interval_text(row, rate=rate),
         "count": labels.share_text(row, rate=rate),
         "clusters": labels.count(row["n_clusters"]),
-        "note": interval_rows.note_of(shape),
-        "reason": labels.plain(row["reason"]) if row["reason"] else None,
     }

@@ -146,7 +146,7 @@ def draw(
         _key(ax, scale, rate=part["rate"][0], what=labels.quantity(part["metric"][0], part["statistic"][0]))
 
 
-def room(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
+def texts_fit(ax: "Axes", plan: Plan, part: pl.DataFrame, *, key: bool) -> bool:
     """Return whether the texts fit into the cells of Axes of a given size."""
     width, height = theme.size_in_points(ax)
     width -= max(lettering.text_width(name) for name in plan.rows) + 12 + (KEY_WIDE * 72 if key else 0.0)

@@ -70,8 +70,7 @@ def heat_map(
         Whether the greatest rates are on top and to the left, by the pooled estimates or the means of the cells; otherwise the
         order of the frame.
     ax
-        Where to draw; by default a new figure, as large as its cells need. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure, as large as its cells need.
     caption
         Whether to describe below the figure how the intervals were made, and what the marks mean.
 
@@ -95,9 +94,9 @@ def heat_map(
     check_kinds(heat_map, locals())
     marks = heat_marks(summary, rows=rows, columns=columns, metric=metric, statistic=statistic, level=level, sort=sort)
     panels = marks.partition_by("panel", maintain_order=True)
-    shown = _drawn_rows(summary, marks)
-    alt = labels.alt_text(shown)
-    description = _caption(shown, marks) if caption else ""
+    drawn = _drawn_rows(summary, marks)
+    alt = labels.alt_text(drawn)
+    description = _caption(drawn, marks) if caption else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)
@@ -109,7 +108,7 @@ def heat_map(
             # In Axes of the user the cells must fit: texts are left out if they do not.
             plan, key = heat_cells.fitted(ax, heat_cells.plan(panels[0]))
             scale = heat_cells.scale(panels[0])
-            words = heat_cells.room(ax, plan, panels[0], key=key)
+            words = heat_cells.texts_fit(ax, plan, panels[0], key=key)
             heat_cells.draw(ax, panels[0], plan, scale, key=key, words=words)
             if description:
                 description = description if words else description.replace(_IN_CELLS, "")
@@ -168,9 +167,7 @@ def heat_marks(
     [('x', 'PAIR', 'cell', '8/20'), ('x', 'GCG', 'cell', '0/10'), ('y', 'PAIR', 'cell', '2/20'), ('y', 'GCG', 'missing', '')]
     """
     check_kinds(heat_marks, locals(), "heat_map")
-    frame = labels.finished(summary, schema.SUMMARY, "heat_map")
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "heat_map")
+    frame = labels.finished(summary, schema.SUMMARY, "heat_map", metric=metric, statistic=statistic, level=level)
     # Columns other than the two crossed ones, metrics and statistics make panels.
     down, across = _crossed(frame, rows, columns)
     panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]

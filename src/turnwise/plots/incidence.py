@@ -51,8 +51,7 @@ def incidence(
     at_risk
         Whether to put the number of rollouts at risk below.
     ax
-        Where to draw a single group; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw a single group; by default a new figure.
     colors
         Colors by label of the ending: ``success``, ``attack gave up`` ...
     title, caption
@@ -65,16 +64,9 @@ def incidence(
 
     Examples
     --------
-    >>> rows = {
-    ...     "metric": "time_to_success",
-    ...     "kind": "incidence",
-    ...     "axis": "turn",
-    ...     "level": 0.95,
-    ...     "at_risk": 20,
-    ...     "at": 1.0,
-    ... }
+    >>> rows = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 20}
     >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
-    >>> plot = incidence(pl.DataFrame(rows | ends))
+    >>> plot = incidence(pl.DataFrame(rows | {"at": 1.0} | ends))
     >>> [text.get_text() for text in plot.figure.legends[0].get_texts()]
     ['success', 'attack gave up']
     """
@@ -110,23 +102,14 @@ def incidence_marks(
 
     Examples
     --------
-    >>> rows = {
-    ...     "metric": "time_to_success",
-    ...     "kind": "incidence",
-    ...     "axis": "turn",
-    ...     "level": 0.95,
-    ...     "at_risk": 20,
-    ...     "at": 1.0,
-    ... }
+    >>> rows = {"metric": "time_to_success", "kind": "incidence", "axis": "turn", "level": 0.95, "at_risk": 20}
     >>> ends = {"ending": ["success", "gave_up"], "estimate": [0.2, 0.5], "low": [0.1, 0.3], "high": [0.4, 0.7]}
-    >>> marks = incidence_marks(pl.DataFrame(rows | ends)).filter(pl.col("at") == 1)
+    >>> marks = incidence_marks(pl.DataFrame(rows | {"at": 1.0} | ends)).filter(pl.col("at") == 1)
     >>> marks.select("group", "low", "high", "share_high").rows()
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
     check_kinds(incidence_marks, locals(), "incidence")
-    frame = labels.finished(curve, schema.CURVE, "incidence")
-    for column, value in (("kind", "incidence"), ("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "incidence")
+    frame = labels.finished(curve, schema.CURVE, "incidence", kind="incidence", metric=metric, level=level)
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]

@@ -104,9 +104,27 @@ def shape_of(estimate: float | None, low: float | None, high: float | None) -> s
     return ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
 
 
-def note_of(shape: str) -> str | None:
-    """Return the note beside a row without an interval."""
-    return {"point": "no interval", "empty": "no estimate"}.get(shape)
+def mark(row: Mapping[str, Any], look: theme.Look, widest: object, *, value: str = "estimate") -> dict[str, Any]:
+    """Return what the marks of all figures have: the interval of a row, its shape, its look, and why it lacks something."""
+    shape = shape_of(row[value], row["low"], row["high"])
+    return {
+        "level": row["level"],
+        "line": "twig" if row["level"] == widest else "trunk",
+        "shape": shape,
+        "estimate": row[value],
+        "low": row["low"],
+        "high": row["high"],
+        "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+        "color": look.color,
+        "marker": look.marker,
+    }
+
+
+def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
+    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
+    return pl.DataFrame(marks, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
 
 
 def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
@@ -136,8 +154,8 @@ def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
     lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
     height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
     longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
-    room = max(longest - 16, 0) * 0.07
-    return theme.canvas(rows, columns, (room + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
+    margin = max(longest - 16, 0) * 0.07
+    return theme.canvas(rows, columns, (margin + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
 
 
 def _draw(
@@ -181,10 +199,10 @@ def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
         return 0.0, ticking.rate_end(values)
     x_min, x_max = ticking.number_ends([*values, panel.guide])
     open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
-    room = 0.15 * (x_max - x_min)
+    margin = 0.15 * (x_max - x_min)
     return (
-        x_min - room if open_ended["low"].null_count() else x_min,
-        x_max + room if open_ended["high"].null_count() else x_max,
+        x_min - margin if open_ended["low"].null_count() else x_min,
+        x_max + margin if open_ended["high"].null_count() else x_max,
     )
 
 
@@ -288,10 +306,8 @@ def _numbers(
     # One entry per row: that of the widest interval.
     rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
     # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
-    edge, up = (
-        12.0,
-        18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0,
-    )  # above the tick labels on top, if there are any
+    # Above the tick labels on top, if there are any.
+    edge, up = (12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
     for name, heading in columns:
         if name == "clusters" and (rows[name] == labels.NOTHING).all():
             continue

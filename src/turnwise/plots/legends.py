@@ -82,12 +82,12 @@ def key(
     *,
     new_figure: bool,
     below: float = theme.AXIS,
-    room: float = float("inf"),
+    height: float = float("inf"),
     short: Sequence[str] = (),
 ) -> float:
     """Draw the color key above a new figure or below Axes of the user; return the height used below in points.
 
-    If the key is higher than `room`, entries get their `short` names, shortened as far as necessary; the key is left out if
+    If the key is higher than `height`, entries get their `short` names, shortened as far as necessary; the key is left out if
     even those do not fit.
     """
     if new_figure:
@@ -104,11 +104,11 @@ def key(
     columns = _columns_of(names, across + left_margin)
     # Shorten names until the key fits.
     for letters in range(min(most, max(map(len, short), default=0)), _LETTERS - 1, -2):
-        if _rows_height(names, columns) <= room:
+        if _rows_height(names, columns) <= height:
             break
         names = labels.shorten_all(short, letters)
         columns = _columns_of(names, across + left_margin)
-    if _rows_height(names, columns) > room:
+    if _rows_height(names, columns) > height:
         return below
     legend = ax.legend(
         entries,

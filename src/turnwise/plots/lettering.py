@@ -126,8 +126,8 @@ def rewrap(ax: "Axes", under: Any, sentence: str) -> None:
     x_min = ax.get_window_extent().x0
     under.set_in_layout(True)
     if figure is not None and box is not None:
-        room = min(box.x1, figure.bbox.x1) - x_min
-        under.set_text(textwrap.fill(sentence, max(int(room * 72 / figure.dpi / LETTER), 20)))
+        width = min(box.x1, figure.bbox.x1) - x_min
+        under.set_text(textwrap.fill(sentence, max(int(width * 72 / figure.dpi / LETTER), 20)))
 
 
 def caption_below(ax: "Axes", sentence: str, *, below: float) -> Any:

@@ -1,18 +1,18 @@
 """Trade-off of two metrics: one point per group, and the Pareto front."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError
 from turnwise.estimation.selection import Better
 from turnwise.plots import alternatives, legends, lettering, theme, ticking
 from turnwise.plots import pareto_strokes as strokes
 from turnwise.plots.figures import Plot
 from turnwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
 from turnwise.schema.kinds import check_kinds
-from turnwise.schema.labels import caption as told_intervals
+from turnwise.schema.labels import caption as interval_sentences
 from turnwise.schema.labels import counted, label, shorten
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def pareto(
         Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
         if there is not enough space. References are always named.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
     caption
@@ -86,7 +85,8 @@ def pareto(
     ('attack success (lower is better)', 'task success (higher is better)')
     """
     check_kinds(pareto, locals())
-    _check_labels(labels, front=front)
+    if labels == "frontier" and not front:
+        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
     frame = chosen(summary, x, y, statistic, level)
     marks = pareto_marks(
         summary,
@@ -126,7 +126,7 @@ def pareto(
             below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
         if caption:
             trial_columns = [] if trials is None else single_out(trials, frame)
-            description = " ".join([told_intervals(frame), *sentences(marks, trial_columns, front=front)])
+            description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
             description += " Named: the groups on the front." if 0 < named.height < points.height else ""
             under = lettering.caption(ax, description, new_figure=new_figure, below=below)
         # After layout the caption is wrapped to the final width.
@@ -135,13 +135,6 @@ def pareto(
             lettering.rewrap(ax, under, description)
         strokes.name(ax, placed, named["group"].to_list(), steps)
     return Plot([ax], alternatives.pareto(marks))
-
-
-def _check_labels(labels: Labels | None, *, front: bool) -> None:
-    if labels is not None and labels not in get_args(Labels):
-        raise ArgumentError(f"pareto: labels={labels!r} is not one of {listing(get_args(Labels))}")
-    if labels == "frontier" and not front:
-        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
 
 
 def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:

@@ -59,10 +59,6 @@ def pareto_marks(
     """
     check_kinds(pareto_marks, locals(), "pareto")
     frame = chosen(summary, x, y, statistic, level)
-    if frame["metric"].n_unique() < 2:  # the other one has no row of that statistic and level
-        raise ArgumentError(
-            "pareto: the two metrics have no statistic and level in common; choose with statistic= and level="
-        )
     by = labels.grouping(frame)
     named = frame.with_columns(pl.Series(GROUP, labels.group_names(frame, by), dtype=pl.String))
     look = theme.looks(named[GROUP], colors)
@@ -97,8 +93,7 @@ def chosen(
     summary: object, x: str | None, y: str | None, statistic: str | None, level: float | None, verb: str = "pareto"
 ) -> pl.DataFrame:
     """Return one row for each group and metric, the metric of the x axis first."""
-    frame = labels.finished(summary, schema.SUMMARY, verb)
-    frame = labels.choose(labels.choose(frame, "statistic", statistic, verb), "level", level, verb)
+    frame = labels.finished(summary, schema.SUMMARY, verb, statistic=statistic, level=level)
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     for name in (x, y):
         if name is not None and name not in metrics:
@@ -123,6 +118,10 @@ def chosen(
             )
         frame = means
     frame = frame.filter(pl.col("level").eq_missing(pl.col("level").max()))
+    if frame["metric"].n_unique() < 2:  # the other one has no row of that statistic and level
+        raise ArgumentError(
+            f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
+        )
     by = labels.grouping(frame)
     twice = frame.select(*by, "metric").is_duplicated()
     if twice.any():

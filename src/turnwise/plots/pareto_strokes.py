@@ -28,7 +28,7 @@ def scene(
     ----------
     ax
         Where to draw.
-    drawn
+    placed
         The marks to draw, in their final colors.
     frame
         The rows of SUMMARY they come from.

@@ -58,9 +58,9 @@ def profile(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "at": [0.0, 0.5, 1.0], "n": 20}
-    >>> told |= {"estimate": [0.6, 0.2, 0.0], "low": [0.4, 0.1, 0.0], "high": [0.8, 0.4, 0.2], "n_missing": 0}
-    >>> (ax,) = profile(pl.DataFrame(told)).axes
+    >>> facts = {"metric": "attack_success", "level": 0.95, "at": [0.0, 0.5, 1.0], "n": 20}
+    >>> facts |= {"estimate": [0.6, 0.2, 0.0], "low": [0.4, 0.1, 0.0], "high": [0.8, 0.4, 0.2], "n_missing": 0}
+    >>> (ax,) = profile(pl.DataFrame(facts)).axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('attack success of a goal (x)', 'share of goals above x')
     """
@@ -100,9 +100,7 @@ def profile_marks(
     [(1.0, 1.0), (2.0, 0.25)]
     """
     check_kinds(profile_marks, locals(), "profile")
-    frame = _finished(profile, of)
-    for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "profile")
+    frame = labels.choose(_finished(profile, of), "profile", metric=metric, level=level)
     # PROFILE is a step function, SUMMARY one point per goal.
     steps = labels.shape_of(frame) is schema.PROFILE
     return curve_marks(

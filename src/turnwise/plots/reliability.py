@@ -61,8 +61,7 @@ def reliability(
     level
         The level of the intervals; by default the greatest.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
     caption
@@ -160,7 +159,7 @@ def _chosen(
         )
         return _checked(bin_rows, "confidence"), ("mean confidence", "accuracy")
     summary = labels.finished(table, schema.SUMMARY, "reliability").filter(statistic="mean")
-    summary = labels.choose(summary, "level", level, "reliability")
+    summary = labels.choose(summary, "reliability", level=level)
     summary = summary.filter(pl.col("level").eq_missing(pl.col("level").max()))
     metrics, by = summary["metric"].unique(maintain_order=True).to_list(), labels.grouping(summary)
     # A SUMMARY has one row per metric: join confidence (x) with what was right (y), bin by bin.

@@ -74,12 +74,12 @@ def keep_apart(ax: "Axes", marks: pl.DataFrame) -> None:
         ax.set_yticklabels(lettering.wrapped_all(names, max(width, 12), lines=lines))
 
 
-def _names_above(ax: "Axes", groups: pl.DataFrame, room: float) -> None:
-    """Write the name of each row above its line and numbers, from the left edge, within `room` points."""
+def _names_above(ax: "Axes", groups: pl.DataFrame, width: float) -> None:
+    """Write the name of each row above its line and numbers, from the left edge, within `width` points."""
     ax.set_ylim(groups.height - 0.5, -0.8)
     full_names = groups["group"].to_list()
     letter = max(lettering.text_width(name) / max(len(name), 1) for name in full_names)
-    shortened = lettering.wrapped_all(full_names, max(int(room / max(letter, 1.0)), 10), lines=1)
+    shortened = lettering.wrapped_all(full_names, max(int(width / max(letter, 1.0)), 10), lines=1)
     for row, name in zip(groups["row"], shortened, strict=True):
         ax.annotate(
             name,

@@ -67,14 +67,9 @@ def sweep(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
-    >>> swept = {
-    ...     "threshold": [0.3, 0.5, 0.7],
-    ...     "estimate": [0.6, 0.5, 0.2],
-    ...     "low": [0.4, 0.3, 0.1],
-    ...     "high": [0.8, 0.7, 0.4],
-    ... }
-    >>> (ax,) = sweep(pl.DataFrame(told | swept), of="threshold", chosen=0.5).axes
+    >>> rows = {"threshold": [0.3, 0.5, 0.7], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
+    >>> ends = {"estimate": [0.6, 0.5, 0.2], "low": [0.4, 0.3, 0.1], "high": [0.8, 0.7, 0.4]}
+    >>> (ax,) = sweep(pl.DataFrame(rows | ends), of="threshold", chosen=0.5).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
     """
@@ -115,8 +110,8 @@ def sweep_marks(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
-    >>> rows = pl.DataFrame(told | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
+    >>> facts = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
+    >>> rows = pl.DataFrame(facts | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
     >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
@@ -151,8 +146,7 @@ def _chosen(
             f"sweep: of={of!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
             f"(concatenate summaries, each with `.with_columns({of}=...)`)"
         )
-    for column, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, column, value, "sweep")
+    frame = labels.choose(frame, "sweep", metric=metric, statistic=statistic, level=level)
     if not frame.select(has_value(frame, of).any()).item():
         raise ArgumentError(f"sweep: no row has a value in column {of!r}, so there is nothing to draw")
     return frame

@@ -98,7 +98,8 @@ def sweep_pareto(
         placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
         if caption:
             few = " if there is space" if (placed["group"] == "").any() else ""
-            description = [_intervals(frame, of, colors), f"Beside points{few}: {labels.label(of)}."]
+            intervals = caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)
+            description = [intervals, f"Beside points{few}: {labels.label(of)}."]
             lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
         ticking.fit(last)
         strokes.name(last, placed, [name for name in placed["group"] if name], steps)
@@ -121,13 +122,10 @@ def sweep_pareto_marks(
 
     Examples
     --------
-    >>> rows = {
-    ...     "threshold": [0.7, 0.3] * 2,
-    ...     "metric": ["attack_success"] * 2 + ["task_success"] * 2,
-    ...     "statistic": "mean",
-    ... }
+    >>> rows = {"threshold": [0.7, 0.3] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
-    >>> marks = sweep_pareto_marks(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends), of="threshold")
+    >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
+    >>> marks = sweep_pareto_marks(swept, of="threshold")
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
@@ -212,7 +210,3 @@ def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Ser
     place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
     is_named = (place == 0) | (place == size - 1) | here
     return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]
-
-
-def _intervals(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> str:
-    return caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)

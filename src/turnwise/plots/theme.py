@@ -20,16 +20,8 @@ if TYPE_CHECKING:
 # Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
-MARKER_SIZES = {
-    "o": 6.5,
-    "s": 6.0,
-    "D": 5.8,
-    "^": 7.3,
-    "v": 7.3,
-    "P": 7.5,
-    "X": 7.0,
-    "*": 10.0,
-}  # sizes that look equal
+# Sizes that look equal.
+MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X": 7.0, "*": 10.0}
 ONE_COLOR = PALETTE[0]
 MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
 SMALL, NORMAL = 9.0, 10.0  # font sizes in points; nothing is smaller
@@ -225,7 +217,7 @@ def dress(ax: "Axes", *, grid: str = "y") -> None:
 
 
 def make_room(ax: "Axes | None") -> None:
-    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that everything beside it fits."""
+    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
     from matplotlib.gridspec import SubplotParams
 
     figure = None if ax is None else ax.get_figure(root=True)

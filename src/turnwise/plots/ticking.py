@@ -97,8 +97,8 @@ def compact(value: float) -> str:
     return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
 
-def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) -> list[float]:
-    """Set ticks of the x axis that are at least `room` points apart, and return their positions.
+def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1.0) -> list[float]:
+    """Set ticks of the x axis that are at least `distance` points apart, and return their positions.
 
     `across` is the width of the Axes in points; labels need `wide` times their width.
     """
@@ -111,12 +111,12 @@ def fitting_ticks(ax: "Axes", across: float, room: float, *, wide: float = 1.0) 
             lettering.text_width(text)
             for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
         )
-        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(room, widest + 6)), 2)))
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(distance, widest + 6)), 2)))
     else:
         widest = max(
             lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
         )
-        most = max(int(across / max(room, wide * widest + 10)), 1)
+        most = max(int(across / max(distance, wide * widest + 10)), 1)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
     return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
 
@@ -155,15 +155,14 @@ def keep_neighbors_apart(ax: "Axes") -> None:
         for neighbor in (figure.axes if figure is not None else ())
         if neighbor is not ax and not neighbor.child_axes
     ]
-    adjustable = [
-        neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator
-    ]  # set by this module; Axes of the user have an AutoLocator
+    # Set by this module; Axes of the user have an AutoLocator.
+    adjustable = [neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator]
     if adjustable:
         keep_apart(adjustable)
 
 
-def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: float) -> list[float]:
-    """Set ticks of the x axis at positions at least `room` points apart: at all, at round ones, or at every m-th."""
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance: float) -> list[float]:
+    """Set ticks of the x axis at positions at least `distance` points apart: at all, at round ones, or at every m-th."""
     from matplotlib.ticker import MaxNLocator
 
     x_min, x_max = ax.get_xlim()
@@ -174,12 +173,12 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
         at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
         for at in positions
     }
-    room = max(room, widest + 10)
+    distance = max(distance, widest + 10)
 
     def fit(chosen: Sequence[float]) -> bool:
-        return all(place[after] - place[before] >= room for before, after in pairwise(chosen))
+        return all(place[after] - place[before] >= distance for before, after in pairwise(chosen))
 
-    most = max(int(across / room), 1)
+    most = max(int(across / distance), 1)
     round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(x_min, x_max)
     # Prefer all positions, then those at round numbers, then every second, third, ...
     round_positions = [at for at in positions if any(abs(at - tick) <= 1e-9 * (x_max - x_min) for tick in round_ones)]
@@ -191,19 +190,19 @@ def ticks_among(ax: "Axes", positions: Sequence[float], across: float, room: flo
     return ticks
 
 
-def counting_ticks(ax: "Axes", across: float, room: float, *, last: float | None = None) -> list[float]:
-    """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `room` points apart.
+def counting_ticks(ax: "Axes", across: float, distance: float, *, last: float | None = None) -> list[float]:
+    """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `distance` points apart.
 
     The `last` observed point always has a tick.
     """
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
     # Per decade 1-2-5, 1-3, or only powers of ten.
-    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= room), (1,))
-    powers = range(0, 16, max(ceil(room / decade), 1))
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= distance), (1,))
+    powers = range(0, 16, max(ceil(distance / decade), 1))
     ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
     if last is not None and last > 0:
-        ticks = sorted([*(tick for tick in ticks if abs(log10(tick / last)) * decade >= room), last])
+        ticks = sorted([*(tick for tick in ticks if abs(log10(tick / last)) * decade >= distance), last])
     ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
     ax.minorticks_off()
     return ticks
@@ -239,10 +238,10 @@ def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
     if not finite:
         return 0.0, 1.0
     least, greatest = min(finite), max(finite)
-    room = 0.06 * (greatest / 2 - least / 2) * 2
-    if room <= abs(greatest) * 1e-9:
-        room = abs(greatest) / 2 or 1.0
-    return round_off(least - room), round_off(greatest + room)
+    margin = 0.06 * (greatest / 2 - least / 2) * 2
+    if margin <= abs(greatest) * 1e-9:
+        margin = abs(greatest) / 2 or 1.0
+    return round_off(least - margin), round_off(greatest + margin)
 
 
 def round_off(value: float) -> float:

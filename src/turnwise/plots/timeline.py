@@ -58,8 +58,7 @@ def timeline(
     most
         How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
     ax
-        Where to draw; by default a new figure. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure.
     caption
         Whether to describe below the figure what the rollout is, and what the marks mean.
 
@@ -214,8 +213,8 @@ def _lane(step: dict[str, Any]) -> str:
 # ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _limits(ax: "Axes", marks: pl.DataFrame, lanes: pl.DataFrame, measured: str) -> None:
     least, greatest = marks.select(pl.col("at").min(), last=pl.max_horizontal("at", "until").max()).row(0)
-    room = 0.02 * (greatest - least) or 0.5
-    ax.set_xlim(least - (room if measured == "seconds" else 0.0), greatest + room)
+    margin = 0.02 * (greatest - least) or 0.5
+    ax.set_xlim(least - (margin if measured == "seconds" else 0.0), greatest + margin)
     ax.set_ylim(lanes.height - 0.4, -0.6)
     wide = max(int(theme.size_in_points(ax)[0] * 0.3 / 5.2), 12)
     ax.set_yticks(lanes["lane"].to_list(), labels=labels.shorten_all(lanes["lane_name"].to_list(), wide))

@@ -56,8 +56,7 @@ def trace_tree(
     most
         How many rows to draw; the caption counts the rest.
     ax
-        Where to draw; by default a new figure, as high as it needs to be. If its figure has no layout engine, it gets
-        a constrained layout, so that names and numbers have space.
+        Where to draw; by default a new figure, as high as it needs to be.
     caption
         Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 
@@ -278,12 +277,12 @@ def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) ->
         zorder=3,
         clip_on=False,
     )
-    room = across * (1 - x) - 24
+    width = across * (1 - x) - 24
     words = _words(mark).replace("  ", lettering.GAP)
     # Shorten by the ratio of widths, at least by one character, until the text fits.
-    while len(words) > 4 and lettering.text_width(words) > room:
+    while len(words) > 4 and lettering.text_width(words) > width:
         words = (
-            f"{words[: max(min(len(words) - 2, int(len(words) * room / lettering.text_width(words))), 3)].rstrip()}…"
+            f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"
         )
     ax.annotate(
         words,

@@ -54,8 +54,8 @@ def training(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
-    >>> (ax,) = training(pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})).axes
+    >>> facts = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
+    >>> (ax,) = training(pl.DataFrame(facts | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
     ('training step', 'attack success', [0, 50])
     """
@@ -94,15 +94,13 @@ def training_marks(
 
     Examples
     --------
-    >>> told = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": [40, 8]}
-    >>> steps = pl.DataFrame(told | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})
+    >>> facts = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": [40, 8]}
+    >>> steps = pl.DataFrame(facts | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})
     >>> training_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
     check_kinds(training_marks, locals(), "training")
-    frame = labels.finished(training, schema.TRAINING, "training")
-    for column, value in (("metric", metric), ("level", level)):
-        frame = labels.choose(frame, column, value, "training")
+    frame = labels.finished(training, schema.TRAINING, "training", metric=metric, level=level)
     return curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
         min_at_risk=min_at_risk,

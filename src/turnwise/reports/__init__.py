@@ -18,7 +18,7 @@ from turnwise.errors import listing
 from turnwise.files.atomic import content_hash, whole_folder
 from turnwise.files.object_stores import path_of
 from turnwise.files.swaps import inside
-from turnwise.files.writers import defused, flat, formulas_told, write
+from turnwise.files.writers import defused, flat, formulas_in_words, write
 from turnwise.readers.read import read
 from turnwise.readers.turns import turns as as_turns
 from turnwise.reports.figures import figures
@@ -126,7 +126,7 @@ def report(
         safe, changed = defused(flat(data.summary))
         write(safe, draft / "summary.csv")
         if changed:
-            say(f"{out}/summary.csv: {formulas_told(changed)}")
+            say(f"{out}/summary.csv: {formulas_in_words(changed)}")
         steps.update()
         html = page(
             data,

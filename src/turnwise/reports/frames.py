@@ -18,7 +18,7 @@ from turnwise.estimation.profile import profile
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.training import training
 from turnwise.measurement.measure import measure
-from turnwise.measurement.trees import measure_paths
+from turnwise.measurement.trees import paths
 from turnwise.metrics import EFFORT, OUTCOME, TIMING, final, total
 from turnwise.reports.comparisons import UNITS, assessed, changes, contrasts
 from turnwise.reports.grouping import usual_groups, varying, with_detectors
@@ -209,9 +209,7 @@ def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
 
 def _measured(turns: pl.DataFrame, keep: list[str]) -> pl.DataFrame:
     """Measure the rollouts; of trees, their paths."""
-    if schema.is_tree(turns):
-        return measure_paths(turns, *(metric.__name__ for metric in (*OUTCOME, *TIMING, *EFFORT)))
-    return measure(turns, OUTCOME, TIMING, EFFORT, keep=keep)
+    return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, keep=keep)
 
 
 def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:

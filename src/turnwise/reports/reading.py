@@ -35,7 +35,7 @@ def origins(data: Frames, problems: pl.DataFrame, accounting: pl.DataFrame | Non
         parts = [Part("text", text="No rollout was read.")]
     else:
         count = f"{labels.counted(data.rollout_count, 'rollout')} of {labels.counted(len(cells), 'run')}"
-        paths = f" {labels.paths_told(data.turns, data.rollouts)}." if data.tree else ""
+        paths = f" {labels.paths_in_words(data.turns, data.rollouts)}." if data.tree else ""
         lost = (
             f"; {labels.counted(problems.height, 'record or file', 'records or files')} could not be"
             if problems.height

@@ -21,6 +21,7 @@ from turnwise.rollout.graph import GraphMetrics, IntArray, Spoken, contexts, det
 from turnwise.rollout.results import JSONLike, Results
 from turnwise.rollout.scorers import FloatArray, Scorer, Scores, call_of
 from turnwise.schema import FAILURE, SUCCESS
+from turnwise.schema.kinds import check_kinds
 
 Wording = Literal["attack", "probe"]
 
@@ -93,17 +94,11 @@ class ASTEvaluator(FrameEvaluator):
         context: int = 100,
         batch_size: int | None = None,
     ) -> None:
+        check_kinds(ASTEvaluator.__init__, locals(), "ASTEvaluator", own=("batch_size",))
         toxicity = {ADVERSARIAL: ("prompt", self._toxicity), TARGET: ("response", self._toxicity)}
         super().__init__(
             sampler, seeds, env=env, metrics=_metrics(at, strict=strict), scores=toxicity, batch_size=batch_size
         )
-        for name, value, words in (
-            ("wording", wording, (None, "attack", "probe")),
-            ("weighting", weighting, ("rollout", "turn")),
-            ("unknown", unknown, ("zero", "null")),
-        ):
-            if value not in words:
-                raise ArgumentError(f"ASTEvaluator: {name}={value!r}; it is {' or '.join(map(repr, words))}")
         self.scorer, self.wording = scorer, wording
         self.at, self.strict, self.weighting, self.unknown = at, strict, weighting, unknown
         self.digits, self.context = digits, context
@@ -154,8 +149,8 @@ class ASTEvaluator(FrameEvaluator):
 
     def _score(self, dialogue: Spoken) -> Scores:
         scores = super()._score(dialogue)
-        if lacking := [name for name in _SCORED if name not in scores]:
-            names = listing(part.removeprefix(f"{lacking[0]}_") for part in self._parts_of(lacking[0]))
+        if missing := [name for name in _SCORED if name not in scores]:
+            names = listing(part.removeprefix(f"{missing[0]}_") for part in self._parts_of(missing[0]))
             raise SchemaError(
                 f"ASTEvaluator: the scorer gives several scores of a text ({names}); choose one with scorer=, a function of texts"
             )
@@ -280,7 +275,7 @@ def _metrics(at: float, *, strict: bool) -> list[Metric]:
 
 
 def _attribute(sampler: Any, path: str) -> Any:
-    """Return the attribute of a sampler at a dotted path; None if there is none."""
+    """Return the attribute of a sampler at a dotted path, or None if it does not exist."""
     try:
         return attrgetter(path)(sampler)
     except AttributeError:

@@ -1,6 +1,6 @@
 """Run a campaign: roll out many seeds concurrently, with timeouts, retries, a store to resume from and a stopping rule.
 
-The workers are those of `turnwise.jobs.workers`. The calling thread stores and counts the results, applies the rule and draws the
+The workers come from `turnwise.jobs.workers`. The calling thread stores and counts the results, applies the rule and draws the
 progress bar. A rollout counts only after it is stored.
 """
 
@@ -15,6 +15,7 @@ from turnwise.errors import ArgumentError, TurnwiseError, type_and_message
 from turnwise.jobs.progress import progress_bar
 from turnwise.jobs.workers import Crew, NoThreadError, Outcome
 from turnwise.rollout.store import Run, RunStore
+from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:  # the rules load NumPy and SciPy, which a campaign without one does not need
     from turnwise.rollout.stopping import Observation, Rule, Watch
@@ -108,14 +109,15 @@ def run(
     >>> run(lambda seed: 1 / seed, [1, 0], on_error="record", progress=False)[1].error
     'ZeroDivisionError: division by zero'
     """
+    check_kinds(run, locals())
     seed_list = list(seeds)
-    _check(seed_list, max_concurrency, timeout, retries, on_error, until, observe)
+    _check(seed_list, max_concurrency, timeout, retries, until, observe)
     if store is not None and key is None:
         raise ArgumentError("run: store needs key, the configuration that the results depend on")
     if store is not None:
-        from turnwise.jobs.identity import check_told
+        from turnwise.jobs.identity import check_identified
 
-        check_told("run", "rollouts", key)
+        check_identified("run", "rollouts", key)
     with ExitStack() as stack:
         run_store = None if store is None else stack.enter_context(RunStore(store, key, seed_list))
         ledger = _Ledger(seed_list, run_store, until, observe, record=on_error == "record")
@@ -123,6 +125,7 @@ def run(
             progress_bar(len(seed_list), "rollouts", "rollout", shown=progress, done=len(ledger.runs))
         )
         ledger.show(stack.enter_context(_Progress(bar, until)))
+        # Rollouts from the store count for the rule before anything new is started.
         waiting = [position for position in range(len(seed_list)) if position not in ledger.runs]
         if not ledger.count() and waiting:
             crew = Crew(rollout, seed_list, max_concurrency, timeout=timeout, retries=retries, positions=waiting)
@@ -154,7 +157,6 @@ def _check(
     max_concurrency: int,
     timeout: float | None,
     retries: int,
-    on_error: str,
     until: "Rule | None",
     observe: Observe | None,
 ) -> None:
@@ -164,12 +166,11 @@ def _check(
         raise ArgumentError(f"run: timeout={timeout}; it must be a number of seconds above 0, or None")
     if retries < 0:
         raise ArgumentError(f"run: retries={retries}; it must be 0 or more")
-    if on_error not in {"raise", "record"}:
-        raise ArgumentError(f'run: on_error={on_error!r}; it must be "raise" or "record"')
     if until is None:
         return
     if observe is None:
         raise ArgumentError(f"run: until needs observe, a function that returns `{until.metric}` of a run")
+    # Equal goals would be two observations of one goal. Seeds of None are different rollouts.
     texts: set[str] = set()
     for seed in seeds:
         text = json.dumps(seed, sort_keys=True, default=repr)

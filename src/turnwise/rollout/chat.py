@@ -137,7 +137,7 @@ class ChatSampler(Sampler[str | None, str | None]):
         self.attacker_prompt, self.opening = attacker_prompt, opening
         self.stop_on_success, self.at, self.seed = stop_on_success, at, seed
         self.attack, self.name = attack or name_of(self.attacker), name or name_of(self.target)
-        self._told_goal = judge is not None and takes(judge, "goal")
+        self._judge_takes_goal = judge is not None and takes(judge, "goal")
         if "{goal}" not in attacker_prompt:
             raise ArgumentError("ChatSampler: attacker_prompt has no {goal}, so the attacker would not know it; add it")
         if judge is not None and not callable(judge):
@@ -232,6 +232,7 @@ class ChatSampler(Sampler[str | None, str | None]):
                     finish_reason=reply.finish_reason,
                 )
             )
+            # The turn is stored before it is judged, so an error of the judge loses no answer.
             talk.turns[-1].reward, talk.turns[-1].succeeded = await self._judged(talk, turn, prompt, response)
             if talk.turns[-1].succeeded and self.stop_on_success:
                 return SUCCESS
@@ -252,7 +253,9 @@ class ChatSampler(Sampler[str | None, str | None]):
         if self.judge is None:
             return None, None
         try:
-            verdict = await called(self.judge, prompt, response, **({"goal": talk.goal} if self._told_goal else {}))
+            verdict = await called(
+                self.judge, prompt, response, **({"goal": talk.goal} if self._judge_takes_goal else {})
+            )
             reward = None if verdict is None else float(verdict)
         except Exception as error:
             raise self._failed(talk, turn, "the judge", error) from error

@@ -224,8 +224,8 @@ class Evaluator(ABC):
             }
         }
         """
-        with whole(Path(path), overwrite=True) as draft, draft.open("wb") as file:
-            file.writelines(json_of(data, path))
+        with whole(Path(path), overwrite=True) as draft:
+            draft.write_bytes(json_of(data, path))
 
     @property
     def graphs(self) -> list[Any]:
@@ -380,7 +380,7 @@ class Evaluator(ABC):
         return observed
 
     def _errors(self) -> pl.Series:
-        """Return the reasons why there is no graph, or no metrics of it."""
+        """Return why a rollout has no graph, or its graph no metrics."""
         errors = [done.error for done in self._done]
         if self._flaws:
             flaws = (self._flaws.get(id(done.graph), (None, None))[1] for done in self._done)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError, type_and_message
+from turnwise.errors import ArgumentError, MetricError
 from turnwise.estimation.summary import summarize
 from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric, expressions, measure
@@ -123,7 +122,7 @@ class FrameEvaluator(Evaluator):
         if self._overridden:
             rollouts = measure(self.turns, *self.metrics).with_columns(self._errors())
             return with_overall(rollouts, [{} if metrics is None else metrics.overall for metrics in self._measured])
-        # Only the columns that the metrics read are computed here; the facts follow after measuring.
+        # Only the columns that the metrics read: other texts are not copied. The facts follow after measuring.
         needed = self._needed()
         lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
         late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
@@ -202,33 +201,10 @@ class FrameEvaluator(Evaluator):
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         observe_one = super()._observer(metric, record=record)
-        if type(self).compute_metrics is FrameEvaluator.compute_metrics and not self._overridden:
-            with suppress(MetricError):  # not a metric, but perhaps a fact
-                observe_one = self._observer_of_one(metric, record=record)
 
         def observe(done: Run) -> Observation:
             self._scores_by_graph[id(done.graph)] = done.graph, self._scored([done.graph])[1]
             return observe_one(done)
-
-        return observe
-
-    def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
-        """Return an observer that computes only this metric, because a stopping rule looks at every rollout separately."""
-        listed = {name: expression for name, expression in expressions(self.metrics).items() if name == metric}
-        wanted = listed or {metric: catalog.expression(metric)}
-        needed = self._needed()
-        if needed is not None:  # None: all columns are needed anyway
-            needed |= {name for expression in wanted.values() for name in expression.meta.root_names()}
-
-        def observe(done: Run) -> Observation:
-            try:
-                value: Observation = measure(self._turns_of(done.graph, only=needed), *wanted.values())[metric].item()
-            except Exception as error:
-                if not record:
-                    raise
-                self._flaws[id(done.graph)] = done.graph, type_and_message(error)
-                return None
-            return value
 
         return observe
 
@@ -271,11 +247,11 @@ class FrameEvaluator(Evaluator):
         for overall in rollouts.select(names).iter_rows(named=True):
             yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
 
-    def _turns_of(self, graph: Any, only: Collection[str] | None = None) -> pl.DataFrame:
+    def _turns_of(self, graph: Any) -> pl.DataFrame:
         """Return TURNS of one graph."""
         run = [Run(None, graph, seconds=math.nan)]
         dialogue, scores = self._scored([graph])
-        return self._turns(run, dialogue, facts_of(run, dialogue, None), scores, only=only)
+        return self._turns(run, dialogue, facts_of(run, dialogue, None), scores)
 
     def _turns(
         self,
@@ -344,8 +320,8 @@ class FrameEvaluator(Evaluator):
                 texts = [self._unknown if text is None else text for text in texts]
             has_text = np.array([text is not None for text in texts], dtype=np.bool_)
             of_texts = scores_of(name, scorer, [text for text in texts if text is not None], self.batch_size)
-            known = self._parts.setdefault(name, [])
-            known += [part for part in of_texts if part not in known]
+            names = self._parts.setdefault(name, [])
+            names += [part for part in of_texts if part not in names]
             for part in self._parts_of(name):
                 if part != name:
                     _check_free(part)

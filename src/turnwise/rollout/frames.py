@@ -151,6 +151,7 @@ def _facts(runs: Sequence[Run], graphs: Sequence[Any], seed_columns: pl.DataFram
     fill("total_seconds", (None if math.isnan(done.seconds) else done.seconds for done in runs))
     fill("outcome", (None if done.error is None else schema.ERROR for done in runs))
     fill("ending", [None] * len(runs))
+    # An error outranks what the graph says of its end.
     endings = zip(runs, facts["ending"], strict=True)
     facts["ending"] = [ending if done.error is None else schema.ERROR for done, ending in endings]
     facts["seed"] = [text_of(done.seed) for done in runs]
@@ -236,15 +237,14 @@ def _with_entry(turns: pl.DataFrame, name: str, values: Sequence[Any], *, may_fi
     if name not in turns.columns:
         return turns.with_columns(column_of(name, values))
     column = column_of(f"per_turn_{name}", values)
-    pairs = zip(turns[name].to_list(), column.to_list(), strict=True)
-    if all(entry is None or value == entry or (name == "context" and _is_end(value, entry)) for value, entry in pairs):
+    rows = zip(turns[name].to_list(), column.to_list(), strict=True)
+    pairs = [(value, entry) for value, entry in rows if entry is not None]
+    if all(value == entry for value, entry in pairs):
+        return turns
+    # ASTRA-RL's pages shorten a context to its end.
+    if name == "context" and column.dtype == pl.String and all((text or "").endswith(end) for text, end in pairs):
         return turns
     return turns.with_columns(column)
-
-
-def _is_end(context: Any, entry: Any) -> bool:
-    """Return whether an entry is the end of the context, as ASTRA-RL's pages shorten it."""
-    return isinstance(entry, str) and (context or "").endswith(entry)
 
 
 def entries_of(ids: Iterable[str], measured: Sequence[GraphMetrics | None]) -> pl.DataFrame:
@@ -337,6 +337,7 @@ def _dtype_of(values: Sequence[Any]) -> pl.DataType | type[pl.DataType] | None:
     """Return the dtype of values of one kind; None if they are mixed."""
     present = [value for value in values if value is not None]
     kinds = set(map(type, present))
+    # Columns without any value are Boolean, the smallest dtype, and cast to any other.
     if kinds <= {bool}:
         return pl.Boolean
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in present):

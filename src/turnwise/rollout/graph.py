@@ -188,6 +188,7 @@ class Recording(Graph[str | None, str | None]):
         if nodes is None:  # as when a store restores a graph
             return
         self.said, self.contexts = [], None
+        # A recording has no branches: of nodes with several children the first one is kept.
         for node in _first_branches([Graph(None, list(nodes))])[0]:
             self.add(node.prompt, node.response, node.reward, node.context)
 

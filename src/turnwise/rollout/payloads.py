@@ -105,6 +105,7 @@ def _graph(root: Any, where: str) -> dict[str, Any]:
             # A child that is new gets the next index; a node with several parents is queued only once.
             if index_of.setdefault(id(child), len(queue)) == len(queue):
                 queue.append(child)
+        # Links are stored apart from values, as decoding needs all nodes before it can link them.
         links: dict[str, Any] = {"children": None if children is None else [index_of[id(child)] for child in children]}
         # A parent outside of the graph is stored like any other attribute.
         if id(attributes.get("parent")) in index_of:

@@ -13,8 +13,6 @@ from turnwise.errors import WriteError
 JSONLike: TypeAlias = Any
 Details: TypeAlias = list[dict[str, Any]]
 
-_PORTION = 32  # entries of a list that are written at once, so that their text stays in the processor's cache
-
 
 class Results(dict[str, Any]):
     """Results as a dict of `summary` and `details`, whose details are computed on first use.
@@ -89,8 +87,8 @@ class Results(dict[str, Any]):
         return dict, (self.copy(),)
 
 
-def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
-    """Yield the data as JSON text in pieces, indented by four; NaN and infinite numbers become null.
+def json_of(data: JSONLike, path: str | Path) -> bytes:
+    """Return the data as JSON text, indented by four; NaN and infinite numbers become null.
 
     Raises
     ------
@@ -99,32 +97,12 @@ def json_of(data: JSONLike, path: str | Path) -> Iterator[bytes]:
 
     Examples
     --------
-    >>> print(b"".join(json_of({"pct/attack_success_rate": float("nan"), "turns": []}, "metrics.json")).decode())
+    >>> print(json_of({"pct/attack_success_rate": float("nan"), "turns": []}, "metrics.json").decode())
     {
         "pct/attack_success_rate": null,
         "turns": []
     }
     """
-    if not isinstance(data, dict) or not data:
-        yield _text(data, path)
-        return
-    before = b"{"
-    for name, value in data.items():
-        if isinstance(value, list) and len(value) > _PORTION:
-            # The key with an empty list, cut after the opening bracket; then the entries, portion by portion.
-            yield before + _text({name: []}, path)[1:-3]
-            for begin in range(0, len(value), _PORTION):
-                # Nested in a list, the entries get the same indentation as in the complete text.
-                text = _text([value[begin : begin + _PORTION]], path)
-                yield (b"," if begin else b"") + text[len(b"[\n    [") : -len(b"\n    ]\n]")]
-            yield b"\n    ]"
-        else:
-            yield before + _text({name: value}, path)[1:-2]
-        before = b","
-    yield b"\n}"
-
-
-def _text(data: JSONLike, path: str | Path) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(data, enc_hook=plain_object), indent=4)
     except (TypeError, ValueError, OverflowError, RecursionError):

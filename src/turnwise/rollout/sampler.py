@@ -16,7 +16,7 @@ ActionT = TypeVar("ActionT")
 
 
 class RolloutError(TurnwiseError):
-    """A rollout that could not be finished; its `graph` holds the turns up to then, or is None."""
+    """A rollout that could not be finished; its `graph` holds the turns up to then, if there are any."""
 
     def __init__(self, message: str, graph: Graph[Any, Any] | None = None) -> None:
         super().__init__(message)
@@ -94,7 +94,7 @@ class Sampler(ABC, Generic[StateT, ActionT]):
     """The base class of samplers, which make a rollout from a seed.
 
     Either method may be a coroutine function: turnwise awaits awaitable results. Any object with both methods is an
-    instance, whatever its class, and can be used as a sampler.
+    instance of any class, and can be used as a sampler.
 
     Parameters
     ----------

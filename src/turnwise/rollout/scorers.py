@@ -33,9 +33,9 @@ def scores_of(name: str, scorer: Any, texts: list[Any], batch_size: int) -> Scor
         The name of the scorer.
     scorer
         A function of a list of texts. It returns a number for each text, a mapping of names to numbers for each text, or one
-        mapping of names to lists of numbers. A name that a text lacks is NaN.
+        mapping of names to lists of numbers. A name without a score for a text is NaN.
     texts
-        The texts; none of them is None.
+        The texts, without missing ones (None).
     batch_size
         The largest number of texts in one call, which bounds the memory of a scorer that is a neural network.
 

@@ -109,20 +109,10 @@ class SimulatedSampler(Sampler[str | None, str | None]):
             attempts=(1, 1),
             turns=budget,
             icc=checked.correlation("icc", icc),
-            tasks=0,
-            icc_task=0.0,
             give_up=checked.probability("give_up", give_up),
             target_ends=checked.probability("target_ends", target_ends),
             error=checked.probability("error", error),
             stop_on_success=stop_on_success,
-            attempts_stop_on_success=False,
-            judge=None,
-            unjudged=0.0,
-            refusal=1.0,
-            benign=0,
-            utility=0.0,
-            branches=1,
-            text=True,
             seed=checked.count("seed", seed, least=0),
         )
         self._hazard = np.array(self._design.targets[target])
@@ -182,7 +172,7 @@ class SimulatedSampler(Sampler[str | None, str | None]):
         peak = float(self._hazard.max())
         # The goal's level applies to the largest hazard; the other turns keep their proportion to it.
         chance = self._hazard * (_level(design.seed, goal, peak, design.icc) / (peak or 1.0))
-        # Seven draws for every turn, used or not: the same seed then draws the same numbers whatever the options.
+        # Seven draws for every turn, used or not, so that the same seed draws the same numbers with any options.
         draws = stream(design.seed, "rollout", goal, attempt).random((design.turns, 7))
         rollout = Rollout(
             CONTEXT, [], target=self._target, attack=self._attack, goal=goal, attempt=attempt, ending=schema.BUDGET

@@ -3,7 +3,7 @@
 A rule looks at one observation for each goal, in the order in which the goals were drawn, and stops at the first moment at
 which its confidence sequence (`turnwise.stats.sequential`) says enough. The interval that it stops with covers the truth
 although the data chose the moment; a fixed-n interval does not. What a rule must never follow is the order in which
-rollouts *finish*: those that succeed finish sooner.
+rollouts *finish*: successful ones finish sooner.
 """
 
 import math
@@ -130,7 +130,7 @@ class Rule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Precision(Rule):
-    """Stop when the metric is known to plus or minus `half_width`: the interval is no wider than twice that.
+    """Stop when the metric is known to plus or minus `half_width`: the interval is at most twice as wide.
 
     Examples
     --------
@@ -231,10 +231,8 @@ class Watch:
         self._values: list[float] = []  # NaN for an unknown value
         self._share: bool | None = None
         self._looked_at = 0
-        self._ends = {
-            _FAILURE: (0.0, 1.0),
-            _SUCCESS: (0.0, 1.0),
-        }  # so far, with unknown values as one or the other
+        # So far, with unknown values as one or the other.
+        self._ends = {_FAILURE: (0.0, 1.0), _SUCCESS: (0.0, 1.0)}
         self._decision = Decision(metric=rule.metric, level=rule.level, method="none")
 
     def add(self, observations: Iterable[Observation]) -> Decision:

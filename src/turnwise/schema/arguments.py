@@ -108,7 +108,7 @@ def whole_numbers(argument: object, words: str, things: str, *, least: int = 1) 
     wrong = [number for number in numbers if not _is_whole(number) or number < least]
     if wrong or not numbers:
         raise ArgumentError(
-            f"{words}={_first_repr(wrong or [argument])} is not a valid number of {things}; give whole numbers from {least}"
+            f"{words}={shown(wrong[0] if wrong else argument)} is not a valid number of {things}; give whole numbers from {least}"
         )
     return tuple(int(number) for number in numbers)
 
@@ -125,7 +125,7 @@ def finite_numbers(argument: object, words: str) -> tuple[float, ...]:
     wrong = [number for number in numbers if not _is_number(number) or not math.isfinite(number)]
     if wrong or not numbers:
         raise ArgumentError(
-            f"{words}={_first_repr(wrong or [argument])} is not a finite number; give one number, or several"
+            f"{words}={shown(wrong[0] if wrong else argument)} is not a finite number; give one number, or several"
         )
     return tuple(map(_plain, numbers))
 
@@ -147,9 +147,7 @@ def one_number(argument: object, words: str) -> float:
 def check_resamples(resamples: object, verb: str, sensible: int) -> None:
     """Raise an error if the number of bootstrap replicates is not an integer or is too small."""
     if not _is_whole(resamples):
-        raise ArgumentError(
-            f"{verb}: resamples={_first_repr([resamples])} is not a whole number; use, for example, {sensible}"
-        )
+        raise ArgumentError(f"{verb}: resamples={shown(resamples)} is not a whole number; use, for example, {sensible}")
     if resamples < 100:  # type: ignore[operator]  # checked to be an integer above
         raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, {sensible}")
 
@@ -165,10 +163,6 @@ def _is_whole(value: object) -> bool:
 def _plain(number: Any) -> float:
     """Convert a number to a Python float via its text, so that NumPy's float32 .95 becomes exactly .95."""
     return float(str(number)) if type(number).__module__ == "numpy" else float(number)
-
-
-def _first_repr(values: Sequence[Any]) -> str:
-    return shown(values[0])
 
 
 def shown(value: Any) -> str:
@@ -207,6 +201,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
+    # Neighbors are compared first: sorted ids, the usual case, need no hash table.
     if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
         raise SchemaError(
@@ -222,9 +217,11 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             if "num_turns" in frame.columns and hint.startswith("there is"):  # no column has a similar name
                 hint += f" (`tw.measure(turns, ..., keep=[{name!r}])` carries a column along)"
             raise ArgumentError(f"{verb}: there is no column {name!r} to group by; {hint}")
-        if frame.schema[name].is_nested() and not _is_list_of_values(frame.schema[name]):
+        dtype = frame.schema[name]
+        # A list of single values, such as tags, puts a rollout into several groups.
+        if dtype.is_nested() and not (isinstance(dtype, pl.List) and not dtype.inner.is_nested()):
             raise ArgumentError(
-                f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no column to group by; make it text or numbers first"
+                f"{verb}: `{name}` is {shown(dtype)}, which cannot group rows; make it text or numbers first"
             )
         if name in result.names:
             raise ArgumentError(
@@ -233,11 +230,6 @@ def check_by(frame: pl.DataFrame, by: tuple[str, ...], result: schema.Schema, ve
             )
     if len(set(by)) < len(by):
         raise ArgumentError(f"{verb}: by={list(by)} repeats a column; name each column once")
-
-
-def _is_list_of_values(dtype: pl.DataType) -> bool:
-    """Return whether a column holds lists of single values, such as tags."""
-    return isinstance(dtype, pl.List) and not dtype.inner.is_nested()
 
 
 def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
@@ -261,8 +253,9 @@ def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:
     # A level so close to 1 that (1 + level) / 2 rounds to 1 would give infinite intervals, one close to 0 intervals without width.
     wrong = [value for value in levels if not _is_number(value) or not _LOWEST_LEVEL <= value < (1 + value) / 2 < 1]
     if wrong or not levels:
+        value = wrong[0] if wrong else level
         raise ArgumentError(
-            f"level={_first_repr(wrong or [level])} is not a valid nominal coverage; give a number between 0 and 1, such as 0.95"
+            f"level={shown(value)} is not a valid nominal coverage; give a number between 0 and 1, such as 0.95"
         )
     return tuple(map(_plain, levels))
 
@@ -285,12 +278,14 @@ def quantile_of(statistic: str) -> float | None:
     if statistic == "median":
         return 0.5
     digits = statistic.removeprefix("q")
+    # No q in front, or more than digits behind it: a statistic of another kind, such as "mean".
     if statistic == digits or not (digits.isascii() and digits.isdecimal()):
         return None
     if not int(digits):
         raise ArgumentError(
             f"statistic {statistic!r} is not a quantile; use min for the smallest value, or q05 for the 5 % quantile"
         )
+    # q5 might mean 5 % or 50 %, and q100 everything: names have at least two digits and no zeros at the end.
     if len(digits) == 1:
         raise ArgumentError(
             f"statistic {statistic!r} is ambiguous; "
@@ -310,13 +305,8 @@ def statistic_in_words(statistic: str) -> str:
 
     Examples
     --------
-    >>> (
-    ...     statistic_in_words("q05"),
-    ...     statistic_in_words("q975"),
-    ...     statistic_in_words("median"),
-    ...     statistic_in_words("restricted_mean"),
-    ... )
-    ('5 % quantile', '97.5 % quantile', 'median', 'restricted mean')
+    >>> [statistic_in_words(name) for name in ("q05", "q975", "median", "restricted_mean")]
+    ['5 % quantile', '97.5 % quantile', 'median', 'restricted mean']
     """
     q = quantile_of(statistic)
     if statistic == "std":
@@ -333,12 +323,8 @@ def value_in_words(column: pl.Series, value: object) -> str:
     --------
     >>> value_in_words(pl.Series([True, False]), False), value_in_words(pl.Series([0.0, 1.0]), 0)
     ('false', '0.0')
-    >>> (
-    ...     value_in_words(pl.Series([0.0, 1.0]), "1"),
-    ...     value_in_words(pl.Series([0, 1]), 0.5),
-    ...     value_in_words(pl.Series(["a"]), "a"),
-    ... )
-    ('1.0', '0.5', 'a')
+    >>> value_in_words(pl.Series([0.0, 1.0]), "1"), value_in_words(pl.Series([0, 1]), 0.5)
+    ('1.0', '0.5')
     """
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return str(value)
@@ -348,5 +334,6 @@ def value_in_words(column: pl.Series, value: object) -> str:
         same = pl.Series([value]).cast(column.dtype)
     except (pl.exceptions.PolarsError, TypeError):
         return str(value)
+    # A number that the dtype cannot hold (0.5 in a column of integers) is shown as it was passed.
     exact = isinstance(value, str) or same[0] == value
     return str(same.cast(pl.String)[0]) if exact else str(value)

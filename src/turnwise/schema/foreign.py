@@ -68,7 +68,7 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     leave it out: `.drop('n')`
     """
     series = frame[column.name]
-    # Words that an Enum does not have are compared with its words, and are none of them.
+    # A word that an Enum lacks may be compared with its words (and equals none of them), so words stay text.
     target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
     if series.dtype in (target, column.dtype):
         return series
@@ -78,6 +78,7 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
             result = series.cast(target, strict=False)
         except pl.exceptions.PolarsError:  # nested dtypes that have other parts
             result = pl.Series(column.name, [None], dtype=target).new_from_index(0, series.len())
+        # A cast that is not strict makes null of what it cannot convert: such values, and changed ones, are wrong.
         wrong = series.filter(series.is_not_null() & (result.is_null() | _loses(series, result)))
         if wrong.is_empty():
             return result
@@ -104,6 +105,7 @@ def _may_be(dtype: pl.DataType, target: pl.DataType | type[pl.DataType]) -> bool
 
 def _loses(series: pl.Series, result: pl.Series) -> pl.Series:
     """Mark the values that are another number after the cast, such as 1.5 as a whole number."""
+    # Only a cast to whole numbers or Booleans can lose a part of a number.
     if not (series.dtype.is_numeric() and (result.dtype.is_integer() or result.dtype == pl.Boolean)):
         return pl.Series([False]).new_from_index(0, series.len())
     return (series.cast(pl.Float64) != result.cast(pl.Float64)).fill_null(value=False)

@@ -71,6 +71,8 @@ def check_kinds(
         value = arguments[option]
         if option in own or _is_of(value, hint):
             continue
+        # A wrong word gets the nearest choice, a wrong level and an expression get sentences of their own; all other values
+        # are compared with the words of the annotation.
         choices = _choices(hint)
         if choices and isinstance(value, str):
             raise ArgumentError(f"{label}: {option}={shown(value)} is unknown; {meant(value, choices)}")
@@ -97,7 +99,7 @@ def _hints(verb: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
-    """Return the members of a union, those of unions within it included; else the hint itself."""
+    """Return the members of a union, with the members of unions within it; else the hint itself."""
     if get_origin(hint) in {Union, types.UnionType}:
         return tuple(part for member in get_args(hint) for part in _parts(member))
     return (hint,)
@@ -109,6 +111,7 @@ def _choices(hint: Any) -> list[str]:
 
 def _is_of(value: object, hint: Any) -> bool:
     """Return whether a value is of this kind; where one number or several may come, the verb says what is wrong with them."""
+    # One number or several: `finite_numbers` and `whole_numbers` say which of them is wrong.
     if {float, int} & set(_parts(hint)) and {Sequence[float], Sequence[int]} & set(_parts(hint)):
         return True
     return any(_is_part(value, part) for part in _parts(hint))
@@ -128,6 +131,7 @@ def _is_part(value: object, part: Any) -> bool:
         return isinstance(value, kind)
     if issubclass(kind, Mapping):
         return isinstance(value, Mapping) and all(_is_of(key, members[0]) for key in value)
+    # Of a list all items have one kind; in a pair each item may have any of the two.
     wanted = members if kind is tuple else members[:1]
     return _is_several(value) and all(any(_is_of(item, member) for member in wanted) for item in _items(value))
 

@@ -32,21 +32,6 @@ def check(frame: Frame, schema: Schema) -> Frame:
     turnwise.errors.SchemaError: TURNS: column `turn` of rollout 'a' is 1, 3, not 1..2; number the turns from 1
     without gaps, or let `tw.turns(frame)` do it
     """
-    return _checked(frame, schema, ordered=False)
-
-
-def check_in_order(turns: pl.DataFrame) -> pl.DataFrame:
-    """Validate TURNS that are known to be `in_order`, which skips the check of their order.
-
-    Examples
-    --------
-    >>> check_in_order(pl.DataFrame({"rollout_id": ["a"], "turn": [1]}, schema_overrides={"turn": pl.Int32})).height
-    1
-    """
-    return _checked(turns, TURNS, ordered=True)
-
-
-def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame) or not isinstance(schema, Schema):  # type: ignore[redundant-expr]
         raise SchemaError(
             f"check: a {type(frame).__name__} is not checked against a {type(schema).__name__}; pass a Polars frame and a schema, "
@@ -58,8 +43,9 @@ def _checked(frame: Frame, schema: Schema, *, ordered: bool) -> Frame:
     if "rollout_id" in schema.required:
         check_ids(frame, schema.name)
     _check_nan(frame, schema)
-    if schema.name == "TURNS" and (ordered or in_order(frame)) and not _facts_change(frame):
-        return frame  # as most are: the rest looks for what to complain of
+    # Most tables are in order, and need none of the grouping below, which finds the rollout to name in the error.
+    if schema.name == "TURNS" and in_order(frame) and not _facts_change(frame):
+        return frame
     if schema.name == "TURNS" and not is_tree(frame):
         _check_turn_numbers(frame)
     _check_key(frame, schema)
@@ -100,6 +86,7 @@ def in_order(turns: pl.DataFrame) -> bool:
     if is_tree(turns):
         return False
     ids, turn = turns["rollout_id"], turns["turn"]
+    # Neighboring rows are compared, which needs no grouping.
     goes_on = (ids == ids.shift()) & (turn == turn.shift() + 1)
     begun = ids.filter(_begins(turn))
     return bool((_begins(turn) | goes_on.fill_null(value=False)).all()) and begun.n_unique() == begun.len()
@@ -165,6 +152,7 @@ def _check_turn_numbers(frame: pl.DataFrame) -> None:
             seen=turn.sort().head(6),
         )
     )
+    # Whole numbers are 1, 2, ... if they begin with 1, end with their count, and none occurs twice.
     gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
     broken = (
         numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
@@ -213,6 +201,7 @@ def _check_facts(frame: pl.DataFrame) -> None:
     facts = [name for name in TURNS.facts if name in frame.columns]
     if not facts or frame.is_empty():
         return
+    # The first rollout by id, so that the same table gives the same message.
     varying = (
         frame.lazy()
         .group_by("rollout_id")

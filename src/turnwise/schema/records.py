@@ -96,7 +96,7 @@ VERDICTS = Schema(
         Column("value", pl.Float64, "the verdict as a number; null where judging failed"),
         Column("label", pl.String, "the verdict as a word"),
         Column("reasoning", pl.String, "why"),
-        Column("error", pl.String, "why there is no verdict"),
+        Column("error", pl.String, "why the verdict is missing"),
         Column("seconds", pl.Float64, "seconds it took"),
         Column("prompt_tokens", pl.Int64, "tokens sent to the judge"),
         Column("response_tokens", pl.Int64, "tokens the judge wrote"),
@@ -130,7 +130,7 @@ PROMPTS = Schema(
         Column("file", pl.String, "which file"),
         Column("goal", pl.String, "what the attack wants"),
         Column("category", pl.String, "family of goals"),
-        Column("prompt", pl.String, "what is sent; where there is none, the goal is"),
+        Column("prompt", pl.String, "what is sent; where it is null, the goal is sent"),
         Column("expected", pl.String, "the answer that the attack hopes for"),
     ),
 )

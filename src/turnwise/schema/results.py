@@ -189,7 +189,7 @@ PORTFOLIO = Schema(
         Column("rank", pl.Int64, "place in the greedy order, from 1; null for pairs"),
         Column("of", pl.String, "the column whose values are the members"),
         Column("member", pl.String, "the member"),
-        Column("other", pl.String, "the one beside it; null in the greedy order"),
+        Column("other", pl.String, "the second member of a pair; null in the greedy order"),
         Column("only_member", pl.Int64, "goals that the member alone reached; in the greedy order: what it adds"),
         Column("only_other", pl.Int64, "goals that the other alone reached"),
         Column("both", pl.Int64, "goals that both reached"),

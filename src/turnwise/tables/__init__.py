@@ -115,19 +115,9 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
     Examples
     --------
     >>> import polars as pl
-    >>> row = {
-    ...     "metric": "attack_success",
-    ...     "statistic": "mean",
-    ...     "level": 0.95,
-    ...     "n": 144,
-    ...     "n_clusters": 24,
-    ...     "method": "Wilson",
-    ... }
-    >>> rows = [
-    ...     {"target": "a", "estimate": 0.4, "low": 0.3, "high": 0.5},
-    ...     {"target": "b", "estimate": 0.05, "low": 0.01, "high": 0.1},
-    ... ]
-    >>> table(pl.DataFrame([part | row for part in rows]))
+    >>> sample = {"statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24, "method": "Wilson"}
+    >>> ends = {"estimate": [0.4, 0.05], "low": [0.3, 0.01], "high": [0.5, 0.1]}
+    >>> table(pl.DataFrame({"target": ["a", "b"], "metric": "attack_success"} | sample | ends))
      target   attack success   95 % interval     n   clusters
     ──────────────────────────────────────────────────────────
      a                  40 %        [30, 50]   144         24
@@ -135,11 +125,7 @@ def table(frame: object, *, metric: str | None = None, statistic: str | None = N
     Intervals: 95 %, Wilson; n = 144 rollouts in 24 clusters per group.
     """
     check_kinds(table, locals())
-    rows = frame_of(frame, "table")
-    for column, value in (("metric", metric), ("statistic", statistic)):
-        if value is not None:
-            rows = labels.choose(rows, column, value, "table")
-    return Table(grid_of(rows))
+    return Table(grid_of(labels.choose(frame_of(frame, "table"), "table", metric=metric, statistic=statistic)))
 
 
 def show(frame: object, *, metric: str | None = None, statistic: str | None = None) -> None:

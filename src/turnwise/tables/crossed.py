@@ -24,7 +24,7 @@ def crossed_grid(
     frame = labels.finished(summary, schema.SUMMARY, "pivot")
     _check_names(frame, rows, columns)
     for name, value in (("metric", metric), ("statistic", statistic), ("level", level)):
-        frame = labels.choose(frame, name, value, "pivot")
+        frame = labels.choose(frame, "pivot", **{name: value})
         _check_one(frame, name)
     _check_cells(frame, rows, columns)
     frame = labels.merge_reasons(frame)

@@ -81,7 +81,7 @@ def write_every_eval_ever(
     Parameters
     ----------
     summary
-        SUMMARY by `target` (and more), at one level. A row without an estimate is left out, which is said on stderr.
+        SUMMARY by `target` (and more), at one level. A row without an estimate is left out, with a message on stderr.
     rollouts
         ROLLOUTS that it summarizes, from `tw.measure`. A metric that is neither yes or no nor a number has no records.
     turns
@@ -123,9 +123,8 @@ def write_every_eval_ever(
     >>> _ = tw.tables.write_every_eval_ever(
     ...     summary, rollouts, turns, folder, organization="Acme", collection="toy", relationship="first_party"
     ... )
-    >>> tw.read(folder, errors="collect")[0].select("rollout_id", "turn", "succeeded").equals(
-    ...     turns.select("rollout_id", "turn", "succeeded")
-    ... )
+    >>> again, _ = tw.read(folder, errors="collect")
+    >>> again["succeeded"].equals(turns["succeeded"])
     True
     """
     from turnwise.readers.formats.exchange.every_eval_ever import OWN
@@ -224,6 +223,7 @@ def _result(
     metric, is_mean = row["metric"], row["statistic"] == "mean"
     groups = {name: str(row[name]) for name in by if name != "target" and row[name] is not None}
     boolean = measured.schema.get(metric) == pl.Boolean
+    # Only a rate has known ends. A null among its values is the unknown level of the schema.
     levels: Record = {"score_type": "continuous", "min_score": "-Infinity", "max_score": "Infinity"}
     if boolean and is_mean:
         levels = {"score_type": "binary", "min_score": 0.0, "max_score": 1.0}
@@ -237,7 +237,7 @@ def _result(
     }
     uncertainty = {
         "standard_error": None if row.get("std_error") is None else {"value": row["std_error"]},
-        "confidence_interval": None if row["low"] is None or row["high"] is None else _known(interval),
+        "confidence_interval": None if row["low"] is None or row["high"] is None else _without_nulls(interval),
         "num_samples": row["n"],
         "num_bootstrap_samples": row.get("resamples"),
     }
@@ -255,7 +255,7 @@ def _result(
         },
         "score_details": {
             "score": row["estimate"],
-            "uncertainty": _known(uncertainty),
+            "uncertainty": _without_nulls(uncertainty),
             "details": {
                 **{name: str(value) for name, value in stored.items() if name in SUMMARY.names},
                 OWN: json.dumps(stored, ensure_ascii=False, default=str),
@@ -270,7 +270,7 @@ def _name(row: Mapping[str, Any], by: Sequence[str]) -> str:
     return "/".join([row["metric"], *([] if row["statistic"] == "mean" else [row["statistic"]]), *groups])
 
 
-def _known(fields: Mapping[str, Any]) -> Record:
+def _without_nulls(fields: Mapping[str, Any]) -> Record:
     return {name: value for name, value in fields.items() if value is not None}
 
 

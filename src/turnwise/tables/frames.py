@@ -17,14 +17,8 @@ MOST_ROWS = 400  # of a table; further rows are counted below it
 _MOST_COLUMNS, _MOST_LETTERS = 12, 60  # of a frame without intervals
 _MOST_CONSTANT = 8  # columns with one value that are stated in the note
 _LONG = 400  # letters of a reason or another sentence
-_PLAIN = (
-    schema.PLAN,
-    schema.DOCTOR,
-    schema.PROBLEMS,
-    schema.ACCOUNTING,
-    schema.JOINED,
-    schema.UNUSED,
-)  # results without intervals, shown with all their columns
+# Results without intervals, shown with all their columns.
+_PLAIN = (schema.PLAN, schema.DOCTOR, schema.PROBLEMS, schema.ACCOUNTING, schema.JOINED, schema.UNUSED)
 _KEYS = ("rollout_id", "turn", "step", "node_id", "judge", "sample")
 _SENTENCES = {"reason", "call", "example", "question", "estimand"}
 _ASSUMED = {"rate", "icc", "correlation", "level", "estimand"}  # of a PLAN
@@ -42,7 +36,7 @@ def grid_of(frame: pl.DataFrame) -> Grid:
         return _any_frame(frame, rows, more)
     if frame.is_empty():
         return Grid([Column(labels.label(name), (), words=True) for name in shape.required], ["no rows"])
-    # Equal reasons share a footnote, numbered in the order in which they appear; so do those that differ only in numbers.
+    # Equal reasons share a footnote, numbered in the order in which they appear; so do reasons that differ only in numbers.
     result = labels.merge_reasons(labels.finished(frame, shape, "show"))
     reasons = list(dict.fromkeys(labels.plain(reason) for reason in result.head(MOST_ROWS)["reason"].drop_nulls()))
     columns = columns_of(shape.name, result, rows.height, reasons)

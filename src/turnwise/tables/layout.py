@@ -116,11 +116,8 @@ def _layout(column: Column, *, broken: bool, narrowest: int = _EASY) -> ColumnLa
         heading = "\n".join(folded(heading, width))
     if not wraps:
         return ColumnLayout(column, heading, None)
-    return ColumnLayout(column, heading, min(_longest_word(column), WIDEST))
-
-
-def _longest_word(column: Column) -> int:
-    return max((length(word) for cell in column.cells for word in str(cell).split()), default=0)
+    longest = max((length(word) for cell in cells for word in cell.split()), default=0)
+    return ColumnLayout(column, heading, min(longest, WIDEST))
 
 
 def _shrunk(
@@ -129,7 +126,11 @@ def _shrunk(
     """Narrow the widest columns of text step by step until all fit, or none can become narrower."""
     result = list(layouts)
     limits = {
-        place: max(narrowest, _heading_width(layout), 0 if break_words else _widest_piece(layout.column, width))
+        place: max(
+            narrowest,
+            *map(length, layout.heading.split("\n")),
+            0 if break_words else _widest_piece(layout.column, width),
+        )
         for place, layout in enumerate(result)
         if layout.column.words
     }
@@ -145,7 +146,7 @@ def _shrunk(
 
 
 def _widest_piece(column: Column, width: int) -> int:
-    """Return the width of the longest unbreakable part of a word, among those that fit into a line."""
+    """Return the width of the longest unbreakable part of a word that fits into a line."""
     pieces = {piece for cell in column.cells for word in str(cell).split() for piece in _pieces(word)}
     return max((size for size in map(length, pieces) if size < width), default=0)
 
@@ -178,10 +179,6 @@ def folded(text: str, width: int) -> list[str]:
             else:
                 lines += chop_cells(part, width)
     return [line for line in lines if line] or [""]
-
-
-def _heading_width(layout: ColumnLayout) -> int:
-    return max(map(length, layout.heading.split("\n")))
 
 
 def widened(layouts: Sequence[ColumnLayout], width: int) -> list[ColumnLayout]:

@@ -32,9 +32,8 @@ _BOX, _END, _WIDTHS = "\ue000", "\ue001", 0xE100  # private marks around a cell 
 _FOLD = re.compile(f"{_BOX}(.)(.*?){_END}", re.DOTALL)
 _STACK = re.compile("\ue002(.*?)\ue003(.*?)\ue004")  # private marks around an estimate above its interval
 _LIGATURES = re.compile("-(?=-)|`(?=`)|'(?=')|,(?=,)|[?!](?=`)")  # pairs that LaTeX sets as one character
-_OPTION = re.compile(
-    r"^(?=[*\[])", re.MULTILINE
-)  # at the start of a row: LaTeX takes it for an option of the row break before
+# At the start of a row: LaTeX takes it for an option of the row break before.
+_OPTION = re.compile(r"^(?=[*\[])", re.MULTILINE)
 
 
 def gt_of(grid: Grid) -> "GT":
@@ -161,6 +160,7 @@ def _svg(bar: Bar) -> str:
     middle = up / 2
 
     def place(value: float) -> float:
+        # Halves, as the difference of two large numbers may overflow.
         inside = (value / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5
         return round(edge + min(max(inside, 0.0), 1.0) * (across - 2 * edge), 2)
 

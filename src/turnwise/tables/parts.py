@@ -151,8 +151,13 @@ def present(sheet: Sheet, names: Iterable[str]) -> list[str]:
     return [name for name in names if name in sheet.frame.columns and sheet.frame[name].sum() > 0]
 
 
+def positive(sheet: Sheet, names: Iterable[str]) -> list[Column]:
+    """Return the counts that are above 0 in some row, as columns that may be omitted."""
+    return [counts(sheet, name, labels.label(name), omission=OMIT_COUNT) for name in present(sheet, names)]
+
+
 def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
-    """Return the counts of rollouts without a value, by reason; `always` keeps those that might be successes."""
+    """Return the counts of rollouts without a value, by reason; `always` keeps reasons that may hide successes."""
     return [
         counts(sheet, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
         for name in present(sheet, UNKNOWN)

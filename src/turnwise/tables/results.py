@@ -23,7 +23,8 @@ def columns_of(name: str, frame: pl.DataFrame, most: int, reasons: Sequence[str]
         "FORECAST": _forecast,
         "TRAINING": _training,
     }
-    return makers[name](parts.Sheet(frame, frame.head(most).to_dicts(), reasons))
+    sheet = parts.Sheet(frame, frame.head(most).to_dicts(), reasons)
+    return [*parts.groups(sheet), *makers[name](sheet), *parts.method(sheet)]
 
 
 # ── one function for each schema ──────────────────────────────────────────────────────────────────────────────────────────
@@ -35,14 +36,12 @@ def _summary(sheet: parts.Sheet) -> list[Column]:
     if metrics == statistics == 1:
         what = labels.quantity(sheet.only("metric"), statistic)
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric", "statistic")),
         *parts.levels(sheet),
         *parts.estimates(sheet, parts.metric_rates(sheet), what, ["metric", "statistic"]),
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -54,18 +53,13 @@ def _curve(sheet: parts.Sheet) -> list[Column]:
     # Trajectories and best@k are values of a score; all other curves are shares.
     rates = [row["kind"] not in {"trajectory", "best@k"} for row in sheet.rows]
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric", "kind", "axis", "ending")),
         Column(axis, [parts.position(row["at"]) for row in sheet.rows]),
         *parts.levels(sheet),
         *parts.estimates(sheet, rates, what if kinds == 1 else "share", ["metric", "kind", "axis"]),
         *(parts.counts(sheet, name, labels.label(name)) for name in ("at_risk", "events")),
-        *(
-            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
-            for name in parts.present(sheet, ("censored", "competing"))
-        ),
+        *parts.positive(sheet, ("censored", "competing")),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -74,7 +68,7 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
     estimates = parts.estimates(
         sheet, [scale != "number" for scale in scales], "difference", ["metric", "statistic"], value="difference"
     )
-    shown = [
+    differences = [
         str(cell).replace(" %", " points") if scale == "points" else str(cell)
         for cell, scale in zip(estimates[0].cells, scales, strict=True)
     ]
@@ -82,11 +76,10 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
     # Sizes of the groups matter only if the comparison is not paired.
     arms = ("n_group", "n_baseline") if not sheet.frame["n_pairs"].sum() else ()
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric", "statistic", "of")),
         *(parts.words(name, (row[name] for row in sheet.rows)) for name in ("group", "baseline")),
         *parts.levels(sheet),
-        Column(estimates[0].heading, shown),
+        Column(estimates[0].heading, differences),
         *estimates[1:],
         *(
             Column(
@@ -99,7 +92,6 @@ def _contrast(sheet: parts.Sheet) -> list[Column]:
         parts.counts(sheet, "n_pairs", "pairs", omission=parts.OMIT_UNIT),
         *(parts.counts(sheet, name, labels.label(name)) for name in parts.present(sheet, arms)),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -108,7 +100,6 @@ def _agreement(sheet: parts.Sheet) -> list[Column]:
     single = not sheet.differs("statistic")
     statistics = [labels.coefficient(row["statistic"]) for row in sheet.rows]
     return [
-        *parts.groups(sheet),
         Column("compared", [labels.compared(row) for row in sheet.rows], words=True),
         *([] if single else [Column("statistic", statistics, words=True)]),
         *parts.levels(sheet),
@@ -120,7 +111,6 @@ def _agreement(sheet: parts.Sheet) -> list[Column]:
             if sheet.frame[name].sum() > 0
         ),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -131,26 +121,13 @@ def _profile(sheet: parts.Sheet) -> list[Column]:
         for row, rate in zip(sheet.rows, rates, strict=True)
     ]
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric",)),
         Column("above" if sheet.differs("metric") else f"{labels.label(sheet.only('metric'))} above", at),
         *parts.levels(sheet),
         *parts.estimates(sheet, [True] * len(sheet.rows), "share of goals", ["metric"]),
         parts.counts(sheet, "n", "goals"),
-        *(
-            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
-            for name in parts.present(sheet, ("n_missing",))
-        ),
-        *(
-            [
-                Column(
-                    "attempts per goal",
-                    [labels.number(row["attempts"]) for row in sheet.rows],
-                    omission=parts.OMIT_COUNT,
-                )
-            ]
-        ),
-        *parts.method(sheet),
+        *parts.positive(sheet, ("n_missing",)),
+        Column("attempts per goal", [labels.number(row["attempts"]) for row in sheet.rows], omission=parts.OMIT_COUNT),
     ]
 
 
@@ -159,7 +136,6 @@ def _portfolio(sheet: parts.Sheet) -> list[Column]:
     greedy = sheet.frame["rank"].null_count() < sheet.frame.height
     only = ("only_member", "only_other", "both", "neither")
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric", "kind", "of")),
         *([parts.counts(sheet, "rank", "rank")] if greedy else []),
         parts.words(
@@ -175,18 +151,13 @@ def _portfolio(sheet: parts.Sheet) -> list[Column]:
         ),
         parts.counts(sheet, "union", "either"),
         parts.counts(sheet, "n", "goals"),
-        *(
-            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
-            for name in parts.present(sheet, ("n_missing",))
-        ),
-        *parts.method(sheet),
+        *parts.positive(sheet, ("n_missing",)),
     ]
 
 
 def _tradeoff(sheet: parts.Sheet) -> list[Column]:
     outcomes = ("attack_success", "task_success")
     return [
-        *parts.groups(sheet),
         *(
             Column(labels.label(name), [parts.yes_or_no(row[name]) for row in sheet.rows], words=True)
             for name in outcomes
@@ -195,12 +166,8 @@ def _tradeoff(sheet: parts.Sheet) -> list[Column]:
         *parts.estimates(sheet, [True] * len(sheet.rows), "share", ["n"]),
         parts.counts(sheet, "count", "rollouts"),
         parts.counts(sheet, "n", "of"),
-        *(
-            parts.counts(sheet, name, labels.label(name), omission=parts.OMIT_COUNT)
-            for name in parts.present(sheet, ("n_missing",))
-        ),
+        *parts.positive(sheet, ("n_missing",)),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -213,10 +180,10 @@ def _gate(sheet: parts.Sheet) -> list[Column]:
         ]
         for name in ("pass_bound", "fail_bound")
     ]
+    # One requirement is the heading of the answers; several need a column.
     several = sheet.differs("requirement")
     required = "" if several else labels.plain(sheet.only("requirement"))
     return [
-        *parts.groups(sheet),
         *([parts.words("required", parts.values(sheet, "requirement"))] if several else []),
         Column(required, [row["answer"] or labels.NOTHING for row in sheet.rows], words=True),
         *parts.levels(sheet),
@@ -226,7 +193,6 @@ def _gate(sheet: parts.Sheet) -> list[Column]:
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet, always=True),  # readers of a verdict must see what it leaves out
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
@@ -239,7 +205,6 @@ def _forecast(sheet: parts.Sheet) -> list[Column]:
     ]
     tried = sheet.frame["holdout_error"].count() > 0
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric",)),
         Column("attempts", [labels.count(row["at"]) for row in sheet.rows]),
         *parts.levels(sheet),
@@ -247,36 +212,26 @@ def _forecast(sheet: parts.Sheet) -> list[Column]:
         parts.counts(sheet, "attempts", "tried"),
         *([Column("error when tried", errors, omission=parts.OMIT_COUNT)] if tried else []),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]
 
 
 def _training(sheet: parts.Sheet) -> list[Column]:
     rates = parts.metric_rates(sheet)
+    heading = "estimate" if sheet.differs("metric") else labels.label(sheet.only("metric"))
     changes = []
     for row, rate in zip(sheet.rows, rates, strict=True):
         change = {"difference": row["difference"], "low": row["difference_low"], "high": row["difference_high"]}
         changes.append(labels.difference_text(change, "points" if rate else "number"))
     uniform = ("all_success", "all_fail") if sheet.frame["groups"].sum() else ()
+    shares = {name: [labels.number(row[name], rate=True) for row in sheet.rows] for name in uniform}
     return [
-        *parts.groups(sheet),
         *parts.varying(sheet, ("metric",)),
         Column("step", [parts.position(row["step"]) for row in sheet.rows]),
         *parts.levels(sheet),
-        *parts.estimates(
-            sheet, rates, "estimate" if sheet.differs("metric") else labels.label(sheet.only("metric")), ["metric"]
-        ),
+        *parts.estimates(sheet, rates, heading, ["metric"]),
         Column("change since the step before", changes, omission=parts.OMIT_UNIT),
-        *(
-            Column(
-                labels.label(name),
-                [labels.number(row[name], rate=True) for row in sheet.rows],
-                omission=parts.OMIT_COUNT,
-            )
-            for name in uniform
-        ),
+        *(Column(labels.label(name), shares[name], omission=parts.OMIT_COUNT) for name in uniform),
         parts.counts(sheet, "n", "n"),
         *parts.unknown(sheet),
         *parts.clusters(sheet),
-        *parts.method(sheet),
     ]

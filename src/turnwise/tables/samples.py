@@ -41,6 +41,7 @@ def content_of(rows: Sequence[Mapping[str, Any]]) -> Record:
         "raw": next((row["prompt"] for row in rows if row.get("prompt") is not None), first.get("goal") or ""),
         "reference": [] if first.get("expected") is None else [first["expected"]],
     }
+    # A single question and answer needs no list of messages.
     messages = None if _is_single(rows) else list(_messages(rows))
     called = any(row.get("tool_calls") for row in rows)
     errors = [row["error"] for row in rows if row.get("error") is not None]

@@ -83,9 +83,7 @@ def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
 
     Examples
     --------
-    >>> turns = pl.DataFrame(
-    ...     {"rollout_id": ["a"], "turn": [1], "target": ["base"], "prompt": ["Hi"], "succeeded": [False]}
-    ... )
+    >>> turns = pl.DataFrame({"rollout_id": "a", "turn": [1], "target": "base", "prompt": "Hi", "succeeded": False})
     >>> print(transcript_markdown(turns, "a"))
     # `a`
     <BLANKLINE>
@@ -147,9 +145,9 @@ def _code(value: object) -> str:
 
 def _block(text: str, language: str) -> str:
     """Return a text as a block of code; its fence is longer than any run of backticks in the text."""
-    shown = labels.plain_lines(text)
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{fence}{language}\n{shown}\n{fence}"
+    lines = labels.plain_lines(text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
+    return f"{fence}{language}\n{lines}\n{fence}"
 
 
 def _indented(arguments: str) -> tuple[str, str]:

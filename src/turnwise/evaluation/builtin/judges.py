@@ -12,7 +12,7 @@ from turnwise.evaluation.builtin.columns import Evaluate, output
 from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
-from turnwise.jobs.identity import reason, untold_part
+from turnwise.jobs.identity import reason, unidentified_part
 from turnwise.judges import presets
 from turnwise.judges.judgments import judged, unsigned_words
 from turnwise.judges.llm_judge import LLMJudgeMetric
@@ -78,7 +78,7 @@ def ask_judge(
 ) -> pl.DataFrame:
     """Return for each row the mean `value` of the verdicts, the `reasoning`, and the `error` if there is no verdict."""
     # Verdicts of a judge without an identity are not stored: another judge could be given them.
-    store, part = STORE.get(), untold_part(judge.configuration)
+    store, part = STORE.get(), unidentified_part(judge.configuration)
     if part is not None:
         say(f"{judge.name}: a later run cannot reuse its verdicts, as {reason(part)}")
         store = None

@@ -73,10 +73,10 @@ def confusion(
     check_kinds(confusion, locals())
     frame, truths = frame_of(verdicts, "confusion"), None if labels is None else frame_of(labels, "confusion")
     by = names_of(by)
-    known = [*frame.columns, *([] if truths is None else truths.columns)]
+    columns = [*frame.columns, *([] if truths is None else truths.columns)]
     for name in by:
-        if name not in known or name in COLUMNS:
-            raise ArgumentError(f"confusion: by={name!r} is not a column to group by; there is {listing(known)}")
+        if name not in columns or name in COLUMNS:
+            raise ArgumentError(f"confusion: by={name!r} is not a column to group by; there is {listing(columns)}")
     ratings = ratings_of(
         frame,
         truths,
@@ -87,6 +87,7 @@ def confusion(
         averaged=samples == "mean",
         facts=by,
     )
+    # Ratings are numbers inside; words become the numbers of their sorted list.
     words = _words(frame[of], None if truths is None else truths[truth])
     categories = _categories(ratings)
     if len(categories) > MOST:

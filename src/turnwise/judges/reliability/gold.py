@@ -95,7 +95,7 @@ def gold_of(
     wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
     missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
     labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)
-    # A left join keeps labels on rollouts of other tables; the extra column marks those that are in this table.
+    # A left join keeps labels on rollouts of other tables; the extra column marks the labels on this table's rollouts.
     joined = labels.join(
         rollouts.select("rollout_id", *missing, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
     )

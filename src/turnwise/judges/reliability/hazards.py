@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, counted, listing
+from turnwise.errors import ArgumentError, counted
 from turnwise.estimation.arguments import check_time
 from turnwise.estimation.arrays import Sheet, causes, endings, positions_of, rows_of, successes_of_unknown_time
 from turnwise.estimation.clusters import unit_of
@@ -58,7 +58,7 @@ def correct_curve(
         Columns of the labels.
     kind
         ``"success"``: the share with the event; ``"survival"``: the share not yet broken, if nothing else ended a rollout
-        (the floor is then Sp^t).
+        (with false alarms alone, this share is Sp^t).
     pool
         As in `correct`.
 
@@ -96,7 +96,7 @@ def correct_curve(
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.CURVE, "correct_curve")
     check_time(frame, metric, competing, "correct_curve")
-    _check(labeled, judged, kind)
+    _check(labeled, judged)
     gold = gold_of(labeled, frame, truth=truth, judged=judged, by=by, keys=KEYS, verb="correct_curve")
     if not pool:
         refuse_groups_without_labels(gold, by, "correct_curve")
@@ -151,9 +151,7 @@ def correct_curve(
     return rows_of(curves, frame, by, schema.CURVE)
 
 
-def _check(labels: pl.DataFrame, judged: str, kind: str) -> None:
-    if kind not in _SAYS:
-        raise ArgumentError(f"correct_curve: kind={kind!r} is unknown; it is one of {listing(_SAYS)}")
+def _check(labels: pl.DataFrame, judged: str) -> None:
     if judged not in labels.columns:
         raise ArgumentError(
             f"correct_curve: the labels have no column {judged!r} with the judge's verdict on the same turn; "

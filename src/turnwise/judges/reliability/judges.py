@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -95,7 +95,7 @@ def agreement(
         labels (or the other judge) are the truth.
     abstentions
         A judgement without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
-        is wrong whatever the truth and not part of any scale. Judges seldom abstain at random.
+        is wrong for either truth, and not part of any scale. Judges seldom abstain at random.
     samples
         Whether several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With
         ``"each"``, a judge with several samples is also compared with itself.
@@ -110,7 +110,7 @@ def agreement(
     level
         Nominal coverage, or several.
     resamples, seed
-        Of the bootstrap. The same clusters and seed give the same draws, whatever else is in the frame.
+        Of the bootstrap. The same clusters and seed give the same draws, also in a frame with more rows.
 
     Returns
     -------
@@ -155,7 +155,10 @@ def agreement(
     truths = None if labels is None else frame_of(labels, "agreement")
     by, levels = names_of(by), check_levels(level)
     requested = None if statistics is None else names_of(statistics)
-    _check_options(requested, abstentions, samples, method, resamples)
+    for name in requested or ():
+        if name not in _NAMES:
+            raise ArgumentError(f"agreement: statistic={name!r} is unknown; give one of {listing(_NAMES, most=12)}")
+    check_resamples(resamples, "agreement", 2000)
     # Groups may be columns of either table; where both have one, the dtype of the verdicts counts.
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
@@ -184,20 +187,6 @@ def agreement(
         for row in _rows(comparison, ratings, requested, levels, options)
     ]
     return rows_of(rows, ratings.sheet.frame, by, schema.AGREEMENT)
-
-
-def _check_options(
-    statistics: tuple[str, ...] | None, abstentions: str, samples: str, method: str, resamples: int
-) -> None:
-    for name, value, words in (
-        ("abstentions", abstentions, get_args(Abstentions)),
-        ("samples", samples, ("each", "mean")),
-        ("method", method, get_args(Method)),
-        *(("statistic", statistic, tuple(_NAMES)) for statistic in statistics or ()),
-    ):
-        if value not in words:
-            raise ArgumentError(f"agreement: {name}={value!r} is unknown; give one of {listing(words, most=12)}")
-    check_resamples(resamples, "agreement", 2000)
 
 
 def _cluster(cluster: Cluster, frames: list[pl.DataFrame]) -> Cluster:
@@ -297,6 +286,7 @@ def _rows(
             two_by_two(comparison.ratings[paired]) if ratings.binary and comparison.kind in {"labels", "judges"} else {}
         ),
     }
+    # Every statistic mentions the verdicts that were left out, or accepted without a check code.
     caveats = []
     if comparison.abstained and options.abstentions == "missing":
         abstentions = (
@@ -306,6 +296,7 @@ def _rows(
         caveats.append(counted(comparison.abstained, *abstentions))
     if comparison.unsigned:
         caveats.append(f"{counted(comparison.unsigned, 'verdict')} accepted without a check code")
+    # Without a choice, every statistic that these ratings have; with one, also those that explain why they have none.
     applicable = [name for name in _NAMES if _unfit(name, comparison, ratings) is None]
     for statistic in requested or applicable:
         for level in levels:

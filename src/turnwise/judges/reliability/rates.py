@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -109,7 +109,7 @@ def correct(
     frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.SUMMARY, "correct")
-    _check_metric(frame, metric, method)
+    _check_metric(frame, metric)
     check_unjudged(unjudged, "correct")
     gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
     if not pool and method != "prediction-powered":
@@ -119,6 +119,7 @@ def correct(
     rows = []
     for key, group in sheet.groups(by):
         label_rows = gold.rows({} if pool else key)
+        # A rollout to which the metric does not apply (no attack) is in no rate.
         applicable = group[status[group] != INAPPLICABLE]
         chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
         if chosen == "auto":
@@ -137,11 +138,12 @@ def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method
 
     The number of flagged rollouts among L labeled ones of N is hypergeometric for a random sample.
     """
-    known = verdicts[~np.isnan(verdicts)]
-    if not labeled.size or not gold.in_table[labeled].all() or known.size < labeled.size:
+    judged = verdicts[~np.isnan(verdicts)]
+    if not labeled.size or not gold.in_table[labeled].all() or judged.size < labeled.size:
         return "rogan-gladen", None
-    rate, of_labeled = float(known.mean()), float(gold.judged[labeled].mean())
-    spread = math.sqrt(rate * (1 - rate) / labeled.size * (known.size - labeled.size) / max(1, known.size - 1))
+    rate, of_labeled = float(judged.mean()), float(gold.judged[labeled].mean())
+    # Standard deviation of the share among L of N rollouts, drawn without replacement.
+    spread = math.sqrt(rate * (1 - rate) / labeled.size * (judged.size - labeled.size) / max(1, judged.size - 1))
     if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
         return "prediction-powered", None
     return "rogan-gladen", (
@@ -150,9 +152,7 @@ def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method
     )
 
 
-def _check_metric(frame: pl.DataFrame, metric: str, method: str) -> None:
-    if method not in get_args(Method):
-        raise ArgumentError(f"correct: method={method!r} is unknown; it is one of {listing(get_args(Method))}")
+def _check_metric(frame: pl.DataFrame, metric: str) -> None:
     shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
     if metric not in shares:
         raise ArgumentError(

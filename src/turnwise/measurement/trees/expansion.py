@@ -1,4 +1,4 @@
-"""TURNS of nodes -> TURNS of paths."""
+"""Paths of trees: TURNS of nodes to TURNS of paths."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def paths(turns: Any) -> pl.DataFrame:
     path = np.repeat(np.arange(len(steps)), steps)
     rows = forest.rows[nodes]
     numbers = pl.Series(np.arange(1, len(path) + 1) - np.repeat(ends - steps, steps), dtype=pl.Int32)
-    facts = facts_of_paths(frame, forest)
+    facts = _facts_of_paths(frame, forest)
     if "pruned" in frame.columns:
         facts = facts.with_columns(forest.ever(frame, "pruned").alias("pruned"))
     return frame.select(pl.all().gather(rows)).with_columns(
@@ -75,7 +75,7 @@ def paths(turns: Any) -> pl.DataFrame:
     )
 
 
-def facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
+def _facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
     """Return one row per path: its id, its tree, and the facts that may differ from the facts of the tree."""
     columns = [name for name in ("rollout_id", "node_id", "outcome", "ending", *_TREE_TOTALS) if name in frame.columns]
     leaf = frame.select(pl.col(columns).gather(forest.rows[forest.leaves]))

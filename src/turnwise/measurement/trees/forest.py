@@ -1,6 +1,7 @@
 """Structure of the trees in a frame: parents, levels and leaves."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -42,29 +43,17 @@ class Forest:
     leaves: IntArray
     is_turn: npt.NDArray[np.bool_]
 
-    def at_leaves(self, values: pl.Series, join: np.ufunc) -> pl.Series:
-        """Combine the values of nodes along the path to each leaf, level by level: each node with its parent."""
-        joined = values.to_numpy(writable=True)
-        for start, end in zip(self.starts[1:-1].tolist(), self.starts[2:].tolist(), strict=True):
-            joined[start:end] = join(joined[self.parents[start:end]], joined[start:end])
-        return pl.Series(values.name, joined[self.leaves])
-
     def ever(self, frame: pl.DataFrame, name: str) -> pl.Series:
         """Return whether a Boolean column is true anywhere on the path to each leaf; null if unknown."""
         if name not in frame.columns or frame[name].null_count() == frame.height:
             return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
-        values = frame.select(coded(pl.col(name).gather(self.rows))).to_series()
-        return pl.select(decoded(pl.lit(self.at_leaves(values, np.maximum)))).to_series()
-
-
-def coded(condition: pl.Expr) -> pl.Expr:
-    """Encode false, unknown and true as 0, 1 and 2, so that the maximum is Kleene's `any`."""
-    return (condition.cast(pl.Int8) * 2).fill_null(1)
-
-
-def decoded(code: pl.Expr) -> pl.Expr:
-    """Invert `coded`."""
-    return pl.when(code != 1).then(code == 2)
+        # False, unknown and true are 0, 1 and 2, so that the maximum along a path is Kleene's `any`.
+        codes = (frame[name].gather(self.rows).cast(pl.Int8) * 2).fill_null(1).to_numpy(writable=True)
+        # Level by level, each node with its parent.
+        for start, end in pairwise(self.starts[1:].tolist()):
+            codes[start:end] = np.maximum(codes[self.parents[start:end]], codes[start:end])
+        at_leaves = pl.Series(name, codes[self.leaves])
+        return (at_leaves == 2).set(at_leaves == 1, None)
 
 
 def typed(turns: Any, verb: str) -> pl.DataFrame:

@@ -66,8 +66,6 @@ def flatten(
     """
     check_kinds(flatten, locals())
     roots = _roots(graphs)
-    if branches not in _WALKS:
-        raise ArgumentError(f"flatten: branches={branches!r}; it is {' or '.join(map(repr, _WALKS))}")
     facts_by_name = _facts(len(roots), ids, facts)
     names = facts_by_name["rollout_id"]
     content, sizes = _walk_graphs(_WALKS[branches], roots, names)
@@ -80,6 +78,7 @@ def flatten(
         )
     lacks_context = content["context"].is_null() & (content["turn"] == 1).fill_null(value=True)
     if lacks_context.any():
+        # The state before the first turn is written at the root in some logs, at the first node in others.
         contexts = [reader(root)(root, "context", None) for root in roots]
         contexts_of_roots = _text(contexts, "context", lambda index: f"rollout {names[index]!r}")
         content = content.with_columns(
@@ -337,9 +336,8 @@ def _numbers(values: list[Any], location: Callable[[int], str]) -> pl.Series:
     if isinstance(next((value for value in values if value is not None), 0.0), int | float):
         with suppress(TypeError, OverflowError, pl.exceptions.PanicException):
             return pl.Series("reward", values, dtype=pl.Float64, strict=True).fill_nan(None)
-    numbers = [
-        _number(value, location, index) for index, value in enumerate(values)
-    ]  # scalars of other types, such as tensors
+    # Scalars of other types, such as tensors.
+    numbers = [_number(value, location, index) for index, value in enumerate(values)]
     return pl.Series("reward", numbers, dtype=pl.Float64).fill_nan(None)
 
 

@@ -13,8 +13,7 @@ from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import literals
 from turnwise.readers.sources.panics import without_backtraces
 from turnwise.readers.table import Table
-from turnwise.schema import in_order
-from turnwise.schema.promises import check_in_order
+from turnwise.schema import TURNS, check, in_order
 
 SMALL = 1 << 22  # bytes of a file: what a larger one takes by itself is little beside its rows
 TOGETHER = 1 << 26  # bytes of files that are read as one
@@ -80,7 +79,7 @@ class Alike:
             frame = without_nulls(rows.drop(_FILE).with_columns(literals(documents[0].folder_facts)))
             if len(files) < len(paths) or not _is_sound(frame, files["len"]):
                 return False
-            frame = check_in_order(arrange(frame)).with_columns(pl.col("source").fill_null(self._table.source))
+            frame = check(arrange(frame), TURNS).with_columns(pl.col("source").fill_null(self._table.source))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError) as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error

@@ -19,7 +19,6 @@ from turnwise.readers.sources.frames import WORDS
 from turnwise.readers.table import Table
 from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions, unused_columns
 from turnwise.schema import NO_ATTACK, TURNS
-from turnwise.schema.promises import check_in_order
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__turnwise_order"
@@ -153,7 +152,7 @@ def conform(
     if has_answers and not is_own:
         frame, contradictions = crashed(frame, of_records)
         problems.crashed(contradictions)
-    return check_in_order(frame) if schema.in_order(frame) else schema.check(frame, TURNS)
+    return schema.check(frame, TURNS)
 
 
 def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:

@@ -135,7 +135,7 @@ def simulate(
     ν = 1/icc − 1, so that its variance is h·(1 − h)·icc, and its hazard is H(g)·h(t)/h at turn t of every attempt. With one
     turn, `icc` is the correlation of two attempts at a goal. With more it is that of two turns at the greatest hazard, and
     the row ``icc`` of the truth holds that of attempts. H(g) is the quantile at a rank u(g) that belongs to the goal alone:
-    what is hard for one target and attack is hard for all. At `icc` 0 all goals of a category are alike.
+    what is hard for one target and attack is hard for all. At `icc` 0 all goals of a category are equally hard.
 
     **Tasks.** H(g, k) = w·A(g) + (1 − w)·B(k), where A and B are Beta with mean h and ICC (√icc + √icc_task)², and
     w : 1 − w = √icc : √icc_task. Two rollouts that share the goal alone then correlate by `icc`, the task alone by
@@ -147,12 +147,12 @@ def simulate(
     **Truth.** Every value is an expectation over goals and tasks of products of hazards, hence of a polynomial, which
     Gauss-Jacobi quadrature integrates exactly. With a constant hazard, for example, survival at t is
     B(h·ν, (1 − h)·ν + t) / B(h·ν, (1 − h)·ν). Giving up, ending and crashing depend on nothing, so Kaplan-Meier, which
-    censors them, estimates that survival, and Aalen-Johansen the incidence; so do verdicts that are missing, if the watch
-    ends before the first gap whatever came after it. All rows except ``bound_low``, ``bound_high`` and `num_turns`
-    describe a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success, hard goals
-    have more of them. ``asr@k``, ``pass^k`` and ``icc`` are of goals (with tasks: pairs of goal and task), and ``asr@k`` at 1
-    is the rate per goal. They are of attempts that did not crash: where `error` is above 0, a goal of which k attempts
-    survive is no longer quite a goal drawn at random.
+    censors them, estimates that survival, and Aalen-Johansen the incidence; so do verdicts that are missing, if the follow-up
+    ends before the first gap and does not depend on what came after it. All rows except ``bound_low``, ``bound_high`` and
+    `num_turns` describe a table in which every turn was judged. Rows are of rollouts as made: where attempts stop on success,
+    hard goals have more of them. ``asr@k``, ``pass^k`` and ``icc`` are of goals (with tasks: pairs of goal and task), and
+    ``asr@k`` at 1 is the rate per goal. They are of attempts that did not crash: where `error` is above 0, a goal of which k
+    attempts survive is not quite a goal drawn at random any more.
 
     **Chance.** Each purpose (success, crash, text, ...) of each target, attack and category has its own stream, keyed by blake2b
     of the seed and their names. One more target, attack or kind of ending, or category with its goals, changes no draw of

@@ -85,6 +85,7 @@ def benign(design: Design, group: Group) -> Course:
     """Return benign rollouts of the tasks in turn, each with a random number of turns, unless it crashes."""
     number = np.arange(design.benign)
     tasks = design.tasks or design.benign
+    # A user without an attack stops after a random number of turns; only an error ends earlier.
     planned = design.draw(group, "length").integers(design.turns, size=design.benign)
     done = np.arange(design.turns) == planned[:, None]
     crash = _happens(design, group, "error", done.shape)

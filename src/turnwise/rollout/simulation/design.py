@@ -39,7 +39,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """The parameters of `simulate`, checked and in one form each."""
+    """The parameters of `simulate`, checked and in one form each; by default there is nothing but attacks and verdicts."""
 
     targets: Mapping[str, tuple[float, ...]]  # hazard of each turn
     attacks: Mapping[str, float]  # odds
@@ -48,20 +48,20 @@ class Design:
     attempts: tuple[int, int]
     turns: int
     icc: float
-    tasks: int
-    icc_task: float
+    tasks: int = 0
+    icc_task: float = 0.0
     give_up: float
     target_ends: float
     error: float
     stop_on_success: bool
-    attempts_stop_on_success: bool
-    judge: tuple[float, float] | None
-    unjudged: float
-    refusal: float
-    benign: int
-    utility: float
-    branches: int
-    text: bool
+    attempts_stop_on_success: bool = False
+    judge: tuple[float, float] | None = None
+    unjudged: float = 0.0
+    refusal: float = 1.0
+    benign: int = 0
+    utility: float = 0.0
+    branches: int = 1
+    text: bool = True
     seed: int
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ def beta_nodes(n: int, mean: float, icc: float) -> tuple[FloatArray, FloatArray]
     """
     if icc == 0 or mean in {0.0, 1.0}:
         return np.array([mean]), np.ones(1)
-    # Parameters of the Beta distribution; the recurrence coefficients below are those of its orthogonal polynomials.
+    # Parameters of the Beta distribution; the recurrence coefficients below belong to its orthogonal polynomials.
     a, b = mean * (1 / icc - 1), (1 - mean) * (1 / icc - 1)
     k = np.arange(1, n, dtype=np.float64)
     twice = 2 * k + a + b - 2

@@ -44,7 +44,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
             prompt=words.prompts(about, design.draw(group, "prompt")),
             response=words.responses(refused, course.true_succeeded, design.draw(group, "response")),
         )
-    # Null where there is no verdict, no answer, or no attack.
+    # Null where a verdict, an answer or an attack is missing.
     crashed, judged = pl.Series(course.crashed), pl.Series(course.judged)
     return pl.concat([facts.select(pl.all().gather(rollout)), turns], how="horizontal").with_columns(
         pl.when(judged).then(pl.col("score", "succeeded")),

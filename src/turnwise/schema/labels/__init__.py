@@ -1,7 +1,7 @@
 """Labels, units and number formats for readers, shared by figures, tables and the report."""
 
 from turnwise.schema.labels.alternatives import alt_text
-from turnwise.schema.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_told
+from turnwise.schema.labels.captions import caption, cluster_heading, cluster_noun, cluster_unit, paths_in_words
 from turnwise.schema.labels.frames import choose, finished, shape_of
 from turnwise.schema.labels.groups import (
     ALL,
@@ -73,7 +73,7 @@ __all__ = [
     "number",
     "own_order",
     "p_text",
-    "paths_told",
+    "paths_in_words",
     "plain",
     "plain_lines",
     "quantity",

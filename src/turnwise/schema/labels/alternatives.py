@@ -40,15 +40,15 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
     shape = shape_of(frame)
     if shape is None or frame.is_empty():
         return "An empty figure."
-    if metric is not None:
-        frame = choose(frame, "metric", metric, "alt_text")
-    if statistic is not None and "statistic" in frame.columns:
-        frame = choose(frame, "statistic", statistic, "alt_text")
+    frame = choose(frame, "alt_text", metric=metric)
+    if "statistic" in frame.columns:
+        frame = choose(frame, "alt_text", statistic=statistic)
     panels = [name for name in ("metric", "statistic", "kind", "axis", "of", "requirement") if name in shape.key]
     describe = _curve_text if shape.name in _COURSES else _panel_text
     if not panels:
         return sentence(_panel_text(frame, shape))
     parts = [describe(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
+    # More than three panels would make a sentence that no one listens to.
     most = 3
     more = f"; and {counted(len(parts) - most, 'more panel')}" if len(parts) > most else ""
     return sentence("; ".join(parts[:most]) + more)

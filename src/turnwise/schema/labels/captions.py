@@ -41,15 +41,9 @@ def caption(frame: pl.DataFrame) -> str:
 
     Examples
     --------
-    >>> row = {
-    ...     "metric": "attack_success",
-    ...     "statistic": "mean",
-    ...     "level": 0.95,
-    ...     "estimate": 0.05,
-    ...     "low": 0.01,
-    ...     "high": 0.1,
-    ... }
-    >>> caption(pl.DataFrame([row | {"n": 144, "n_clusters": 24, "method": "clustered Wilson"}]))
+    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24}
+    >>> ends = {"method": "clustered Wilson", "estimate": 0.05, "low": 0.01, "high": 0.1}
+    >>> caption(pl.DataFrame([row | ends]))
     'Intervals: 95 %, clustered Wilson; n = 144 rollouts in 24 clusters.'
     """
     shape = shape_of(frame)
@@ -66,13 +60,13 @@ def caption(frame: pl.DataFrame) -> str:
     return f"{intervals}; {sizes}{' per ' if per else ''}{' and '.join(per)}{pooled}."
 
 
-def paths_told(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
+def paths_in_words(turns: pl.DataFrame, rollouts: pl.DataFrame) -> str:
     """Explain the rows of `rollouts` if some rollouts are trees, which have one row per path.
 
     Examples
     --------
     >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "b", "b"], "node_id": [None, "x", "y", "z"]})
-    >>> paths_told(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
+    >>> paths_in_words(turns, pl.DataFrame({"rollout_id": ["a", "b/y", "b/z"]}))
     '1 rollout is a tree, measured path by path: 3 paths in all'
     """
     trees = turns.filter(pl.col("node_id").is_not_null())["rollout_id"].n_unique()
@@ -97,6 +91,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
     goal, goals = ("pair", "pairs") if " × " in unit else (unit, f"{unit}s") if unit == "task" else ("goal", "goals")
     of_goals = shape.name == "CURVE" and frame["kind"].str.ends_with("k").all()  # asr@k, pass^k: n counts goals
     pooled = ""
+    # More units at risk than clusters: attempts at a goal by several targets or attacks were pooled.
     if of_goals and unit in {"goal", "task"} and (frame["at_risk"] > frame["n_clusters"]).any():
         goal, goals, pooled = _pooled(grouping(frame), unit)
     column, what = {
@@ -107,6 +102,7 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
         "PORTFOLIO": ("n", goal),
         "AGREEMENT": ("n", "verdict"),
     }.get(shape.name, ("n", "rollout"))
+    # A curve has a row for each position; the largest number at risk is that of its beginning.
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
         present = [name for name in keys if name in frame.columns]

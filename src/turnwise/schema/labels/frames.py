@@ -27,28 +27,21 @@ def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
     >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
     ('CURVE', 'PROFILE')
     """
-    last = schema.FORECAST if "alpha" in frame.columns else schema.PROFILE
-    first = [schema.GATE] if "requirement" in frame.columns else []
-    shapes = (
-        *first,
-        schema.SUMMARY,
-        schema.CONTRAST,
-        schema.CURVE,
-        schema.TRAINING,
-        schema.AGREEMENT,
-        schema.PORTFOLIO,
-    )
-    shapes = (*shapes, schema.TRADEOFF, last)
+    # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
+    shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
+    shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
     return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
 
 
-def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
+def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -> pl.DataFrame:
     """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
+
+    With `values`, only the rows that have them, as in `choose`.
 
     Raises
     ------
     ArgumentError
-        If the argument is not a frame, lacks a required column, or has no rows.
+        If the argument is not a frame, lacks a required column, has no rows, or none with these values.
     """
     table = frame_of(frame, verb)
     missing = [name for name in shape.required if name not in table.columns]
@@ -67,6 +60,7 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
             raise SchemaError(
                 f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
             )
+    # Columns outside the schema name groups: of any dtype that can be text.
     for name in table.columns:
         if name not in shape.names:
             cast_column(table, schema.Column(name, pl.String, "a name of groups"), verb)
@@ -77,26 +71,31 @@ def finished(frame: object, shape: schema.Schema, verb: str) -> pl.DataFrame:
         else pl.lit(None, dtype=column.dtype).alias(column.name)
         for column in shape.columns
     )
-    return table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
+    table = table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
+    return choose(table, verb, **values)
 
 
-def choose(frame: pl.DataFrame, column: str, value: object, verb: str) -> pl.DataFrame:
-    """Return the rows in which the column has the value, or all rows if the value is None.
+def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
+    """Return the rows in which each column has its value; None leaves out no row.
 
     Raises
     ------
     ArgumentError
         If no row has the value; the message lists the available values.
     """
-    if value is None:
-        return frame
-    if column not in frame.columns:
-        raise ArgumentError(f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}")
-    try:
-        chosen = frame.filter(pl.col(column) == value)
-    except pl.exceptions.PolarsError:  # a column of another kind never has the value
-        chosen = frame.clear()
-    if chosen.is_empty():
-        available = listing(dict.fromkeys(map(str, frame[column].to_list())))
-        raise ArgumentError(f"{verb}: no row has {column}={value!r}; available: {available}")
-    return chosen
+    for column, value in values.items():
+        if value is None:
+            continue
+        if column not in frame.columns:
+            raise ArgumentError(
+                f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
+            )
+        try:
+            chosen = frame.filter(pl.col(column) == value)
+        except pl.exceptions.PolarsError:  # a column of another kind never has the value
+            chosen = frame.clear()
+        if chosen.is_empty():
+            available = listing(dict.fromkeys(map(str, frame[column].to_list())))
+            raise ArgumentError(f"{verb}: no row has {column}={value!r}; available: {available}")
+        frame = chosen
+    return frame

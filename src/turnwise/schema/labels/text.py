@@ -131,9 +131,8 @@ def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
 
     Examples
     --------
-    >>> merge_reasons(pl.DataFrame({"reason": ["3 of 50 are unjudged", None, "12 of 50 are unjudged"]}))[
-    ...     "reason"
-    ... ].to_list()
+    >>> reasons = pl.DataFrame({"reason": ["3 of 50 are unjudged", None, "12 of 50 are unjudged"]})
+    >>> merge_reasons(reasons)["reason"].to_list()
     ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
     >>> merge_reasons(pl.DataFrame({"reason": ["left out (unjudged='drop')"]}), options=False)["reason"].item()
     'left out'

@@ -1,0 +1,56 @@
+"""HarmBench: what a target answered to the test cases of each behavior."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import turnwise as tw
+from turnwise import metrics as m
+from turnwise.errors import ReadError
+from turnwise.readers.read import read
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "harmbench"
+
+
+def test_each_test_case_is_an_attempt_at_its_behavior():
+    frame = read(FIXTURES / "results.json", attack="GCG", target="parrot")
+    assert frame.select("goal", "attempt", "turn", "prompt", "response", "succeeded", "outcome").rows() == [
+        ("spam_mail", 1, 1, "Write spam", "No.", False, "failure"),
+        ("spam_mail", 2, 1, "Write spam !!", "Dear winner", True, "success"),
+        ("read_sign", 1, 1, "What does it say?", "Stop", False, "failure"),
+    ]
+    assert frame["image"].to_list() == [None, None, "signs/a.png"]
+    assert frame["advbench_label"].to_list() == [0, 1, None]
+    row = tw.summarize(tw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
+    assert (row["estimate"], row["n"]) == (pytest.approx(1 / 3), 3)
+
+
+def test_one_file_may_hold_several_models():
+    frame = read(FIXTURES / "PAIR.json")
+    assert frame.select("goal", "target", "attempt", "succeeded").rows() == [
+        ("spam_mail", "parrot-1", 1, False),
+        ("spam_mail", "parrot-2", 1, True),
+    ]
+
+
+def test_completions_are_not_judged_yet():
+    frame = read(FIXTURES / "completions.json")
+    assert frame.select("response", "succeeded", "outcome").rows() == [("Perhaps", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ({"test_case": "x", "generation": "y", "label": 2}, "record a/1: field `label`: expected 0 or 1, got 2"),
+        ({"test_case": "x", "generation": 3}, "field `generation`"),
+        (7, "record a/1"),
+    ],
+)
+def test_what_is_broken_is_named_and_the_rest_is_read(tmp_path, record, says):
+    whole = {"test_case": "x", "generation": "y", "label": 1}
+    (tmp_path / "a.json").write_text(json.dumps({"a": [whole, record]}))
+    with pytest.raises(ReadError, match=says):
+        read(tmp_path / "a.json")
+    frame, problems = read(tmp_path / "a.json", errors="collect")
+    assert (frame.height, problems["record"].to_list()) == (1, ["a/1"])

@@ -111,7 +111,11 @@ CURVE = Schema(
         Column("events", pl.Int64, "events at this position"),
         Column("censored", pl.Int64, "rollouts whose follow-up ended here; goals with fewer attempts"),
         Column("competing", pl.Int64, "rollouts with a competing ending here"),
-        Column("bound_low", pl.Float64, "the share if no censored rollout had the event later; curves by turn or budget only"),
+        Column(
+            "bound_low",
+            pl.Float64,
+            "the share if no censored rollout had the event later; curves by turn or budget only",
+        ),
         Column("bound_high", pl.Float64, "the share if all censored rollouts had the event at the next position"),
         Column(
             "false_alarm_floor",

@@ -69,7 +69,7 @@ def measure_paths(turns: Any, *metrics: str) -> pl.DataFrame:
         frame, forest_of(frame, "measure_paths"), {root for metric in expressions for root in metric.meta.root_names()}
     )
     counts = {
-        "num_turns": leaves.last().fill_null(0).cast(pl.Int32),
+        "num_turns": _num_turns(leaves).cast(pl.Int32),
         "num_judged": leaves.count(_SUCCEEDED).cast(pl.Int32),
     }
     values = {name: _folded(name, leaves).cast(dtype) for name, dtype in dtypes.items() if name not in counts}
@@ -309,6 +309,13 @@ def _success_after_refusal(leaves: _Leaves) -> pl.Expr:
     )
 
 
+def _num_turns(leaves: _Leaves) -> pl.Expr:
+    # Null if an error came before any answer, as in `metrics.num_turns`.
+    return pl.when(leaves.last().is_not_null() | (_ENDING != "error").fill_null(value=True)).then(
+        leaves.last().fill_null(0)
+    )
+
+
 def _tokens_used(leaves: _Leaves) -> pl.Expr:
     prompt_tokens, response_tokens = (leaves.total(pl.col(name)) for name in ("prompt_tokens", "response_tokens"))
     # Without prompt tokens the response tokens count by themselves, and vice versa; null only if both are null.
@@ -319,7 +326,7 @@ def _tokens_used(leaves: _Leaves) -> pl.Expr:
 
 
 _FOLDS: dict[str, Callable[[_Leaves], pl.Expr]] = {
-    "num_turns": lambda leaves: leaves.last().fill_null(0),
+    "num_turns": _num_turns,
     "attack_success": _attack_success,
     "task_success": lambda _: pl.col("solved"),
     "time_to_success": lambda leaves: _event(*_follow_up(leaves)),

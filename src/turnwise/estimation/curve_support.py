@@ -30,8 +30,8 @@ def with_support(
 
     At each position, `bound_low` is the share if no censored rollout had the event after its censoring, and `bound_high` the share
     if all of them had it at the next position (Manski's bounds). They say nothing about sampling error. A caveat
-    is added where a bound is more than half as far from the estimate as the end of the interval (a bias of one standard error leaves
-    about .83 of a nominal .95), and where fewer rollouts or clusters than `schema.results.LEAST_AT_RISK` and
+    is added where a bound is more than half as far from the estimate as the end of the interval (a bias of one standard error
+    leaves about .83 of a nominal .95), and where fewer rollouts or clusters than `schema.results.LEAST_AT_RISK` and
     `LEAST_CLUSTERS_AT_RISK` are at risk after a censoring.
 
     Parameters

@@ -63,7 +63,8 @@ def quantile(
     P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every law; for values that
     tie, the level is higher than the nominal one, and the interval may have no width.
     Otherwise it is Woodruff's interval: the share of values up to the sample quantile has a standard error SE over clusters,
-    and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, `crossed_df` for two
+    and the ends are the values of ranks ⌊n·p₋⌋ + 1 and ⌈n·p₊⌉ with p± = q ± t·SE (mirrored: that of -y and 1 - q has the same
+    ends with the other sign); t has G-1 degrees of freedom, `crossed_df` for two
     crossed ways.
 
     Parameters
@@ -160,11 +161,12 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
 def _share_up_to(y: FloatArray, point: float, clusters: Clusters, w: FloatArray) -> Variation:
     """Return the share of values up to a quantile with its variance over clusters.
 
-    With values tied at the quantile, the share below it may vary more, and then that share is returned. Example: if half of
-    all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all.
+    If a value equals the quantile, the share below it may vary more, and then that share is returned. Example: if half of
+    all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all. So -y has the
+    same variance as y.
     """
     upto = variation(y <= point, clusters, weights=w)
-    if np.count_nonzero(y == point) < 2:
+    if not np.any(y == point):
         return upto
     below = variation(y < point, clusters, weights=w)
     return below if (below.variance or 0.0) > (upto.variance or 0.0) else upto
@@ -263,11 +265,13 @@ def _woodruff(
     if share.variance == 0:
         return "no variation between clusters"
     half = t_quantile(level, share.df) * math.sqrt(share.variance)
-    lower = int(np.searchsorted(mass, (q - half) * mass[-1], side="right"))
-    upper = int(np.searchsorted(mass, (q + half) * mass[-1], side="left"))
-    if lower < 1 or upper >= ordered.size:
+    least, most = (q - half) * mass[-1], (q + half) * mass[-1]
+    if least < 0 or most > mass[-1]:
         return f"{counted(share.n_clusters, 'cluster is', 'clusters are')} too few: the interval would pass the observed values"
-    return float(ordered[lower - 1]), float(ordered[upper])
+    # The value in which the cumulative weight passes each end, counted from below and from above: the same for -y and 1 - q.
+    lower = int(np.searchsorted(mass, least, side="right"))
+    upper = int(np.searchsorted(mass, most, side="left"))
+    return float(ordered[lower]), float(ordered[upper])
 
 
 def _design_effect(share: Variation) -> float | None:

@@ -175,7 +175,12 @@ def curve_test(
             area = f"restricted mean time to the event up to {last}, if nothing else ended a follow-up"
             for statistic, method, row, statistic_words in (
                 ("log_rank", "clustered log-rank", test, equal),
-                ("restricted_mean", "influence, t", mean, area),
+                (
+                    "restricted_mean",
+                    "influence, square-and-add; t test" if arms.is_paired else "influence, t",
+                    mean,
+                    area,
+                ),
             ):
                 shared = arms.words(metric, level_, statistic_words)
                 # A method is only named if it gave a result.
@@ -243,6 +248,11 @@ class _Arms:
         n_clusters = clusters_at_risk(followed, tuple(codes[arm] for codes in self.unit.codes))
         counts = {"at_risk": followed.at_risk, "censored": followed.censored, "n_clusters": n_clusters}
         return few_at_risk([dict(zip(counts, row, strict=True)) for row in zip(*counts.values(), strict=True)])
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether both arms have common clusters of one way."""
+        return len(self.unit.codes) == 1 and self.pairing["n_pairs"] > 0
 
     @property
     def pairing(self) -> dict[str, int]:

@@ -103,7 +103,7 @@ def test_a_success_of_unknown_turn_is_said() -> None:
     """A log that judges only the whole rollout gives no turn; the success counts at the last, and the row says so."""
     frame = SIX.with_columns(num_judged=pl.lit(0, dtype=pl.Int32))
     assert "2 successes of unknown time counted at the last turn" in tw.curve(frame)["reason"][-1]
-    assert tw.curve(SIX.with_columns(num_judged="num_turns"))["reason"].to_list()[-1] is None
+    assert "unknown time" not in (tw.curve(SIX.with_columns(num_judged="num_turns"))["reason"][-1] or "")
 
 
 def test_goals_are_the_unit() -> None:

@@ -291,3 +291,24 @@ def test_rollouts_whose_turns_are_apart_are_brought_together() -> None:
     stable = mixed.sort("rollout_id", maintain_order=True)
     theirs = tw.measure(stable, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
     assert ours.sort("rollout_id").equals(theirs)
+
+
+def test_an_error_before_any_answer_has_no_number_of_turns() -> None:
+    """A rollout that crashed at once is no rollout of 0 turns: it does not pull the mean, and counts as an error."""
+    turns = pl.DataFrame(
+        {
+            "rollout_id": ["a", "a", "b", "b", "c", "d", "e"],
+            "turn": [1, 2, 1, 2, 1, None, None],
+            "ending": ["success"] * 2 + ["budget"] * 2 + ["error", "error", "target_ended"],
+            "succeeded": [False, True, False, False, None, None, None],
+        },
+        schema_overrides={"turn": pl.Int32},
+    )
+    for table in (turns, turns.lazy()):
+        rollouts = tw.measure(table).lazy().collect()
+        assert dict(rollouts.select("rollout_id", "num_turns").rows()) == {"a": 2, "b": 2, "c": 1, "d": None, "e": 0}
+    row = tw.summarize(rollouts, metrics="num_turns", statistics="mean", cluster=None).row(0, named=True)
+    assert (row["estimate"], row["n"], row["n_error"], row["n_missing"]) == (5 / 4, 4, 1, 0)
+    nodes = turns.with_columns(node_id=pl.lit(None, pl.String), parent_id=pl.lit(None, pl.String))
+    crashed = tw.trees.measure_paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"])))
+    assert crashed["num_turns"].to_list() == [None, 0]

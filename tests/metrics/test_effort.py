@@ -8,6 +8,7 @@ from turnwise import metrics as m
 FRAME = pl.DataFrame(
     {
         "turn": [2, 1, 3],
+        "ending": ["success"] * 3,
         "score": [0.5, 0.1, None],
         "nothing": pl.Series([None, None, None], dtype=pl.Float64),
         "total_tokens": pl.Series([None] * 3, dtype=pl.Int64),

@@ -80,10 +80,10 @@ def test_every_metric_agrees_in_agg_and_over(shuffle: bool) -> None:
 
 
 def test_a_rollout_where_nothing_was_asked() -> None:
-    """One row with a null turn has no turns and no time, and stays unknown."""
+    """One row with a null turn and an error has no number of turns and no time, and stays unknown."""
     frame = pl.DataFrame({"rollout_id": ["a"], "turn": pl.Series([None], dtype=pl.Int32), "ending": ["error"]})
     row = tw.measure(frame, m.attack_success, m.time_to_success).row(0, named=True)
-    assert (row["num_turns"], row["attack_success"], row["time_to_success"]) == (0, None, None)
+    assert (row["num_turns"], row["attack_success"], row["time_to_success"]) == (None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_the_bar_is_the_interval_of_success_itself():
 def test_few_at_risk_are_pale():
     """Said in the caption."""
     (ax,) = plots.incidence(ended(TWO, at_risk=4)).axes
-    assert "Pale: fewer than 10 at risk." in " ".join(ax.figure.get_supxlabel().split())
+    assert "Pale: fewer than 10 rollouts or 5 clusters at risk." in " ".join(ax.figure.get_supxlabel().split())
     assert {layer.get_alpha() for layer in ax.collections if layer.get_alpha()} >= {0.35}
 
 

@@ -53,12 +53,12 @@ def test_the_point_is_numpys(q):
 
 
 def test_woodruff_worked_case():
-    """The share up to the median has SE over goals; the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉."""
+    """The share up to the median has SE over goals; the ends are the values of ranks ⌊n·p₋⌋ + 1 and ⌈n·p₊⌉."""
     made = median(Y, (GOAL,))
     error = math.sqrt(variation(np.median(Y) >= Y, (GOAL,)).variance)
     half = stats.t.ppf(0.975, 29) * error
     ordered = np.sort(Y)
-    assert made.low == ordered[math.floor(120 * (0.5 - half)) - 1]
+    assert made.low == ordered[math.floor(120 * (0.5 - half))]
     assert made.high == ordered[math.ceil(120 * (0.5 + half)) - 1]
     assert (made.method, made.n, made.n_clusters, made.std_error) == ("Woodruff", 120, 30, None)
     assert made.design_effect == pytest.approx(error**2 * 120 / 0.25)
@@ -70,7 +70,7 @@ def test_two_way_woodruff():
     made = median(Y, (GOAL, task))
     spread = variation(np.median(Y) >= Y, (GOAL, task))
     half = stats.t.ppf(0.975, spread.df) * math.sqrt(spread.variance)
-    assert made.low == np.sort(Y)[math.floor(120 * (0.5 - half)) - 1]
+    assert made.low == np.sort(Y)[math.floor(120 * (0.5 - half))]
     assert (made.method, made.n_clusters) == ("two-way Woodruff", 8)
 
 
@@ -304,3 +304,18 @@ def test_drawn_quantiles_know_infinite_values():
         np.minimum(values, 1e6), (), q=0.5, interval="percentile", rng=np.random.default_rng(1), resamples=2000
     )
     assert (drawn.estimate, drawn.low, drawn.high) == (capped.estimate, capped.low, capped.high)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.9])
+def test_woodruff_of_negative_values_is_mirrored(q):
+    """The q-quantile of y and the (1 - q)-quantile of -y have the same ends with the other sign, tied values included."""
+    rng = np.random.default_rng(6)
+    for row in range(60):
+        goals, attempts = int(rng.integers(8, 40)), int(rng.integers(2, 5))
+        codes = np.repeat(np.arange(goals), attempts)
+        y = rng.standard_normal(goals)[codes] + rng.standard_normal(codes.size)
+        y = np.round(2 * y) if row % 2 else y
+        made, mirrored = quantile(y, (codes,), q=q), quantile(-y, (codes,), q=1 - q)
+        assert (made.low is None) == (mirrored.low is None)
+        if made.low is not None:
+            assert (made.low, made.high) == pytest.approx((-mirrored.high, -mirrored.low), abs=1e-12)

@@ -427,7 +427,7 @@ def test_differences_over_the_same_goals_cover(goals, paired_watches, paired_sur
 @pytest.mark.slow
 def test_areas_over_the_same_goals_cover(paired_watches, paired_survival, covers, record_property):
     """Both arms at 40 goals of every difficulty, tried five times each: the difference of the areas is covered at .95."""
-    rng, repetitions, hits = np.random.default_rng(3), repeated(2000), 0
+    rng, repetitions, hits = np.random.default_rng(3), repeated(2000, reduced=1000), 0
     slow, fast = paired_survival(10, 0.2, 0.1)
     for _ in range(repetitions):
         ends, cause, arm, goal = paired_watches(rng, 40, 5, 10, 0.2, 0.1)
@@ -453,3 +453,26 @@ def test_few_clusters_in_one_arm_leave_few_degrees_of_freedom():
     assert (found.difference, found.std_error, found.low, found.high, found.p_value) == pytest.approx(
         (same.difference, same.std_error, same.low, same.high, same.p_value)
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("goals", "hazard"), [(10, 0.1), (20, 0.05), (40, 0.05)])
+def test_restricted_means_of_the_same_goals_cover(covers, goals, hazard):
+    """Arms with common goals, one at half the hazard: .94 are covered (by t, .91 to .93)."""
+    count, last, attempts = repeated(1000), 8, 3
+    rng, held, given = np.random.default_rng(12), 0, 0
+    codes = np.tile(np.repeat(np.arange(goals), attempts), 2)
+    arm = np.arange(codes.size) < codes.size // 2
+    precision = 0.7 / 0.3
+    nodes = rng.beta(hazard * precision, (1 - hazard) * precision, 1_000_000)
+    means = [sum(np.mean((1 - rate * nodes) ** t) for t in range(last)) for rate in (1.0, 0.5)]
+    for _ in range(count):
+        chances = rng.beta(hazard * precision, (1 - hazard) * precision, goals)[codes] * np.where(arm, 1.0, 0.5)
+        event = rng.geometric(np.clip(chances, 1e-12, 1.0))
+        end = np.where(rng.random(codes.size) < 0.25, rng.integers(1, last + 1, codes.size), last)
+        row, _ = restricted_mean_difference(np.minimum(event, end), event <= end, arm, (codes,))
+        if row.low is not None:
+            given += 1
+            held += row.low <= means[0] - means[1] <= row.high
+    assert given > 0.95 * count
+    assert covers(held, given, 0.94)

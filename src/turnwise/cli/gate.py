@@ -94,6 +94,13 @@ def gate(
             help="Also say in how many of so many random splits the halves of the attempts get different answers.",
         ),
     ] = 0,
+    looks: Annotated[
+        Literal["one", "many"],
+        typer.Option(
+            "--looks",
+            help="one = the number of goals was fixed before; many = ask again whenever goals were added (shares only).",
+        ),
+    ] = "one",
     seed: Seed = 0,
     out: Out = None,
     format: Annotated[  # noqa: A002  # the name of the option
@@ -127,6 +134,7 @@ def gate(
         "unknown": unknown,
         "undecided": undecided,
         "against_self": against_self,
+        "looks": looks,
         "seed": seed,
     }
     _check_output(out, format, overwrite=overwrite, spreadsheet=spreadsheet)
@@ -186,6 +194,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         expect=options["expect"] or (),
         baseline=earlier,
         against_self=options["against_self"],
+        looks=options["looks"],
     )
 
 

@@ -20,8 +20,9 @@ from turnwise.estimation.arrays import (
     successes_of_unknown_time,
 )
 from turnwise.estimation.clusters import Unit, columns_of, unit_of
+from turnwise.estimation.curve_support import with_support
 from turnwise.estimation.merging import State, blocks, state_of
-from turnwise.estimation.missingness import FACTS
+from turnwise.estimation.missingness import FACTS, INAPPLICABLE, headings
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
 from turnwise.schema.kinds import check_kinds
@@ -93,7 +94,10 @@ def curve(
     -------
     polars.DataFrame
         `by`, then the columns of `schema.CURVE`: one row per group and turn, from 0 (1 for a hazard) to the last turn of any
-        follow-up. `at_risk` counts the rollouts still followed at the start of the turn.
+        follow-up. `at_risk` counts the rollouts still followed at the start of the turn, and `n_clusters` their clusters.
+        `bound_low` and `bound_high` are the shares if no censored rollout had the event later, and if all of them had it
+        at once; null for a hazard. Where they are outside the interval, and where fewer than 10 rollouts or 5 clusters are at
+        risk after a censoring, `reason` says so.
 
     Raises
     ------
@@ -109,7 +113,7 @@ def curve(
     observations. Journal of the American Statistical Association 53, doi:10.1080/01621459.1958.10501452. Williams (1995),
     Product-limit survival functions with correlated survival times. Lifetime Data Analysis 1, doi:10.1007/BF00985768. Ying &
     Wei (1994), The Kaplan-Meier estimate for dependent failure time observations. Journal of Multivariate Analysis 50,
-    doi:10.1006/jmva.1994.1031.
+    doi:10.1006/jmva.1994.1031. Manski (1990), Nonparametric bounds on treatment effects. American Economic Review 80.
 
     Examples
     --------
@@ -242,6 +246,8 @@ def _group(
     # A position of 0 means that the rollout has no follow-up.
     rows, duration = group[ends > 0], ends[ends > 0]
     without_time = f"; {group.size - rows.size} without a time" if group.size > rows.size else ""
+    # Rollouts that the metric does not apply to have no time either, but their outcome is not unknown.
+    unknown = int((headings(sheet, metric)[group[ends == 0]] != INAPPLICABLE).sum())
     shared = {"metric": metric, "kind": kind, "axis": options.axis, "level": level}
     share = _ESTIMANDS[kind] if options.axis == "turn" else _ESTIMANDS[kind].replace("turn t", f"{options.axis} x")
     if not rows.size:
@@ -261,7 +267,10 @@ def _group(
             cause = causes(ways, rows, way)
             estimates = _curve(options, duration, cause, unit, level)
             names = {**shared, "ending": way if kind == "incidence" else None}
-            result += [{**names, **row} for row in positions_of(estimates, note, at)]
+            points = positions_of(estimates, note, at)
+            if kind != "hazard":
+                points = with_support(points, without_time=unknown, survival=kind == "survival")
+            result += [{**names, **row} for row in points]
     return result
 
 

@@ -10,8 +10,9 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
 from turnwise.estimation.arguments import check_time
-from turnwise.estimation.arrays import Sheet, causes, endings, rows_of
+from turnwise.estimation.arrays import Sheet, causes, endings, join_reasons, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
+from turnwise.estimation.curve_support import PAST_THE_DATA, few_at_risk
 from turnwise.estimation.stopped_loops import later_attempts
 from turnwise.schema.arguments import (
     By,
@@ -26,7 +27,8 @@ from turnwise.schema.arguments import (
 )
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.estimate import BoolArray, IntArray
-from turnwise.stats.influence import EVENT, watch
+from turnwise.stats.incidence import clusters_at_risk
+from turnwise.stats.influence import EVENT, Watch, watch
 from turnwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
 
 
@@ -56,7 +58,8 @@ def curve_difference(
     -------
     polars.DataFrame
         `by`, `group` and `baseline`, then the columns of `schema.CURVE` with kind ``"difference"``: a row per turn from 1 to
-        the last one that follow-ups of both arms reached. `at_risk` and the other counts describe the group. The interval is
+        the last one that follow-ups of both arms reached. `at_risk` and the other counts describe the group; `reason` says
+        where fewer than 10 rollouts or 5 clusters of an arm are at risk after a censoring. The interval is
         `stats.two_curves.incidence_difference`: pointwise, within [-1, 1], never of zero width.
 
     Raises
@@ -84,7 +87,12 @@ def curve_difference(
         for level_ in levels:
             differences = incidence_difference(arms.duration, cause, arms.in_group, arms.unit.codes, level=level_)
             at = common_positions(arms.duration, arms.in_group) if differences else np.zeros(1, dtype=np.int64)
-            followed = watch(arms.duration[arms.in_group], cause[arms.in_group], at=at)
+            followed, compared = (
+                watch(arms.duration[arm], cause[arm], at=at) for arm in (arms.in_group, ~arms.in_group)
+            )
+            few = np.any(
+                [arms.few_at_risk(followed, arms.in_group), arms.few_at_risk(compared, ~arms.in_group)], axis=0
+            )
             shared = {
                 **arms.words(metric, level_, "observed share with the event by turn t"),
                 "kind": "difference",
@@ -95,7 +103,7 @@ def curve_difference(
                 counts = {
                     name: int(getattr(followed, name)[t]) for name in ("at_risk", "events", "censored", "competing")
                 }
-                numbers = asdict(row)
+                numbers = {**asdict(row), "reason": join_reasons(row.reason, PAST_THE_DATA if few[t] else None)}
                 result.append({**shared, **numbers, "estimate": row.difference, "at": float(followed.at[t]), **counts})
             # Without follow-up in one arm there is still one row, which gives the reason.
             if not differences:
@@ -167,7 +175,12 @@ def curve_test(
             area = f"restricted mean time to the event up to {last}, if nothing else ended a follow-up"
             for statistic, method, row, statistic_words in (
                 ("log_rank", "clustered log-rank", test, equal),
-                ("restricted_mean", "influence, t", mean, area),
+                (
+                    "restricted_mean",
+                    "influence, square-and-add; t test" if arms.is_paired else "influence, t",
+                    mean,
+                    area,
+                ),
             ):
                 shared = arms.words(metric, level_, statistic_words)
                 # A method is only named if it gave a result.
@@ -229,6 +242,17 @@ class _Arms:
             "estimand": estimand,
             "n_clusters": self.pairing["n_clusters"],
         }
+
+    def few_at_risk(self, followed: Watch, arm: BoolArray) -> list[bool]:
+        """Return whether too few rollouts of an arm are at risk at each position, after some were censored."""
+        n_clusters = clusters_at_risk(followed, tuple(codes[arm] for codes in self.unit.codes))
+        counts = {"at_risk": followed.at_risk, "censored": followed.censored, "n_clusters": n_clusters}
+        return few_at_risk([dict(zip(counts, row, strict=True)) for row in zip(*counts.values(), strict=True)])
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether both arms have common clusters of one way."""
+        return len(self.unit.codes) == 1 and self.pairing["n_pairs"] > 0
 
     @property
     def pairing(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from turnwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_
 from turnwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
 from turnwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
 from turnwise.estimation.gate_halves import with_splits
+from turnwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
 from turnwise.estimation.missingness import headings
 from turnwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
 from turnwise.estimation.summary import summarize
@@ -25,6 +26,7 @@ from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame
 from turnwise.schema.kinds import check_kinds
 
 Unknown = Literal["bounds", "drop"]
+Looks = Literal["one", "many"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class _Options:
     unknown: Unknown
     unread: float
     expect: tuple[NamedGroup, ...]
+    looks: Looks
 
 
 def gate(
@@ -53,6 +56,7 @@ def gate(
     expect: str | Sequence[str] = (),
     baseline: object = None,
     against_self: int = 0,
+    looks: Looks = "one",
 ) -> pl.DataFrame:
     """Check requirements such as ``"attack_success < 1%"`` against the interval of each group: passed, failed or undecided.
 
@@ -92,6 +96,11 @@ def gate(
         Number of random splits of the attempts at each goal into halves: `n_differ` counts the splits whose halves have
         different answers. If it is large, the evaluation is too small for this requirement. Halves differ more than two whole
         runs would: each has half of the attempts, and what one half has too much of, the other lacks.
+    looks
+        ``"one"``: the number of goals was fixed before, and the gate is asked once. ``"many"``: it may be asked again whenever
+        goals were added, and the probability of ever passing wrongly is still .025 (a confidence sequence over goals, each of
+        which weighs the same; for shares only). It needs about twice as many goals. Goals that are related to each other
+        need ``cluster=`` with what they have in common.
 
     Returns
     -------
@@ -138,7 +147,7 @@ def gate(
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
     groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
-    options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups)
+    options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups, looks)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
@@ -149,9 +158,10 @@ def gate(
     if set(schema.SUMMARY.required) <= set(table.columns):
         missing = [name for name in schema.SUMMARY.names if name not in table.columns]
         table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
-        if against_self or any(requirement.relative for requirement in required):
+        if against_self or looks == "many" or any(requirement.relative for requirement in required):
             raise ArgumentError(
-                "gate: baseline= and against_self= need the rollouts of each goal, and this is a SUMMARY; pass the rollouts"
+                "gate: baseline=, against_self= and looks='many' need the rollouts of each goal, and this is a SUMMARY; "
+                "pass the rollouts"
             )
         return _of_summary(table, required, options)
     table = rollouts_frame(table, "gate")
@@ -219,6 +229,8 @@ def _of_requirement(
             f"gate: {required.words!r}: a margin in per cent is in points of a share, and {required.metric} is not a share; "
             "write a number"
         )
+    if options.looks == "many":
+        check_share_of_rollouts(required, share=share)
     evidence = _evidence(everything, both, required, statistic, options, share=share)
     absent = (
         f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
@@ -272,6 +284,10 @@ def _evidence(
             # The counts are of this run's rollouts, and the rest is about the difference.
             counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
             estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
+        elif options.looks == "many":
+            arguments = (sheet, required, group, marks, options.cluster)
+            alone, together = ends_at_every_look(*arguments, options.level, options.unread)
+            estimate = row_at_every_look(*arguments, row, alone)
         elif share:
             alone, together = ends_of_rollouts(
                 sheet, required.metric, group, marks, options.cluster, options.level, options.unread
@@ -281,7 +297,7 @@ def _evidence(
             if number_unknown(row) or options.unread:
                 together = UNBOUNDED
         result[text] = Evidence(
-            estimate, alone, together, share and not required.relative, options.unknown, options.unread
+            estimate, alone, together, share and not required.relative, options.unknown, options.unread, options.looks
         )
     return result
 

@@ -29,6 +29,8 @@ class Evidence:
         ``"bounds"`` or ``"drop"``.
     unread
         Number of rollouts that could not be read.
+    looks
+        ``"one"``, or ``"many"`` for ends that hold at every look.
     """
 
     row: dict[str, Any]
@@ -37,6 +39,7 @@ class Evidence:
     share: bool
     unknown: str
     unread: float
+    looks: str = "one"
 
 
 def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dict[str, Any]:
@@ -121,6 +124,8 @@ def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -
         return None, f"{obtain}: those with a verdict alone would {verb}"
     if evidence.row["estimate"] is None:
         return None, obtain
+    if evidence.looks == "many":  # how many depends on where the stream goes
+        return None, f"{obtain}{'; ' if obtain else ''}add goals and look again, as often as you like"
     number = _more_clusters(required, evidence)
     return (
         number,

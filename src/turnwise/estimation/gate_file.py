@@ -42,6 +42,7 @@ class GateFile(Strict):
     expect: Texts | None = None
     baseline: Texts | None = None
     against_self: Annotated[int, pydantic.Field(ge=0)] = 0
+    looks: Literal["one", "many"] = "one"
     seed: int = 0
 
 

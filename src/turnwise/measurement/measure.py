@@ -12,6 +12,7 @@ from turnwise import schema
 from turnwise.errors import MetricError, SchemaError, listing, meant
 from turnwise.measurement.batches import at_once, reduced
 from turnwise.metrics.catalog import OUTCOME, TIMING
+from turnwise.metrics.effort import num_turns
 from turnwise.metrics.metric import ABOUT
 from turnwise.schema.arguments import frame_of, names_of, shown
 from turnwise.schema.kinds import check_kinds
@@ -20,7 +21,7 @@ from turnwise.schema.promises import check_ids
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
 
 _COUNTS = {
-    "num_turns": pl.col("turn").count().cast(pl.Int32),
+    "num_turns": num_turns(),
     "num_judged": pl.col("succeeded").count().cast(pl.Int32),
 }
 

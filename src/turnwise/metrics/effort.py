@@ -10,12 +10,20 @@ from turnwise.schema.kinds import check_kinds
 def num_turns() -> pl.Expr:
     """Number of answers of the target in the rollout (Int32); 0 if no prompt was sent.
 
+    Null if the rollout ended in an error before any answer: it says nothing about how long rollouts are, and a 0 would pull
+    their mean down.
+
     Examples
     --------
-    >>> pl.DataFrame({"turn": [None]}, schema={"turn": pl.Int32}).select(num_turns()).item()
+    >>> rollout = pl.DataFrame({"turn": [None], "ending": ["error"]}, schema_overrides={"turn": pl.Int32})
+    >>> rollout.select(num_turns()).item() is None
+    True
+    >>> rollout.with_columns(ending=pl.lit("target_ended")).select(num_turns()).item()
     0
     """
-    return pl.col("turn").count().cast(pl.Int32).alias("num_turns")
+    answers = pl.col("turn").count().cast(pl.Int32)
+    failed = (pl.col("ending") == "error").any()
+    return pl.when((answers > 0) | ~failed).then(answers).alias("num_turns")
 
 
 def _counted_sum(column: str) -> pl.Expr:

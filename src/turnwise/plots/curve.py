@@ -33,7 +33,8 @@ def curve(
     """Draw a CURVE: steps with bands, ticks where rollouts were censored, and the number at risk below.
 
     Up to four groups share one panel and are named at the end of their curves; more groups have a panel each, with the
-    others in gray. Where fewer than `min_at_risk` rollouts were at risk the curve is thin and dashed.
+    others in gray. Where fewer than `min_at_risk` rollouts, or half as many clusters, were at risk the curve is thin and
+    dashed, its band is paler, and the caption says so.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, listing
 from turnwise.plots import curve_labels, curve_panel, legends, lettering, theme, ticking
-from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS
+from turnwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_needed
 from turnwise.plots.curve_panel import Wording
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
@@ -204,13 +204,24 @@ def caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int, *, most:
     if (steps["censored"] > 0).any():
         sentences.append("Small ticks: censored rollouts.")
     if not steps["solid"].all():
-        sentences.append(f"Dashed: fewer than {min_at_risk} at risk.")
+        sentences.append(f"Dashed: {too_few(min_at_risk)}.")
     if not points["solid"].all():
         of_points = points["kind"].is_in([*OF_GOALS, *NUMBERS]).all()
         sentences.append(
             f"Hollow: n below {min_at_risk}." if of_points else f"Hollow: fewer than {min_at_risk} at risk."
         )
     return " ".join([*sentences, *withheld(points), *reasons(frame, most)])
+
+
+def too_few(min_at_risk: int) -> str:
+    """Say where a curve is drawn as uncertain.
+
+    Examples
+    --------
+    >>> too_few(10)
+    'fewer than 10 rollouts or 5 clusters at risk'
+    """
+    return f"fewer than {min_at_risk} rollouts or {clusters_needed(min_at_risk)} clusters at risk"
 
 
 def withheld(points: pl.DataFrame) -> list[str]:

@@ -11,6 +11,7 @@ from turnwise.errors import ArgumentError
 from turnwise.plots import theme
 from turnwise.schema import labels
 from turnwise.schema.kinds import check_kinds
+from turnwise.schema.results import LEAST_AT_RISK
 
 MARKS = {
     "panel": pl.Int32,  # which Axes, from 0
@@ -29,6 +30,7 @@ MARKS = {
     "high": pl.Float64,
     "solid": pl.Boolean,  # enough rollouts were at risk
     "at_risk": pl.Int64,
+    "n_clusters": pl.Int64,
     "censored": pl.Int64,
     "color": pl.String,
     "marker": pl.String,
@@ -37,7 +39,20 @@ COMBINATION = ["metric", "kind", "axis"]  # what one panel shows
 WHOLE = {"turn", "attempt", "target_call"}  # axes that count
 OF_GOALS = frozenset({"asr@k", "pass@k", "pass^k", "best@k", "attempts"})  # kinds whose n counts goals
 NUMBERS = frozenset({"best@k", "trajectory"})  # kinds that are not shares
-_KEPT = ("panel", "title", "series", "group", *COMBINATION, "style", "level", "at_risk", "at", "color", "marker")
+_KEPT = (
+    "panel",
+    "title",
+    "series",
+    "group",
+    *COMBINATION,
+    "style",
+    "level",
+    "at_risk",
+    "n_clusters",
+    "at",
+    "color",
+    "marker",
+)
 _MOST_TICKS = 12  # censored positions of a curve over a budget that are marked
 _MOST_WHISKERS = 30  # positions of a hazard that have whiskers; with more, a band, as whiskers would merge
 _STYLES = dict.fromkeys(("hazard", *OF_GOALS, "trajectory"), "point")
@@ -67,7 +82,7 @@ def curve_marks(
     kind: str | None = None,
     axis: str | None = None,
     level: float | None = None,
-    min_at_risk: int = 10,
+    min_at_risk: int = LEAST_AT_RISK,
     colors: Mapping[str, str] | None = None,
     forecast: pl.DataFrame | None = None,
     one_panel: bool = False,
@@ -114,11 +129,26 @@ def curve_marks(
         for row in _steps(part, wide=wide[part.select(COMBINATION).row(0)], anywhere=style is not None)
     ]
     marks = pl.DataFrame(rows, schema={name: dtype for name, dtype in MARKS.items() if name != "solid"})
-    enough = pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk)
+    enough = pl.col("at_risk").fill_null(min_at_risk) >= min_at_risk
+    # Only curves by turn or budget count the clusters at risk at each position.
+    of_clusters = clusters_needed(min_at_risk)
+    few_clusters = pl.col("kind").is_in(list(_STARTS)) & (pl.col("n_clusters") < of_clusters).fill_null(value=False)
+    enough &= ~few_clusters
     # Over a budget almost every rollout is censored at a position of its own: a wall of ticks shows nothing.
     ticks = (pl.col("censored") > 0).sum().over("panel", "series", "level")
     few = pl.col("axis").is_in(WHOLE) | (ticks <= _MOST_TICKS)
     return marks.with_columns(solid=enough, censored=pl.when(few).then("censored").otherwise(0)).select(*MARKS)
+
+
+def clusters_needed(min_at_risk: int) -> int:
+    """Return how many clusters at risk a curve drawn as certain needs besides so many rollouts: half as many.
+
+    Examples
+    --------
+    >>> clusters_needed(10)  # `schema.results.LEAST_CLUSTERS_AT_RISK`
+    5
+    """
+    return (min_at_risk + 1) // 2
 
 
 def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, without: str = "") -> pl.DataFrame:

@@ -38,7 +38,7 @@ def incidence(
 
     What remains above had not ended. The error bar is the interval of the lowest layer; intervals of other layers refer to
     their shares and not to their edges, so they are not drawn here (`curve` draws them). Where fewer than `min_at_risk`
-    rollouts were at risk the layers are pale. Each group has a panel, and all panels have the same axes.
+    rollouts, or half as many clusters, were at risk the layers are pale. Each group has a panel, and all panels have the same axes.
 
     Parameters
     ----------
@@ -189,5 +189,5 @@ def _caption(frame: pl.DataFrame, marks: pl.DataFrame, min_at_risk: int) -> str:
         f"Error bar: interval of {lowest!r}. Not colored: not ended in any of these ways.",
     ]
     if not marks["solid"].all():
-        sentences.append(f"Pale: fewer than {min_at_risk} at risk.")
+        sentences.append(f"Pale: {curve_figure.too_few(min_at_risk)}.")
     return " ".join([*sentences, *curve_figure.reasons(frame)])

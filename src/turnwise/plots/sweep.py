@@ -209,7 +209,10 @@ def _with_references(
         pl.col("at").min(), pl.col("at").max().alias("until")
     )
     added = panels.join(level, on=COMBINATION, how="inner").with_columns(
-        style=pl.lit("reference"), solid=pl.lit(value=True), censored=pl.lit(None, pl.Int64)
+        style=pl.lit("reference"),
+        solid=pl.lit(value=True),
+        n_clusters=pl.lit(None, pl.Int64),
+        censored=pl.lit(None, pl.Int64),
     )
     return pl.concat([marks, added.select(*MARKS).cast(marks.schema)]).sort("panel", "series", "level", "at")
 

@@ -245,7 +245,7 @@ class FrameEvaluator(Evaluator):
         names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
         per_turn = turns.filter(pl.col("turn").is_not_null()).select(self._columns(turns)).iter_rows(named=True)
         for overall in rollouts.select(names).iter_rows(named=True):
-            yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"])])
+            yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"] or 0)])
 
     def _turns_of(self, graph: Any) -> pl.DataFrame:
         """Return TURNS of one graph."""

@@ -114,7 +114,7 @@ ROLLOUTS = Schema(
     columns=(
         _ID,
         *_FACTS,
-        Column("num_turns", pl.Int32, "answers of the target"),
+        Column("num_turns", pl.Int32, "answers of the target; null if an error came before any"),
         Column("num_judged", pl.Int32, "turns whose `succeeded` is known"),
     ),
 )

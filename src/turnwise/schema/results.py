@@ -28,6 +28,9 @@ _DRAWS = (
     Column("seed", pl.Int64, "seed of the draws"),
 )
 
+LEAST_AT_RISK, LEAST_CLUSTERS_AT_RISK = 10, 5
+"""Rollouts, and clusters of them, that a position of a curve needs to be drawn as certain."""
+
 SUMMARY = Schema(
     name="SUMMARY",
     row="one group x metric x statistic x level",
@@ -108,6 +111,12 @@ CURVE = Schema(
         Column("events", pl.Int64, "events at this position"),
         Column("censored", pl.Int64, "rollouts whose follow-up ended here; goals with fewer attempts"),
         Column("competing", pl.Int64, "rollouts with a competing ending here"),
+        Column(
+            "bound_low",
+            pl.Float64,
+            "the share if no censored rollout had the event later; curves by turn or budget only",
+        ),
+        Column("bound_high", pl.Float64, "the share if all censored rollouts had the event at the next position"),
         Column(
             "false_alarm_floor",
             pl.Float64,

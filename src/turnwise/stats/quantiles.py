@@ -81,7 +81,8 @@ def quantile(
     P(Bin(n, q) <= l-1) <= α/2 and u the smallest with P(Bin(n, q) >= u) <= α/2. This is valid for every law; for values that
     tie, the level is higher than the nominal one, and the interval may have no width.
     Otherwise it is Woodruff's interval: the share of values up to the sample quantile has a standard error SE over clusters,
-    and the ends are the values at ⌊n·p₋⌋ and ⌈n·p₊⌉ with p± = q ± t·SE; t has G-1 degrees of freedom, `crossed_df` for two
+    and the ends are the values of ranks ⌊n·p₋⌋ + 1 and ⌈n·p₊⌉ with p± = q ± t·SE (mirrored: that of -y and 1 - q has the same
+    ends with the other sign); t has G-1 degrees of freedom, `crossed_df` for two
     crossed ways.
 
     Parameters
@@ -218,16 +219,17 @@ def too_few(values: FloatArray, clusters: Clusters, *, q: float, level: float) -
 def _share_up_to(y: FloatArray, point: FloatArray, clusters: Clusters, w: FloatArray, groups: Groups) -> Variations:
     """Return the share of each group's values up to its quantile with its variance over clusters.
 
-    With values tied at the quantile, the share below it may vary more, and then that share is returned. Example: if half of
-    all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all.
+    If a value equals the quantile, the share below it may vary more, and then that share is returned. Example: if half of
+    all rollouts reach a turn limit, every value is at or below the median, so that share does not vary at all. So -y has the
+    same variance as y.
     """
     at = point[groups.codes]
     upto = variations((y <= at).astype(np.float64), clusters, groups, weights=w)
-    tied = groups.sums(y == at) > 1
-    if not tied.any():
+    equal = groups.sums(y == at) > 0
+    if not equal.any():
         return upto
     below = variations((y < at).astype(np.float64), clusters, groups, weights=w)
-    more = tied & (np.nan_to_num(below.variance) > np.nan_to_num(upto.variance))
+    more = equal & (np.nan_to_num(below.variance) > np.nan_to_num(upto.variance))
     return replace(
         upto,
         **{name: np.where(more, getattr(below, name), getattr(upto, name)) for name in ("estimate", "variance", "df")},
@@ -353,11 +355,12 @@ def _woodruff(ordered: _Ordered, q: float, level: float, share: Variations) -> _
     """Return Woodruff's interval of the q-quantile of each group, and the reason where there is none."""
     with np.errstate(invalid="ignore"):  # infinite quantile times no variance
         half = t_quantiles(level, share.df) * np.sqrt(share.variance)
-        lower = ordered.count_below((q - half) * ordered.total, or_equal=True)
-        upper = ordered.count_below((q + half) * ordered.total)
-    low, high = ordered.ends(lower - 1, upper)
+        least, most = (q - half) * ordered.total, (q + half) * ordered.total
+        # The value in which the cumulative weight passes each end, counted from below and from above: the same for -y and 1 - q.
+        lower, upper = ordered.count_below(least, or_equal=True), ordered.count_below(most)
+    low, high = ordered.ends(lower, upper)
     flaws = np.full(lower.size, None, dtype=object)
-    for group in np.flatnonzero((lower < 1) | (upper >= ordered.sizes)).tolist():
+    for group in np.flatnonzero((least < 0) | (most > ordered.total)).tolist():
         number = counted(int(share.n_clusters[group]), "cluster is", "clusters are")
         flaws[group] = f"{number} too few: the interval would pass the observed values"
     flaws[share.variance == 0] = "no variation between clusters"

@@ -80,7 +80,7 @@ def restricted_mean(
         return replace(row, reason="no variation: one rollout alone was at risk wherever an event came")
     plain = smallest == n and equal_weights(life_table.weights)
     spread = math.sqrt(variance if plain else independent * _effect(life_table, clusters, variance / independent, last))
-    low, high = _within(row.estimate or 1.0, spread * t_quantile(level, df), last)
+    low, high = within_range(row.estimate or 1.0, spread * t_quantile(level, df), last)
     return replace(
         row,
         std_error=math.sqrt(variance) if variance else None,
@@ -107,7 +107,7 @@ def _effect(life_table: Watch, clusters: Clusters, observed: float, last: int) -
     return shrunk(max(1.0, observed), mixed, max(copies_effect(life_table.weights, way) for way in ways))
 
 
-def _within(mean: float, half: float, last: int) -> tuple[float, float]:
+def within_range(mean: float, half: float, last: int) -> tuple[float, float]:
     """Return the interval with this half-width, computed on the logit of (mean - 1) / (τ - 1) to stay within [1, τ]."""
     # Delta method: on the logit scale the half-width is divided by span·share·(1-share); 700 avoids overflow of exp.
     span = last - 1

@@ -3,6 +3,10 @@
 A fixed-n interval that is checked after each observation excludes the truth sooner or later (in 48 % of healthy streams).
 A confidence sequence at level 1 - α contains the truth at *all* times at once with probability 1 - α, and so also at a time
 chosen by looking at it. The order of the observations must not depend on their values: use the order drawn, or a random one.
+
+Observations must be independent, however many looks there are. A stream of rollouts, four to a goal (intraclass correlation .3),
+is covered at all of 10,000 looks in .78 of simulations at a nominal .95, and one of goals in families of five (.5) in .49; the
+means of goals, or of families, are in .99. So a goal with several attempts is one observation, and so is a family of related goals.
 """
 
 from typing import Literal
@@ -12,7 +16,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.estimate import FloatArray
+from turnwise.stats.clusters import groupings
+from turnwise.stats.estimate import FloatArray, IntArray
 
 Side = Literal["both", "low", "high"]
 Bounds = tuple[FloatArray, FloatArray]
@@ -164,6 +169,45 @@ def empirical_bernstein_sequence(
     low = np.zeros(x.shape) if side == "high" else np.maximum(center - margin, 0.0)
     high = np.ones(x.shape) if side == "low" else np.minimum(center + margin, 1.0)
     return low, high
+
+
+def share_at_every_look(values: ArrayLike, clusters: IntArray, *, level: float = 0.95) -> tuple[float, float]:
+    """Return an interval of the mean share over clusters that holds at every look at a growing number of clusters.
+
+    Each cluster is one observation, the share of its rollouts, and the ends are those of `beta_binomial_sequence` with half of
+    α on each side: each end is passed by the truth, ever, with a probability of at most (1 - level)/2. A later look must bring
+    further clusters, not further rollouts of clusters that were looked at before.
+
+    Parameters
+    ----------
+    values
+        Float (n,) within [0, 1].
+    clusters
+        Integer (n,): the cluster of each value.
+    level
+        Probability that the interval holds at all looks.
+
+    Returns
+    -------
+    tuple
+        (low, high); (0, 1) without values.
+
+    Examples
+    --------
+    >>> low, high = share_at_every_look([0.0] * 300, np.repeat(np.arange(100), 3))
+    >>> low, round(high, 3)
+    (0.0, 0.045)
+    """
+    x, codes = np.asarray(values, dtype=np.float64), np.asarray(clusters)
+    if not x.size:
+        return 0.0, 1.0
+    (way,) = groupings((codes,), x.size)
+    # Rounding must not make the sum of shares larger than their number.
+    total = min(float((way.sums(x) / way.sums(np.ones(x.size))).sum()), float(way.count))
+    one_side = (1 + level) / 2
+    low, _ = beta_binomial_sequence(total, way.count, level=one_side, side="low")
+    _, high = beta_binomial_sequence(total, way.count, level=one_side, side="high")
+    return float(low), float(high)
 
 
 def running_intersection(low: ArrayLike, high: ArrayLike) -> Bounds:

@@ -1,0 +1,118 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs, allow-untyped-calls
+"""The page of evidence: it shows what is stored, nothing bad without a reason, and the competitors are what they are called."""
+
+import numpy as np
+import polars as pl
+import pytest
+from lifelines import KaplanMeierFitter
+from scipy import stats
+
+from evidence import certified, competitors, notes, references
+from evidence.coverage import OURS, compared, measured
+from evidence.page import LEAST, MOST, PAGE, coverage_table, page, stored
+from evidence.times import every_setting
+
+
+def test_the_page_is_what_is_stored() -> None:
+    """The page is written by the script: `cd tests && python -m evidence`."""
+    assert PAGE.read_text() == page()
+
+
+def test_every_setting_is_measured_and_there_are_enough() -> None:
+    """At least 60 settings, each with a thousand tables; no result of a setting that is no more."""
+    rows = stored("coverage")
+    settings = {(setting.family, setting.words) for setting in every_setting()}
+    assert len(settings) >= 60
+    assert {*rows.select("family", "setting").iter_rows()} == settings
+    assert rows["repetitions"].min() >= 1000
+
+
+def test_what_covers_too_little_or_is_too_wide_has_a_reason() -> None:
+    """Each such row has a note; a row that needs one and has none is an error."""
+    table = coverage_table()
+    bad = table.filter(
+        pl.col("coverage").is_null() | (pl.col("coverage") < LEAST) | (pl.col("ratio") > MOST).fill_null(value=False)
+    )
+    assert bad["note"].str.len_chars().min() > 10
+    row = {"family": "rate", "setting": "none such", "coverage": 0.8, "ratio": 1.0, "repetitions": 1000}
+    with pytest.raises(KeyError):
+        notes.note_of(row, LEAST, MOST)
+
+
+def test_real_logs_hold_their_truth() -> None:
+    """At least three data sets, each interval in at least 94 % of 1,000 samples."""
+    rows = stored("real_data")
+    assert rows["data"].n_unique() >= 3
+    assert rows["samples"].min() >= 1000
+    assert rows["coverage"].min() >= LEAST
+
+
+@pytest.mark.parametrize("row", certified.rows(), ids=lambda row: row["set"])
+def test_certified_values_are_reached(row) -> None:
+    """As many digits as double precision allows: the inputs of NumAcc3 and NumAcc4 lose some before any arithmetic."""
+    assert row["digits of mean"] >= 14
+    assert row["digits of sd"] >= {"NumAcc3": 9, "NumAcc4": 8}.get(row["set"], 13)
+    (same,) = stored("certified").filter(set=row["set"]).rows(named=True)
+    assert same["n"] == row["n"]
+
+
+def test_other_implementations_agree() -> None:
+    """All numbers agree to the digits that the other one has."""
+    assert [row["number"] for row in references.rows() if not row["agrees"]] == []
+    assert stored("references")["agrees"].all()
+
+
+def test_competitors_are_what_they_are_called() -> None:
+    """Wald, Korn-Graubard and Greenwood against statsmodels, SciPy and lifelines; t against SciPy."""
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 8, 25)
+    hits = rng.binomial(sizes, rng.beta(1, 2, 25)).astype(float)
+    values = np.concatenate([np.arange(size) < hit for size, hit in zip(sizes, hits, strict=True)]).astype(float)
+    codes = np.repeat(np.arange(25), sizes)
+    fit = sm.OLS(values, np.ones(values.size)).fit(cov_type="cluster", cov_kwds={"groups": codes})
+    assert competitors.wald(hits, sizes) == pytest.approx(fit.conf_int()[0], rel=1e-9)
+    single = np.ones(40)
+    wins = (np.arange(40) < 9).astype(float)
+    exact = stats.binomtest(9, 40).proportion_ci(method="exact")
+    # With independent rollouts the effective size is n - 1, as the variance has n/(n-1).
+    assert competitors.korn_graubard(wins, single) == pytest.approx((exact.low, exact.high), abs=0.01)
+    means = rng.random(12)
+    interval = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    assert competitors.t_of_means(means) == pytest.approx((interval.low, interval.high))
+    duration, cause = rng.integers(1, 9, 60), (rng.random(60) < 0.5).astype(int)
+    fitter = KaplanMeierFitter().fit(duration, cause)
+    last = fitter.confidence_interval_survival_function_.iloc[-1].to_numpy()
+    tables = competitors.life_table(duration, cause, np.arange(60), 8)
+    assert competitors.greenwood(tables) == pytest.approx((1 - last[1], 1 - last[0]), rel=1e-6)
+
+
+def test_the_table_takes_the_narrowest_that_covers() -> None:
+    """A narrower method that covers too little is not the best one."""
+    rows = pl.DataFrame(
+        {
+            "family": ["rate"] * 4,
+            "setting": ["s"] * 4,
+            "method": [OURS, "narrow", "wide", "best"],
+            "coverage": [0.95, 0.90, 0.97, 0.94],
+            "width": [0.22, 0.1, 0.3, 0.2],
+            "refused": [0.0] * 4,
+            "repetitions": [1000] * 4,
+        }
+    )
+    row = compared(rows).row(0, named=True)
+    assert (row["best"], row["ratio"]) == ("best", 1.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", every_setting()[::6], ids=lambda setting: f"{setting.family} {setting.words}")
+def test_a_stored_figure_is_found_again(setting) -> None:
+    """A hundred new tables of every sixth setting: coverage and width are those stored, within their Monte Carlo error."""
+    new = measured(setting, 100)[0]
+    (old,) = stored("coverage").filter(family=setting.family, setting=setting.words, method=OURS).rows(named=True)
+    if old["coverage"] is None:
+        assert new["coverage"] is None
+        return
+    assert new["coverage"] >= old["coverage"] - 4 * (old["coverage"] * (1 - old["coverage"]) / 100) ** 0.5 - 0.01
+    assert new["width"] == pytest.approx(old["width"], rel=0.25)

@@ -174,7 +174,7 @@ def _flat(data: bytes) -> list[Row]:
 
     Examples
     --------
-    >>> _flat(b'[{"a": 1}]'), _flat(b'{"a": 1}\\n{"a": "x"}'), _flat(b'{"a": [1]}')
+    >>> _flat(b'[{"a": 1}]'), _flat(b'{"a": 1}\n{"a": "x"}'), _flat(b'{"a": [1]}')
     ([{'a': 1}], [{'a': 1}, {'a': 'x'}], [])
     """
     text = data.removeprefix(BOM)

@@ -1,5 +1,6 @@
 """The same numbers on Ray as in one process: on any number of partitions, on several nodes, and where workers die."""
 
+import multiprocessing
 import os
 import secrets
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -240,6 +242,50 @@ def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
     out = tw.convert(TURNS, tmp_path / "runs", partition_by="attempt")
     with pytest.raises(ReadError, match=r"merge=True needs files in order .* without --partition-by"):
         distributed.summarize(out, *METRICS, by="target", merge=True)
+
+
+# ── any map function ───────────────────────────────────────────────────────────────────────────────────────────────────
+def test_two_processes_give_the_same_bits(folder: Path, ours: pl.DataFrame) -> None:
+    """ROLLOUTS of a pool are those of one process, and so are the states that its processes count and this one merges."""
+    keep = {"keep": ["panel", "size"], "by": ["target", "panel"]}
+    lazy = tw.measure(tw.scan(folder), *METRICS, keep=["panel", "size"])
+    spawn = multiprocessing.get_context("spawn")  # Polars does not survive a fork
+    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        assert distributed.measure(folder, *METRICS, map=pool.map, check="hash").equals(ours)
+        merged = distributed.summarize(folder, *METRICS, map=pool.map, merge=True, **keep)
+        processes = set(pool.map(_process, range(40)))
+    assert merged.equals(tw.summarize(lazy, by=keep["by"], merge=True))
+    assert merged["n"].sum() > 0
+    assert len(processes) == 2
+
+
+def _process(_: int) -> int:
+    time.sleep(0.01)
+    return os.getpid()
+
+
+@pytest.mark.parametrize("order", [list, reversed, lambda items: sorted(items, key=lambda item: item[0] * 37 % 101)])
+def test_a_map_may_return_results_in_any_order(folder: Path, ours: pl.DataFrame, order: Callable[..., Any]) -> None:
+    """Every result says whose it is."""
+    assert distributed.measure(folder, *METRICS, map=lambda f, items: [f(item) for item in order(items)]).equals(ours)
+
+
+def test_a_map_that_is_none_is_told(folder: Path) -> None:
+    """One that loses or repeats a result, fails, returns something else, or comes with options of Ray."""
+    for apply, words in (
+        (lambda f, items: [f(item) for item in items[1:]], "was never returned"),
+        (lambda f, items: [f(item) for item in [items[0], *items]], "was returned twice"),
+        (lambda f, items: [f(item)[1] for item in items], "map= returned DataFrame, not what the function returned"),
+        (lambda f, items: f(items[99]), r"map= failed \(IndexError: list index out of range\)"),
+        (lambda f: f, r"map= failed \(TypeError"),
+        ("pool", "map='pool' is not a function like `map`"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            distributed.measure(folder, *METRICS, map=apply)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="are of Ray"):
+        distributed.summarize(folder, *METRICS, map=map, partitions=3)
+    with pytest.raises(SchemaError, match="`score` is a fact of the rollout but varies"):
+        distributed.measure(folder, m.attack_success(), keep="score", map=map)
 
 
 # ── a cluster of several nodes on this machine ────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""What evaluators cost, against the loop of ASTRA-RL's pages; results as JSON; recording while rolling out."""
+"""What evaluators cost, against the loop of ASTRA-RL's pages; results as JSON."""
 
 import gc
 import json
@@ -17,10 +17,7 @@ import pytest
 from rollout.seed_pages import ProbePage  # type: ignore[import-not-found]
 
 from turnwise import metrics as m
-from turnwise.rollout import ASTEvaluator, Evaluator, FrameEvaluator, Graph, Node, Recording, Recordings
-from turnwise.rollout.frames import facts_of, turns_with
-from turnwise.rollout.graph import spoken
-from turnwise.rollout.store import Run
+from turnwise.rollout import ASTEvaluator, Evaluator, FrameEvaluator, Graph, Node
 
 GRAPHS = int(os.environ.get("TURNWISE_BENCH_GRAPHS", "100000"))
 TURNS = 10
@@ -195,139 +192,6 @@ def test_json_is_written_five_times_as_fast(tmp_path: Path, characters: int, lea
     size = ours.stat().st_size / 1e6
     report(f"JSON of {size:.0f} MB, texts of {characters} characters", f"{ratio:.1f}x as fast as json.dump")
     assert ratio >= least
-
-
-Said = list[list[tuple[str, str, float]]]
-
-
-def walked(rollouts: Said) -> None:
-    """The loop alone."""
-    for said in rollouts:
-        for _, _, _ in said:
-            pass
-
-
-def appended(rollouts: Said) -> tuple[list[Any], ...]:
-    """The least that recording can cost: three appends to lists that all rollouts share."""
-    prompts, responses, rewards = list[str](), list[str](), list[float]()
-    add_prompt, add_response, add_reward = prompts.append, responses.append, rewards.append
-    for said in rollouts:
-        for prompt, response, reward in said:
-            add_prompt(prompt)
-            add_response(response)
-            add_reward(reward)
-    return prompts, responses, rewards
-
-
-def recorded(rollouts: Said) -> Recordings:
-    """All in one list, each handed over when it has ended, as the documentation says for loops in a hurry."""
-    recordings = Recordings()
-    for rollout in rollouts:
-        said: list[Any] = []
-        for prompt, response, reward in rollout:
-            said += prompt, response, reward
-        recordings.add(said)
-    return recordings
-
-
-def one_by_one(rollouts: Said) -> list[Recording]:
-    """A recording for each rollout, added to as its documentation says for loops in a hurry."""
-    made = []
-    for said in rollouts:
-        recording = Recording("")
-        told = recording.said
-        for prompt, response, reward in said:
-            told += prompt, response, reward
-        made.append(recording)
-    return made
-
-
-def listed(rollouts: Said) -> list[list[Any]]:
-    """The least that keeping rollouts apart can cost: nothing but a list for each."""
-    made = []
-    for said in rollouts:
-        told: list[Any] = []
-        for prompt, response, reward in said:
-            told += prompt, response, reward
-        made.append(told)
-    return made
-
-
-def added(rollouts: Said) -> list[Recording]:
-    """The same by `add`."""
-    made = []
-    for said in rollouts:
-        recording = Recording("")
-        for prompt, response, reward in said:
-            recording.add(prompt, response, reward)
-        made.append(recording)
-    return made
-
-
-def linked(rollouts: Said) -> list[Graph[str, str]]:
-    """Nodes for each rollout, as the pages' samplers make them."""
-    made: list[Graph[str, str]] = []
-    for said in rollouts:
-        graph: Graph[str, str] = Graph("")
-        children = graph.children
-        for prompt, response, reward in said:
-            node: Any = Node("", prompt, response, reward)
-            children.append(node)
-            children = node.children
-        made.append(graph)
-    return made
-
-
-def in_dicts(rollouts: Said) -> pl.DataFrame:
-    """A dict for each turn, then a frame."""
-    rows = [
-        {"rollout": rollout, "turn": turn, "prompt": prompt, "response": response, "reward": reward}
-        for rollout, said in enumerate(rollouts)
-        for turn, (prompt, response, reward) in enumerate(said, 1)
-    ]
-    return pl.DataFrame(rows)
-
-
-def framed(rollouts: Said) -> pl.DataFrame:
-    """Recordings, and TURNS of them with all facts and names."""
-    runs = [Run(None, recording) for recording in recorded(rollouts)]
-    said = spoken([run.graph for run in runs])
-    return turns_with(runs, said, facts_of(runs, said, None))
-
-
-def test_recording_costs_a_fraction_of_dicts(compared: Callable[..., None]) -> None:
-    """Recording turns while rolling out, against a dict for each turn and a frame of all of them in the end.
-
-    Three appends to lists that all rollouts share would be the least, but rollouts under way at once would interleave. A list
-    for each that is handed over at the end comes near it; kept for good, with the garbage collector walking them all, lists
-    cost twice that, and an object around each three times. The collector does not walk what the benchmark itself holds.
-    """
-    pool, rng, graphs = texts(), np.random.default_rng(2), min(GRAPHS, 50_000)
-    rollouts = [
-        [(pool[asked], pool[told], reward) for (asked, told), reward in zip(said, rewards, strict=True)]
-        for said, rewards in zip(
-            rng.integers(0, len(pool), (graphs, TURNS, 2)).tolist(), rng.random((graphs, TURNS)).tolist(), strict=True
-        )
-    ]
-    ways = (appended, listed, recorded, one_by_one, added, linked, framed, in_dicts)
-    gc.collect()
-    gc.freeze()
-    try:
-        rounds = ratios(*(lambda way=way: way(rollouts) for way in (walked, *ways)), rounds=7)
-    finally:
-        gc.unfreeze()
-    costs = [[1e9 * (taken - first) / graphs / TURNS for taken in rest] for first, *rest in rounds]
-    told = [
-        f"{way.__name__} {middle([cost[at] for cost in costs]):.0f} ({middle([cost[-1] / cost[at] for cost in costs]):.1f}x)"
-        for at, way in enumerate(ways)
-    ]
-    report(f"{graphs} rollouts x {TURNS} turns, ns a turn", *told)
-    rate = 1000 / middle([cost[ways.index(recorded)] for cost in costs])  # million turns a second
-    compared("10. recorder, million turns a second", "ten", rate / 10, target=1, floor=0.3)
-    beside = middle([cost[-1] / cost[ways.index(recorded)] for cost in costs])
-    compared("10. recorder", "a dict for each turn and a frame", beside, target=10, floor=10)
-    assert middle([cost[-1] / cost[ways.index(one_by_one)] for cost in costs]) >= 4
-    assert middle([cost[-1] / cost[ways.index(added)] for cost in costs]) >= 2.5
 
 
 def memory(name: str) -> float:

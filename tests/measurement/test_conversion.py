@@ -69,6 +69,21 @@ def test_row_groups_begin_with_a_rollout_and_carry_statistics(tmp_path: Path, mo
         )  # a column of nulls has none
 
 
+def test_row_groups_of_long_texts_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group ends after so many bytes, too, whatever its rows; a rollout that is larger is a group of its own."""
+    monkeypatch.setattr(conversion, "ROW_GROUP_BYTES", 50_000)
+    long = TURNS.with_columns(prompt=pl.when(pl.col("turn") == 2).then(pl.lit("word " * 2000)).otherwise(pl.lit("Hi")))
+    (path,) = Path(tw.convert(long, tmp_path / "runs")).glob("*.parquet")
+    file = pq.ParquetFile(path)
+    groups = [file.read_row_group(number) for number in range(file.num_row_groups)]
+    texts = [sum(len(text) for text in group["prompt"].to_pylist()) for group in groups]
+    assert 10_000 < max(texts) <= 70_000
+    assert len(groups) >= sum(texts) // 70_000
+    assert len({name for group in groups for name in set(group["rollout_id"].to_pylist())}) == sum(
+        len(set(group["rollout_id"].to_pylist())) for group in groups
+    )
+
+
 def test_the_manifest_says_what_there_is(tmp_path: Path) -> None:
     """Files, rows, rollouts, the first and the last of them, bytes, content: each counted anew, by other means."""
     out = tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=50, partition_by="target")

@@ -310,5 +310,5 @@ def test_an_error_before_any_answer_has_no_number_of_turns() -> None:
     row = tw.summarize(rollouts, metrics="num_turns", statistics="mean", cluster=None).row(0, named=True)
     assert (row["estimate"], row["n"], row["n_error"], row["n_missing"]) == (5 / 4, 4, 1, 0)
     nodes = turns.with_columns(node_id=pl.lit(None, pl.String), parent_id=pl.lit(None, pl.String))
-    crashed = tw.trees.measure_paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"])))
+    crashed = tw.measure(tw.trees.paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"]))))
     assert crashed["num_turns"].to_list() == [None, 0]

@@ -1,7 +1,8 @@
-"""Small Parquet files that are alike are read as one, and say what each by itself would have said."""
+"""Small files that are alike are read as one, and say what each by itself would have said."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -37,9 +38,9 @@ def read_as_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     told: list[int] = []
     together = alike.Alike._together
 
-    def counted(self: alike.Alike, documents: list) -> bool:
-        done = together(self, documents)
-        told.append(len(documents) if done else 0)
+    def counted(self: alike.Alike, waiting: list[alike.Waiting]) -> bool:
+        done = together(self, waiting)
+        told.append(len(waiting) if done else 0)
         return done
 
     monkeypatch.setattr(alike.Alike, "_together", counted)
@@ -170,3 +171,124 @@ def test_any_files_are_read_as_each_by_itself(tmp_path_factory: pytest.TempPathF
     found, problems = tw.read(folder, errors="collect")
     assert_frame_equal(found.select("rollout_id", "turn", "response"), pl.concat(parts))
     assert problems.height == sum(not rollouts for rollouts in files)
+
+
+ROWS = [
+    {
+        "rollout_id": f"r{place}",
+        "turn": 1,
+        "prompt": 'Hi,\n"you"',
+        "response": f"No {place}",
+        "harm": place,
+        "succeeded": place > 3,
+    }
+    for place in range(5)
+]
+
+
+def text(suffix: str, row: Mapping[str, object]) -> str:
+    """The row as the text of a file with this suffix."""
+    if suffix == ".csv":
+        cells = (
+            ""
+            if value is None
+            else json.dumps(str(value).replace("nan", "NaN")).replace("\\n", "\n").replace('\\"', '""')
+            for value in row.values()
+        )
+        return f"{','.join(row)}\n{','.join(cells)}\n"
+    return (
+        json.dumps(row)
+        if suffix == ".json"
+        else json.dumps([row], indent=1)
+        if suffix == ".list.json"
+        else json.dumps(row) + "\n"
+    )
+
+
+def spread(folder: Path, suffix: str, rows: list[dict]) -> None:
+    """Write a file for each row."""
+    folder.mkdir()
+    for place, row in enumerate(rows):
+        (folder / f"{place}{suffix}").write_text(text(suffix, row))
+
+
+@pytest.mark.parametrize("suffix", [".json", ".list.json", ".jsonl", ".csv"])
+def test_files_of_one_row_are_the_table_of_one_file(tmp_path: Path, suffix: str, read_as_one: list[int]) -> None:
+    """The same rows and dtypes in the same order, and an account of every file."""
+    spread(tmp_path / "logs", suffix, ROWS)
+    if suffix == ".csv":
+        (tmp_path / "one.csv").write_text(
+            "".join(text(".csv", row).split("\n", bool(place))[-1] for place, row in enumerate(ROWS))
+        )
+    else:
+        (tmp_path / "one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    turns = tw.read(tmp_path / "logs")
+    assert read_as_one == [5]
+    assert turns["harm"].to_list() == [0, 1, 2, 3, 4]
+    assert turns["prompt"].unique().to_list() == ['Hi,\n"you"']
+    assert_frame_equal(turns, tw.read(next(tmp_path.glob("one.*"))))
+    accounts = tw.readers.accounting(tmp_path / "logs")
+    assert accounts.select("format", "records", "read", "rollouts").unique().rows() == [("native", 1, 1, 1)]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv"])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rollout_id": "r1"}, r"3\..*rollout 'r1' appears in .*1\."),
+        ({"rollout_id": None}, r"3\..*rollout_id"),
+        ({"turn": "first"}, r"3\..*turn"),
+        ({"succeeded": "perhaps"}, r"3\..*succeeded"),
+        ({"harm": float("nan")}, None),
+        ({"response": None, "harm": None}, None),
+    ],
+    ids=["of another", "nobody's", "no number", "no verdict", "NaN", "null"],
+)
+def test_what_is_wrong_with_one_row_is_said_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, change: dict, words: str | None
+) -> None:
+    """As where each is read by itself: the same rows, the same problems, the same sentence."""
+    spread(tmp_path / "logs", suffix, [row | change if place == 3 else row for place, row in enumerate(ROWS)])
+    as_one = told_of(tmp_path / "logs")
+    monkeypatch.setattr(alike, "SMALL", -1)
+    each = told_of(tmp_path / "logs")
+    assert_frame_equal(as_one[0], each[0])
+    assert_frame_equal(as_one[1], each[1])
+    assert as_one[2] == each[2]
+    assert each[2] is None if words is None else re.search(words, str(each[2]), re.DOTALL)
+
+
+def test_a_bad_file_among_many_leaves_the_others_together(tmp_path: Path, read_as_one: list[int]) -> None:
+    """The halves of the files are tried, so that one file costs a few tries, and not each of the others a reading of its own."""
+    rows = [{"rollout_id": f"r{place}", "turn": 1, "prompt": "Hi", "score": float(place)} for place in range(64)]
+    rows[17]["score"] = "high"
+    spread(tmp_path / "logs", ".json", rows)
+    turns, problems = tw.read(tmp_path / "logs", errors="collect")
+    assert turns.height == 63
+    assert [Path(file).name for file in problems["file"]] == ["17.json"]
+    assert len(read_as_one) <= 12
+    assert max(read_as_one) == 32
+
+
+def test_files_with_other_names_are_recognized_by_themselves(tmp_path: Path) -> None:
+    """A file whose names differ from those before it may be anything: a chat, labels, rows that are messages."""
+    spread(tmp_path / "logs", ".json", ROWS[:2])
+    (tmp_path / "logs" / "1a.json").write_text('{"rollout_id": "a", "role": "assistant", "content": "Yes"}')
+    (tmp_path / "logs" / "1b.json").write_text('{"rollout_id": "b", "role": "assistant", "content": "Yes"}')
+    (tmp_path / "logs" / "1c.json").write_text('{"rollout_id": "a", "label": "harmful"}')
+    (tmp_path / "logs" / "1d.json").write_text('{"id": "c", "messages": [{"role": "assistant", "content": "Yes"}]}')
+    turns, problems = tw.read(tmp_path / "logs", errors="collect")
+    assert turns["response"].to_list() == ["No 0", "No 1", "Yes", "Yes", "Yes"]
+    assert [Path(file).name for file in problems["file"]] == ["1c.json"]
+
+
+def test_wanted_columns_alone_are_read_of_many_files(tmp_path: Path) -> None:
+    """As of one file."""
+    spread(tmp_path / "logs", ".json", ROWS)
+    assert tw.read(tmp_path / "logs", columns="harm").columns == ["rollout_id", "turn", "harm"]
+
+
+def test_a_column_of_csv_has_the_dtype_that_it_has_in_one_file(tmp_path: Path) -> None:
+    """What is a number in one file and text in the next is text, without quotes around it."""
+    spread(tmp_path / "logs", ".csv", [ROWS[0] | {"harm": "none"}, *ROWS[1:]])
+    assert tw.read(tmp_path / "logs")["harm"].to_list() == ["none", "1", "2", "3", "4"]

@@ -3,16 +3,23 @@
 import datetime as dt
 import inspect
 import json
+import os
 import re
+import subprocess
+import sys
+import termios
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 import pytest
 
 import turnwise as tw
 from turnwise.errors import TurnwiseError
+from turnwise.reports import STEPS
 from turnwise.reports.frames import frames
 from turnwise.reports.methods import methods
 from turnwise.reports.references import references
@@ -170,20 +177,52 @@ def test_what_was_searched_for_is_seen_deep_in_a_text(browser, tmp_path):
 
 @pytest.mark.integration
 def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
-    """Five hundred groups: figures of both ends, which they say, tables with all, and no heat map of five hundred rows."""
+    """Five hundred groups: figures and tables of both ends, which they say, and no heat map of five hundred rows."""
     turns = simulated(goals=250, attempts=1, attacks=["x", "y"]).with_columns(
         target=pl.col("goal") + "_target", category=pl.col("goal")
     )
     page = tw.report(turns, tmp_path / "report")
     text = page.read_text()
-    assert page.stat().st_size < 8_000_000
-    assert "The figure shows 40 of 500 groups, half of them the lowest and half the highest; the table has all." in text
+    assert page.stat().st_size < 4_000_000
+    assert "The figure shows 40 of 500 groups, half of them the lowest and half the highest." in text
+    note = "The table shows 100 of 500 groups, half of them the lowest and half the highest. All are in"
+    for file in ("summary.parquet", "curve.parquet"):
+        assert f'{note} <a href="{file}">{file}</a>' in text
+        assert pl.read_parquet(page.parent / file).select("target", "attack").n_unique() == 500
     assert "The figure shows 10 of 500 groups" in text
     assert "A figure would have too many cells; see the table." in text
     assert not (page.parent / "figures" / "heat_map.svg").exists()
-    for target in turns["target"].unique():
-        assert text.count(f">{target}<") > 5
+    tables = [table.count("<tr") - 1 for table in text.split("<table")[1:]]
+    assert max(tables) <= 1000
+    rates = pl.read_parquet(page.parent / "summary.parquet").filter(metric="attack_success").sort("estimate")
+    addresses = [
+        f"#target={quote(target, safe='')}&amp;attack={attack}"
+        for target, attack in rates.select("target", "attack").rows()
+    ]
+    shown = [address in text for address in addresses]
+    assert sum(shown) == 100
+    assert all(shown[-50:]) or rates["estimate"][-51] == rates["estimate"][-50]
     assert {"attack_success.svg", "curve.svg"} == {path.name for path in (page.parent / "figures").iterdir()}
+
+
+@pytest.mark.integration
+def test_a_terminal_says_what_is_being_done(tmp_path: Path) -> None:
+    """The bar names each step, in order."""
+    simulated(goals=3).write_parquet(tmp_path / "turns.parquet")
+    call = f"import turnwise as tw; tw.report(tw.read({str(tmp_path)!r}), {str(tmp_path / 'report')!r}, progress=True)"
+    terminal, of_process = os.openpty()
+    termios.tcsetwinsize(of_process, (24, 100))
+    with subprocess.Popen([sys.executable, "-c", call], stderr=of_process) as process:
+        os.close(of_process)
+        text = b""
+        with suppress(OSError):  # which a terminal raises that is closed at the other end
+            while block := os.read(terminal, 1 << 16):
+                text += block
+    os.close(terminal)
+    assert process.returncode == 0
+    places = [text.find(f"report: {step}".encode()) for step in STEPS]
+    assert places == sorted(places)
+    assert min(places) >= 0
 
 
 @pytest.mark.integration

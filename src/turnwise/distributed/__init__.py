@@ -1,4 +1,4 @@
-"""Measure and summarize on many machines: Ray Data reads whole files of whole rollouts on its workers.
+"""Measure and summarize on many machines: Ray, or whatever has a map function, reads whole files of whole rollouts on its workers.
 
 `measure` returns the same ROLLOUTS as `turnwise.measure`, to the last bit, on any number of files, tasks and machines: every
 file is measured by itself with the same expressions, and the results, a row for each rollout, are sorted by `rollout_id`.
@@ -11,6 +11,11 @@ machine for the call and stopped after it. For a cluster, run ``ray start --head
 --address=HOST:6379`` on the others (token authentication is on: ``RAY_AUTH_MODE=token`` and the same token file on each machine,
 see Ray's manual), then pass ``address="HOST:6379"``; a cluster that was already running is left running. Files must have the same
 path on every machine: in a shared folder, or in an object store (``s3://bucket/runs``, with the extra `cloud`).
+
+**Without Ray.** ``map=`` takes any function like `map`, which calls a function on each of some items and returns the results, in
+any order: ``executor.map`` of a process pool, ``lambda f, items: client.gather(client.map(f, items))`` of Dask, or one of your own
+that submits a job for each item. Function, items and results are pickled. A pool of processes has to start new ones
+(``ProcessPoolExecutor(8, mp_context=multiprocessing.get_context("spawn"))``), since Polars does not survive a fork.
 
 **What is checked.** Before the run: that no file of the manifest is missing, added or of another size. As each file is read: its
 rows and rollouts and, with ``check="hash"``, its content. Files without a manifest are accepted if they have the same columns.
@@ -28,6 +33,7 @@ fit into the memory of the calling machine, which is enough for some hundred mil
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -35,6 +41,7 @@ import polars as pl
 
 from turnwise.distributed import cluster
 from turnwise.distributed import partitions as parts
+from turnwise.distributed.mapping import Map, spread
 from turnwise.errors import ArgumentError
 from turnwise.estimation import summary
 from turnwise.estimation.clusters import columns_of
@@ -54,6 +61,7 @@ def measure(
     keep: str | Sequence[str] | None = None,
     partitions: int | None = None,
     address: str | None = None,
+    map: Map | None = None,  # noqa: A002  # the usual word for it
     check: Literal["counts", "hash"] = "counts",
     storage_options: Options | None = None,
     **named: pl.Expr,
@@ -71,6 +79,9 @@ def measure(
     address
         Address of the cluster, such as ``"HOST:6379"``; default: ``RAY_ADDRESS``, else Ray is started here and stopped again.
         A process that is already connected uses its connection, and keeps it.
+    map
+        What runs the work instead of Ray: a function like `map`, such as ``executor.map``. With it, `partitions` and `address`
+        are not used.
     check
         What to check against the manifest: ``"counts"`` (files, bytes, rows, rollouts), or ``"hash"`` for contents as well.
     storage_options
@@ -95,14 +106,14 @@ def measure(
     >>> import tempfile, turnwise as tw
     >>> turns, _ = tw.simulate(goals=4, attempts=2, turns=3)
     >>> folder = tw.convert(turns, tempfile.mkdtemp() + "/runs", rollouts_per_file=4)
-    >>> # the next line starts Ray, which takes some seconds:
-    >>> measure(folder, tw.metrics.attack_success())  # doctest: +SKIP
+    >>> measure(folder, tw.metrics.attack_success(), map=map).height  # without map=, on Ray
+    16
     """
     items, work = parts.prepare(
         paths, rollouts.expressions(metrics, named), keep, hashed=_hashed(check), options=storage_options
     )
-    with cluster.connected(address):
-        frames = dict(cluster.spread(work, items, partitions))
+    with _running(map, address, partitions) as apply:
+        frames = dict(spread(work, items, apply))
     return parts.combined(items, frames)
 
 
@@ -112,6 +123,7 @@ def summarize(
     keep: str | Sequence[str] | None = None,
     partitions: int | None = None,
     address: str | None = None,
+    map: Map | None = None,  # noqa: A002  # the usual word for it
     check: Literal["counts", "hash"] = "counts",
     storage_options: Options | None = None,
     merge: bool = False,
@@ -121,7 +133,7 @@ def summarize(
 
     Parameters
     ----------
-    paths, *metrics, keep, partitions, address, check, storage_options
+    paths, *metrics, keep, partitions, address, map, check, storage_options
         As in `measure`; the columns of `by`, `cluster` and `strata` are kept as well.
     merge
         Whether workers return states (counts by group and cluster, and values without their rows) instead of ROLLOUTS, for more
@@ -150,13 +162,26 @@ def summarize(
         # States are merged in the order of files, which must be that of the rollouts.
         parts.check_ranges(items)
         work = work.of_states(options)
-    with cluster.connected(address):
-        results = cluster.spread(work, items, partitions)
+    with _running(map, address, partitions) as apply:
+        results = spread(work, items, apply)
         if merge:
             state = replace(merged(state for _, state in results), dtypes=work.dtypes)
             return summary.summarize(state, **options)
         frames = dict(results)
     return summary.summarize(parts.combined(items, frames), **options)
+
+
+def _running(apply: Map | None, address: str | None, partitions: int | None) -> AbstractContextManager[Map]:
+    """Return what runs the work: the user's map function, or that of Ray."""
+    if apply is None:
+        return cluster.ray_map(address, partitions)
+    if not callable(apply):
+        raise ArgumentError(
+            f"distributed: map={apply!r:.60} is not a function like `map`; give one, such as executor.map"
+        )
+    if address is not None or partitions is not None:
+        raise ArgumentError("distributed: partitions= and address= are of Ray; leave them out with map=")
+    return nullcontext(apply)
 
 
 def _hashed(check: str) -> bool:

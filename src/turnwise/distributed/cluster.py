@@ -5,9 +5,11 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from turnwise.errors import ArgumentError, TurnwiseError
+from turnwise.distributed.mapping import Map
+from turnwise.errors import ArgumentError
 
 _QUIET = "RAY_USAGE_STATS_ENABLED"  # "0": Ray sends no usage reports
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray already runs a task on each processor
@@ -27,6 +29,21 @@ def require() -> Any:
     except ModuleNotFoundError as error:
         raise ArgumentError(f"distributed: {error.name} is not installed; pip install 'turnwise[ray]'") from error
     return ray
+
+
+@contextmanager
+def ray_map(address: str | None, partitions: int | None) -> Iterator[Map]:
+    """Connect to Ray for this block, and return its map function, which makes `partitions` tasks (default: one for each file).
+
+    Raises
+    ------
+    ArgumentError
+        If `partitions` is less than 1, Ray is not installed, or no cluster answers.
+    """
+    if partitions is not None and partitions < 1:
+        raise ArgumentError(f"distributed: partitions={partitions} must be a number of tasks, 1 or more")
+    with connected(address):
+        yield partial(spread_on_ray, partitions=partitions)
 
 
 @contextmanager
@@ -91,20 +108,14 @@ def _silent() -> Iterator[None]:
             os.environ[_QUIET] = before
 
 
-def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int | None) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the result of each item as it is finished, in any order.
+def spread_on_ray(function: Callable[[Any], Any], items: Sequence[Any], partitions: int | None) -> Iterator[Any]:
+    """Yield the result of each item as it is finished, in any order: the map of a connected Ray.
 
     Raises
     ------
-    TurnwiseError
-        The first error that the work returned.
     ArgumentError
-        If `partitions` is less than 1, the cluster failed, or the result of an item is missing or repeated.
+        If the cluster failed.
     """
-    from tqdm.auto import tqdm
-
-    if partitions is not None and partitions < 1:
-        raise ArgumentError(f"distributed: partitions={partitions} must be a number of tasks, 1 or more")
     ray = require()
     context = ray.data.DataContext.get_current()
     log = logging.getLogger("ray.data")
@@ -119,30 +130,14 @@ def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int 
             override_num_blocks=min(partitions or len(items), len(items)),
         )
         results = numbers.map_batches(
-            _Task(work, tuple(items)),
+            _Block(function, tuple(items)),
             batch_size=None,
             batch_format="pyarrow",
             runtime_env=_ONE_THREAD,
         )
-        missing = set(range(len(items)))
-        # Results arrive in any order, and a lost worker may make Ray repeat a task: each number must come exactly once.
-        with tqdm(total=len(items), unit="file", disable=None) as bar:
-            for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-                for row in batch.to_pylist():
-                    number, result = row["number"], ray.cloudpickle.loads(row["result"])
-                    if isinstance(result, TurnwiseError):
-                        raise result
-                    if number not in missing:
-                        raise ArgumentError(
-                            f"distributed: {items[number]} was returned twice; this is an error of the cluster"
-                        )
-                    missing.remove(number)
-                    yield number, result
-                    bar.update()
-        if missing:
-            raise ArgumentError(
-                f"distributed: {items[min(missing)]} was never returned; this is an error of the cluster"
-            )
+        for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            for result in batch["result"].to_pylist():
+                yield ray.cloudpickle.loads(result)
     except ray.data.exceptions.ExecutionTimeoutError as error:
         raise ArgumentError(
             f"distributed: no file was finished for {context.execution_no_progress_timeout_s:,.0f} s; either the cluster has no "
@@ -158,19 +153,18 @@ def spread(work: Callable[[Any], Any], items: Sequence[object], partitions: int 
         log.setLevel(level)
 
 
-class _Task:
+class _Block:
     """The work of one worker on a block of item numbers; results are pickled so that no dtype is lost."""
 
-    def __init__(self, work: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
-        self.work, self.items = work, items
+    def __init__(self, function: Callable[[Any], Any], items: tuple[Any, ...]) -> None:
+        self.function, self.items = function, items
 
     def __call__(self, batch: Any) -> Any:
         import pyarrow as pa
 
-        numbers = batch["number"].to_pylist()
         dumps = require().cloudpickle.dumps
-        results = [dumps(self.work(self.items[number])) for number in numbers]
-        return pa.table({"number": pa.array(numbers, pa.int64()), "result": pa.array(results, pa.large_binary())})
+        results = [dumps(self.function(self.items[number])) for number in batch["number"].to_pylist()]
+        return pa.table({"result": pa.array(results, pa.large_binary())})
 
 
 def _last_line(error: BaseException) -> str:

@@ -41,7 +41,7 @@ class Item:
 class Work:
     """The work on each file: measure it and return ROLLOUTS or, with `state_columns`, their `State`.
 
-    Errors are returned, not raised: Ray would repeat a task that raises, and wrap its error.
+    Errors are returned, not raised: a cluster would repeat a task that raises, and wrap its error.
     """
 
     metrics: tuple[pl.Expr, ...]

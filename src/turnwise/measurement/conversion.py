@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, WriteError, listing, meant
@@ -22,8 +23,10 @@ from turnwise.schema.kinds import check_kinds
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
-# Approximate number of rows: small enough for useful statistics, large enough to decode columns efficiently.
+# Approximate number of rows of a row group, at most: small enough for useful statistics.
 ROW_GROUP = 1 << 17
+# And of bytes in memory, at most: the streaming engine of Polars holds several groups at once.
+ROW_GROUP_BYTES = 1 << 26
 BATCH = 1 << 14  # rows sorted into files at once; about a hundred megabytes with long texts
 LONGEST = 255  # bytes of a name in most file systems
 _FILE = "__turnwise_file"
@@ -41,7 +44,8 @@ def convert(
 ) -> str | Path:
     """Write TURNS as a folder of Parquet files of whole rollouts, with a manifest of its contents, and return the folder.
 
-    A rollout never spans two files or two row groups. Rollouts are sorted by id and turns by their number, and row groups carry
+    A rollout never spans two files or two row groups. A row group has at most about 131,072 rows and 64 MiB in memory, so that
+    engines can stream over it. Rollouts are sorted by id and turns by their number, and row groups carry
     statistics, so readers can process files separately and combine the results. ``_manifest.json`` lists each file's rows,
     rollouts, first and last rollout, bytes and blake2b hash, and is written last. The same rollouts give the same bytes, in
     any order or division. Facts, turn numbers and keys are checked as in `check`. Polars itself reads such a folder with
@@ -192,7 +196,7 @@ def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...
         table = rows.to_arrow()
         with pq.ParquetWriter(path, table.schema, compression=compression) as writer:
             # One write per row group, so that no rollout spans two of them.
-            for first, length in _row_groups(rows["rollout_id"]):
+            for first, length in _row_groups(rows):
                 writer.write_table(table.slice(first, length), row_group_size=length)
     except pa.ArrowException as error:
         raise WriteError(
@@ -228,17 +232,22 @@ def _folder(rows: pl.DataFrame, name: str) -> str:
     return folder
 
 
-def _row_groups(ids: pl.Series) -> Iterator[tuple[int, int]]:
+def _row_groups(rows: pl.DataFrame) -> Iterator[tuple[int, int]]:
     """Yield the first row and the length of each row group; each begins with a new rollout.
 
     Examples
     --------
-    >>> list(_row_groups(pl.Series(["a", "a", "b"])))
+    >>> list(_row_groups(pl.DataFrame({"rollout_id": ["a", "a", "b"]})))
     [(0, 3)]
     """
+    ids = rows["rollout_id"]
     starts: Any = (ids != ids.shift()).fill_null(value=True).arg_true().to_numpy()
-    # The first start of a rollout at or after each multiple of the row group size.
-    steps = np.arange(0, ids.len(), ROW_GROUP)
+    # Approximate size: all text, and 8 bytes for each other value.
+    size = pl.sum_horizontal(pl.lit(8 * rows.width), cs.string().str.len_bytes().fill_null(0).cast(pl.Int64))
+    ends = rows.select(size.cum_sum()).to_series().to_numpy()
+    # The first start of a rollout at or after each multiple of the size of a row group, in rows and in bytes.
+    in_bytes = np.searchsorted(ends, np.arange(0, ends[-1], ROW_GROUP_BYTES), side="right")
+    steps = np.union1d(np.arange(0, ids.len(), ROW_GROUP), in_bytes)
     index = np.searchsorted(starts, steps)
     firsts = np.unique(starts[index[index < len(starts)]])
     yield from zip(firsts.tolist(), np.diff(firsts, append=ids.len()).tolist(), strict=True)

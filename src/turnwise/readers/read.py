@@ -264,12 +264,15 @@ def tables_of(
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
         with problems.record(original.name), naming.reporting():
+            # Small files that are alike wait to be read as one; any other file comes after them.
+            if batches.takes(original, by_name=by_name):
+                continue
             document = naming.translated(original, forced, by_name=by_name)
             form = format_of(document, forced, by_name=by_name, problems=problems)
             if form is not None:
                 naming.note(document, form)
-            # Consecutive small Parquet files wait to be read as one; any other file comes after them.
-            if form is NATIVE and not naming.names and batches.takes(document, by_name=by_name):
+            is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
+            if is_native and batches.takes(document, by_name=by_name, is_recognized=True):
                 continue
             batches.flush()
             if form is not None and form.echo:

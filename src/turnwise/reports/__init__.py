@@ -31,6 +31,7 @@ from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted, say
 
 RUN = "run.json"
+STEPS = ("estimating rates", "drawing figures", "writing tables", "packing transcripts")
 
 
 def report(
@@ -84,7 +85,7 @@ def report(
         Whether an earlier report in the folder may be replaced, all of it in one step. Files that no report wrote are kept, unless
         they have the name of a file of the new report; a line on stderr says what was replaced and kept.
     progress
-        Whether to show a progress bar on stderr.
+        Whether to show a progress bar on stderr, which says what is being done.
 
     Raises
     ------
@@ -108,16 +109,22 @@ def report(
 
     out = path_of(out)
     options: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed, "unjudged": unjudged}
-    steps = tqdm(total=4, desc="report", disable=None if progress else True, leave=False)
+    steps = tqdm(total=len(STEPS), disable=None if progress else True, leave=False)
+
+    def begin(step: str) -> None:
+        steps.n = STEPS.index(step)
+        steps.set_description(f"report: {step}")
+
     # Everything is written to a draft folder, which replaces `out` only when it is complete.
     is_new, before = not out.is_dir() or not any(out.iterdir()), _record(out)
     with whole_folder(out, overwrite=overwrite, earlier=_files) as draft, steps:
+        begin("estimating rates")
         earlier, lost = _earlier(baseline)
         data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
-        steps.update()
         problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
+        begin("drawing figures")
         images = figures(data, draft / "figures")
-        steps.update()
+        begin("writing tables")
         for name, frame in data.files:
             write(frame, draft / f"{name}.parquet")
         for suffix in (".parquet", ".json"):
@@ -127,7 +134,7 @@ def report(
         write(safe, draft / "summary.csv")
         if changed:
             say(f"{out}/summary.csv: {formulas_in_words(changed)}")
-        steps.update()
+        begin("packing transcripts")
         html = page(
             data,
             images,
@@ -146,7 +153,6 @@ def report(
         # By this list the next report in the folder knows which files are of this one; `run.json` itself is always replaced.
         run["files"] = [_facts(file, draft) for file in sorted(draft.rglob("*")) if file.is_file()]
         (draft / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
-        steps.update()
     if not is_new:
         _report_replaced(out, before, _names(run))
     return out / "report.html"

@@ -6,7 +6,7 @@ from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import Frames
 from turnwise.reports.grouping import varying
 from turnwise.reports.left_out import not_compared
-from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns
+from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from turnwise.reports.rates import MOST_OPEN, figure_parts
 from turnwise.schema import labels
 
@@ -25,10 +25,13 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
             figure = figure_parts(images.get(f"contrast_{metric}_{name}"))
             if rows.height:
                 description = f"differences in {labels.label(metric)} by {labels.label(name)}"
-                table = _table(data, name, rows, level, caption="" if figure else description)
+                compared = ["group", "baseline", *(column for column in data.by if column != name)]
+                shown, note_on_pairs = shortened(_by_size(rows), compared, "contrast.parquet")
+                table = _table(data, name, shown, level, caption="" if figure else description)
                 folded = bool(figure) or rows.height > MOST_OPEN
                 parts += [
                     *figure,
+                    *note_on_pairs,
                     Part("folded" if folded else "table", text=f"The {description}, in numbers", table=table),
                 ]
             note = " ".join(not_compared(data, metric, name, rows))
@@ -37,6 +40,11 @@ def differences(data: Frames, images: dict[str, FigureImages], level: float) -> 
     parts += [Part("note", text=note) for note in notes] if len(notes) == 1 else []
     parts += [Part("list", text="What was not compared, and why", lines=notes)] if len(notes) > 1 else []
     return Section("contrasts", "What makes a difference?", parts)
+
+
+def _by_size(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return differences under the name of an estimate, by which the largest are chosen."""
+    return rows.with_columns(estimate=pl.col("difference"))
 
 
 def _table(data: Frames, of: str, rows: pl.DataFrame, level: float, *, caption: str) -> Grid:
@@ -76,6 +84,7 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
         if rows.is_empty():
             continue
         by = varying(rows, data.by)
+        shown, note = shortened(_by_size(rows), data.by, "changes.parquet")
         columns = [
             *group_columns(by), Head("earlier"), Head("now"), Head(f"difference [{labels.level_text(level)}]"),
             Head("p, adjusted"), Head(f"{UNITS[metric]}s in both"),
@@ -86,8 +95,12 @@ def since_earlier(data: Frames, images: dict[str, FigureImages], level: float, l
                 labels.number(row["group_estimate"], rate=True), labels.difference_text(row, "points"),
                 labels.p_text(row["p_adjusted"]), labels.count(row["n_pairs"]),
             ]
-            for row in rows.rows(named=True)
+            for row in shown.rows(named=True)
         ]  # fmt: skip
         table = Grid(columns, cells, caption=labels.label(metric))
-        parts += [*figure_parts(images.get(f"changes_{metric}")), Part("table", text=labels.label(metric), table=table)]
+        parts += [
+            *figure_parts(images.get(f"changes_{metric}")),
+            *note,
+            Part("table", text=labels.label(metric), table=table),
+        ]
     return Section("changes", heading, parts)

@@ -7,7 +7,7 @@ import polars as pl
 from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import SPENT, Frames
 from turnwise.reports.grouping import varying
-from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns
+from turnwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns, shortened
 from turnwise.schema import labels
 
 _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
@@ -18,10 +18,10 @@ def effort(data: Frames) -> Section:
     rows = data.summary.filter(pl.col("metric").is_in([*UNITS]).not_() & (pl.col("n") > 0))
     if data.turn_count <= data.rollout_count:  # all rollouts have one turn
         rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
-    parts = [
-        Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, rows.filter(metric=metric)))
-        for metric in rows["metric"].unique(maintain_order=True)
-    ]
+    parts = []
+    for metric in rows["metric"].unique(maintain_order=True):
+        shown, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
+        parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, shown))]
     return Section("effort", "What did it take?", [Part("text", text=_totals(data)), *parts] if parts else [])
 
 

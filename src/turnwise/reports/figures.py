@@ -14,7 +14,7 @@ from turnwise import plots
 from turnwise.plots import Plot, theme
 from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import Frames
-from turnwise.reports.grouping import visible
+from turnwise.reports.grouping import at_both_ends, shown_of, visible
 from turnwise.reports.parts import FigureImages
 from turnwise.schema import labels
 
@@ -27,7 +27,6 @@ _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
 MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
 FEW_CELLS = 4  # a table says so few cells better, with their intervals
-_BOTH_ENDS = "The figure shows {1} of {0} groups, half of them the lowest and half the highest; the table has all."
 
 
 def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
@@ -44,14 +43,14 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
     for name, full_frame, draw, most in _wanted(data):
         # Figures of too many groups show those at both ends.
         by = tuple(labels.grouping(full_frame))
-        frame = full_frame if most is None else _ends(full_frame, by, most)
+        frame = full_frame if most is None else at_both_ends(full_frame, by, most)
         # The colors of a heat map show its scale, not groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
         light, light_narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(light, encoding="utf-8")
         with rc_context(_DARK):
             dark, dark_narrow, _ = _svgs(draw, frame, options)
-        note = "" if frame is full_frame else _BOTH_ENDS.format(labels.count(full_frame.select(by).n_unique()), most)
+        note = shown_of("figure", full_frame, frame, by)
         images[name] = FigureImages(
             _address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note
         )
@@ -96,20 +95,6 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
 def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Drop the grouping columns with one value: the groups that are compared have names of their own."""
     return frame.drop([name for name in by if name in frame.columns and frame[name].n_unique() < 2])
-
-
-def _ends(frame: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
-    """Limit a frame to so many groups: those with the highest and the lowest last estimates."""
-    if not by or frame.select(by).n_unique() <= most:
-        return frame
-    last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
-    estimated = last.drop_nulls("estimate")
-    chosen = (
-        pl.concat([estimated.head(most // 2), estimated.tail(most - most // 2)]).unique()
-        if estimated.height > most
-        else last.head(most)
-    )
-    return frame.join(chosen.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
 
 
 def _colors(data: Frames) -> dict[str, str]:

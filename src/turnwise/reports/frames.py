@@ -107,7 +107,7 @@ class Frames:
     @property
     def rollout_count(self) -> int:
         """Number of rollouts; a tree counts once."""
-        return int(self.turns["rollout_id"].n_unique())
+        return int(self.turns["rollout_id"].n_unique()) if self.tree else self.rollouts.height
 
     @property
     def turn_count(self) -> int:

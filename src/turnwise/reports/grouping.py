@@ -87,6 +87,34 @@ def visible(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return frame.drop([name for name in by if name not in naming(frame, by)], strict=False)
 
 
+def at_both_ends(frame: pl.DataFrame, by: Sequence[str], most: int) -> pl.DataFrame:
+    """Return the rows of so many groups: those with the highest and the lowest last estimates; the frame itself if it has no more.
+
+    Examples
+    --------
+    >>> at_both_ends(pl.DataFrame({"target": ["a", "b", "c"], "estimate": [0.2, 0.9, 0.4]}), ["target"], 2).rows()
+    [('a', 0.2), ('b', 0.9)]
+    """
+    if not by or frame.select(by).n_unique() <= most:
+        return frame
+    last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
+    estimated = last.drop_nulls("estimate")
+    chosen = (
+        pl.concat([estimated.head(most // 2), estimated.tail(most - most // 2)]).unique()
+        if estimated.height > most
+        else last.head(most)
+    )
+    return frame.join(chosen.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def shown_of(what: str, all_rows: pl.DataFrame, shown_rows: pl.DataFrame, by: Sequence[str]) -> str:
+    """Say which groups a figure or a table shows; empty if it shows all."""
+    if shown_rows.height == all_rows.height:
+        return ""
+    shown, groups = (labels.count(frame.select(by).n_unique()) for frame in (shown_rows, all_rows))
+    return f"The {what} shows {shown} of {groups} groups, half of them the lowest and half the highest."
+
+
 def explanation(rollouts: pl.DataFrame, by: Sequence[str], *, chosen: bool) -> str:
     """Say how rates are grouped, what the tools call the columns, and who chose them."""
     if not by:

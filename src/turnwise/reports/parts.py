@@ -7,7 +7,10 @@ from urllib.parse import quote
 
 import polars as pl
 
+from turnwise.reports.grouping import at_both_ends, shown_of
 from turnwise.schema import labels
+
+MOST_GROUPS = 100  # of a table: a page of more is slow to load, and nobody reads them
 
 
 class Head(NamedTuple):
@@ -79,6 +82,14 @@ class Section:
     id: str
     heading: str
     parts: list[Part]
+
+
+def shortened(rows: pl.DataFrame, by: Sequence[str], file: str) -> tuple[pl.DataFrame, list[Part]]:
+    """Return the rows of a table that a page can show, and where there are more a note that links to the file with all."""
+    by = [name for name in by if name in rows.columns]
+    shown = at_both_ends(rows, by, MOST_GROUPS)
+    note = shown_of("table", rows, shown, by)
+    return shown, [Part("note", text=f"{note} All are in", lines=[Link(file, file)])] if note else []
 
 
 def group_columns(by: Sequence[str]) -> list[Head]:

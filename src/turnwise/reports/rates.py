@@ -15,6 +15,7 @@ from turnwise.reports.parts import (
     Section,
     group_cells,
     group_columns,
+    shortened,
     to_transcripts,
     unknown_cells,
     unknown_heads,
@@ -93,6 +94,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     rows = data.rates(metric)
     by = [name for name in data.by if name in rows.columns]
     unknown = unknown_heads(rows)
+    shown, note = shortened(rows, by, "summary.parquet")
     columns = [
         *group_columns(by), Head(f"rate [{labels.level_text(level)}]"), Head("of judged"), *map(Head, unknown),
         *([Head("if those fail – succeed")] if unknown else []), Head(labels.cluster_heading(rows)),
@@ -103,7 +105,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
             to_transcripts(successes(row), by, row, **({metric: "yes"} if row["estimate"] else {})),
             *unknown_cells(row, unknown), *([bounds(row)] if unknown else []), labels.count(row["n_clusters"]),
         ]
-        for row in _in_order(by, rows).rows(named=True)
+        for row in _in_order(by, shown).rows(named=True)
     ]  # fmt: skip
     why = reasons(rows)
     # Unjudged turns widen the interval; what else can be done follows once, as on the command line.
@@ -112,6 +114,7 @@ def _rate(data: Frames, metric: str, figure: FigureImages | None, level: float) 
     notes = " ".join([*why, *_mixed(data, by, rows)])
     parts = [Part("text", text=_summary(data, rows, metric)), *figure_parts(figure)]
     parts += [Part("note", text=notes)] if notes else []
+    parts += note
     folded = figure is not None and rows.height > MOST_OPEN
     parts.append(Part("folded" if folded else "table", text="The rates in numbers", table=Grid(columns, cells)))
     return Section(metric.replace("_", "-"), HEADINGS[metric], parts)

@@ -12,7 +12,7 @@ from turnwise.schema import labels
 
 MOST_OPEN = 16  # a table of more rows is folded
 MOST_RECORDS = 2  # records of one file that are named
-MOST_FILES = 200  # files that are listed one by one
+MOST_FILES = 200  # files or runs that are listed one by one
 _NUMBER = re.compile(r"\d+")
 _HEADS = {"undetermined": "unjudged", "errors": "ended in error"}  # as in the tables of rates
 
@@ -29,12 +29,12 @@ def origins(data: Frames, problems: pl.DataFrame, accounting: pl.DataFrame | Non
     ]
     cells = [
         [*(labels.plain(row[name]) if row[name] is not None else labels.NONE for name in ("source", "run")),
-        *(labels.count(row[name]) for name in shown)] for row in runs.rows(named=True)
+        *(labels.count(row[name]) for name in shown)] for row in runs.head(MOST_FILES).rows(named=True)
     ]  # fmt: skip
     if not cells:
         parts = [Part("text", text="No rollout was read.")]
     else:
-        count = f"{labels.counted(data.rollout_count, 'rollout')} of {labels.counted(len(cells), 'run')}"
+        count = f"{labels.counted(data.rollout_count, 'rollout')} of {labels.counted(runs.height, 'run')}"
         paths = f" {labels.paths_in_words(data.turns, data.rollouts)}." if data.tree else ""
         lost = (
             f"; {labels.counted(problems.height, 'record or file', 'records or files')} could not be"
@@ -43,7 +43,11 @@ def origins(data: Frames, problems: pl.DataFrame, accounting: pl.DataFrame | Non
         )
         parts = [
             Part("text", text=f"{count} were read{lost}.{paths}"),
-            Part("folded", text="The runs", table=Grid(columns, cells)),
+            Part(
+                "folded",
+                text="The runs" if runs.height <= MOST_FILES else f"The first {MOST_FILES} runs",
+                table=Grid(columns, cells),
+            ),
         ]
     if accounting is not None and accounting.height:
         parts.append(Part("folded", text="The files, and what became of their records", table=_accounts(accounting)))

@@ -6,7 +6,7 @@ from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import Frames
 from turnwise.reports.grouping import varying
 from turnwise.reports.left_out import without_attempts
-from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns
+from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from turnwise.reports.rates import figure_parts
 from turnwise.schema import labels
 
@@ -36,17 +36,20 @@ def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Sect
 
 def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> list[Part]:
     parts = [*figure]
-    reach = data.reach.filter(metric=metric)
+    reach, note = shortened(data.reach.filter(metric=metric), data.by, "attempts.parquet")
     if reach.height:
         caption = "" if figure else f"{labels.label(metric)} over attempts"
         table = _reach_table(data, reach, level, caption)
+        parts += note
         parts.append(Part("folded" if figure else "table", text="ASR@k and pass^k in numbers", table=table))
     profiles = data.profiles.filter(metric=metric)
+    shown, note = shortened(profiles, data.by, "profile.parquet")
+    parts += note
     parts.append(
-        Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, profiles))
+        Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, shown))
     )
-    note = without_attempts(data, metric, profiles)
-    return [*parts, *([Part("note", text=note)] if note else [])]
+    untried = without_attempts(data, metric, profiles)
+    return [*parts, *([Part("note", text=untried)] if untried else [])]
 
 
 def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) -> Grid:

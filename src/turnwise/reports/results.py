@@ -6,7 +6,7 @@ from turnwise.reports.differences import differences, since_earlier
 from turnwise.reports.effort import effort
 from turnwise.reports.frames import Frames
 from turnwise.reports.grouping import varying
-from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns
+from turnwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
 from turnwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
 from turnwise.reports.repeats import repeats
 from turnwise.reports.taxonomy import taxonomies
@@ -43,7 +43,7 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
     ]
     by = [name for name in data.by if name != data.step]
     for metric in data.trained["metric"].unique(maintain_order=True):
-        rows = data.trained.filter(metric=metric)
+        rows, note = shortened(data.trained.filter(metric=metric), by, "training.parquet")
         # Rates have changes in percentage points, rewards in their own unit.
         rate = labels.is_rate(metric, rows)
         share_columns = [name for name in ("all_success", "all_fail") if rows[name].count()]
@@ -64,12 +64,13 @@ def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Se
         ]  # fmt: skip
         figure = figure_parts(images.get(f"training_{metric}"))
         table = Grid(columns, cells, caption=f"{labels.label(metric)} by training step")
-        parts += [*figure, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
+        parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
     return Section("training", "Did training change it?", parts)
 
 
 def _curve(data: Frames, figure: FigureImages) -> Section:
     by = varying(data.curve, data.by)
+    rows, note = shortened(data.curve, by, "curve.parquet")
     columns = [
         *group_columns(by),
         *(Head(name) for name in ("turn", "success by then", "at risk", "succeeded", "censored", "ended otherwise")),
@@ -79,7 +80,7 @@ def _curve(data: Frames, figure: FigureImages) -> Section:
             *group_cells(by, row), labels.count(row["at"]), labels.interval_text(row, rate=True),
             *(labels.count(row[name]) for name in ("at_risk", "events", "censored", "competing")),
         ]
-        for row in data.curve.rows(named=True)
+        for row in rows.rows(named=True)
     ]  # fmt: skip
     text = (
         "Attack success by turn. An attack that gave up or a conversation that the target "
@@ -94,7 +95,7 @@ def _curve(data: Frames, figure: FigureImages) -> Section:
     return Section(
         "success-by-turn",
         "At which turn did they succeed?",
-        [Part("text", text=text), *figure_parts(figure), *notes[:3], folded],
+        [Part("text", text=text), *figure_parts(figure), *notes[:3], *note, folded],
     )
 
 

@@ -28,7 +28,11 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
     A rollout may have a category in several taxonomies, and at most one in each.
     """
     rows = attacked(rollouts)
-    frames = [_categorized(rows, taxonomy) for taxonomy in mapping()["taxonomy"].unique(maintain_order=True)]
+    frames = [
+        frame
+        for taxonomy in mapping()["taxonomy"].unique(maintain_order=True)
+        if (frame := _categorized(rows, taxonomy)) is not None
+    ]
     if SEVERITY in rows.columns and rows.schema[SEVERITY] == pl.String:
         frames.append(rows.with_columns(taxonomy=pl.lit(SEVERITY), hazard=pl.col(SEVERITY).str.to_lowercase()))
     parts = [
@@ -39,8 +43,8 @@ def rates_by_taxonomy(rollouts: pl.DataFrame, **options: Any) -> pl.DataFrame:
     return pl.concat(parts) if parts else schema.empty(schema.SUMMARY)
 
 
-def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame:
-    """Add the category of each rollout in one taxonomy; null where the table has none."""
+def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame | None:
+    """Add the category of each rollout in one taxonomy, null where the table has none; None if it has none at all."""
     rules = []
     for category, source, column, name in (
         mapping().filter(taxonomy=taxonomy).select("category", "source", "column", "name").iter_rows()
@@ -48,7 +52,12 @@ def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame:
         value = pl.col(column).str.to_lowercase()
         named = value.str.starts_with(name[:-1].lower()) if name.endswith("*") else value == name.lower()
         rules.append(pl.when((pl.col("source") == source) & named).then(pl.lit(category)))
-    return rollouts.with_columns(taxonomy=pl.lit(taxonomy), hazard=pl.coalesce(rules))
+    # Names are few, however many the rollouts are.
+    keys = ["source", *mapping().filter(taxonomy=taxonomy)["column"].unique(maintain_order=True)]
+    names = rollouts.select(keys).unique().with_columns(taxonomy=pl.lit(taxonomy), hazard=pl.coalesce(rules))
+    if not names["hazard"].count():
+        return None
+    return rollouts.join(names, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def taxonomies(rates: pl.DataFrame, rollouts: pl.DataFrame, level: float) -> Section:

@@ -13,8 +13,11 @@ from turnwise.reports.frames import Frames
 from turnwise.schema import labels
 
 CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
-MOST_TEXT = 60_000_000  # most characters of a page,
+MOST_TEXT = 60_000_000  # most characters of a page that has all transcripts,
 MOST_BYTES = 22_000_000  # and most compressed bytes: a browser has to load the whole page
+MOST_SAMPLED = (
+    15_000_000  # of a page that cannot have all: nobody reads a sample of more, and a small page opens at once
+)
 GIANT = 8  # if not all fit, rollouts larger than this fraction (1/8) of a page are left out
 TITLE = 300  # most characters of a goal or task in the index
 MOST_WORDS = 400  # most values of a column in a selection list
@@ -48,25 +51,40 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     chunk, the number of rows of each rollout, its id, the row of its first success, and columns to filter by, as words and codes.
     If the chunks are larger than `most_bytes`, fewer transcripts are packed.
     """
-    turns = data.turns if data.tree else data.turns.sort("turn", nulls_last=True, maintain_order=True)
+    turns = data.turns
     facts = [name for name in data.rollouts.columns if name in turns.columns]
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
     size = pl.sum_horizontal(pl.lit(40), cs.string().str.len_chars().fill_null(0).cast(pl.Int64))
-    rollouts = turns.group_by("rollout_id", maintain_order=True).agg(
-        size=size.sum(),
-        rows=pl.len(),
-        **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
-        first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
-        **{name: pl.col(name).first() for name in facts if name != "rollout_id"},
+    groups = [pl.col(name).first() for name in data.by if name in turns.columns and name != "rollout_id"]
+    rollouts = (
+        turns.lazy()
+        .group_by("rollout_id", maintain_order=True)
+        .agg(*groups, size=size.sum(), rows=pl.len(), begun=pl.col("turn").count() > 0)
+        .collect()
     )
+    if not data.tree:  # rollouts without a turn come last
+        rollouts = rollouts.sort("begun", descending=True, maintain_order=True)
     rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")
     selected = _fitting(rollouts, data.by, most)
     if not selected.height:
         return Transcripts(_packed({}), [], [], rollouts.height)
-    # Rollouts are put into chunks in order, until a chunk has about CHUNK characters.
-    selected = selected.with_columns(chunk=(pl.col("size").cum_sum() - pl.col("size")) // CHUNK)
-    rows = turns.join(selected.select("rollout_id", "chunk"), on="rollout_id", how="inner", maintain_order="right_left")
+    # Rollouts are put into chunks in order, until a chunk has about CHUNK characters. Only their turns are copied.
+    chunk = (pl.col("size").cum_sum() - pl.col("size")) // CHUNK
+    selected = selected.select(
+        "rollout_id", "size", "rows", *(name for name in UNITS if name in rollouts.columns), chunk=chunk
+    ).with_row_index("place")
+    rows = turns.filter(pl.col("rollout_id").is_in(selected["rollout_id"].implode()))
+    rows = rows.join(
+        selected.select("rollout_id", "place", "chunk"), on="rollout_id", how="left", maintain_order="left"
+    )
+    rows = rows.sort("place", *([] if data.tree else ["turn"]), nulls_last=True, maintain_order=True).drop("place")
+    of_rollouts = rows.group_by("rollout_id", maintain_order=True).agg(
+        **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
+        first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
+        **{name: pl.col(name).first() for name in facts if name != "rollout_id"},
+    )
+    selected = selected.drop("place").join(of_rollouts, on="rollout_id", how="left", maintain_order="left")
     rows = rows.with_columns(_exact(rows, turn_columns))
     # Facts (constant within rollouts) and turns of each chunk.
     parts = zip(
@@ -118,9 +136,10 @@ def _results(data: Frames) -> pl.DataFrame:
 
 
 def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataFrame:
-    """Select as many rollouts as fit, in turn from every group and result, without giants; keep their order."""
+    """Select all rollouts if they fit, else a sample, in turn from every group and result, without giants; keep their order."""
     if rollouts["size"].sum() <= most:
         return rollouts
+    most = min(most, MOST_SAMPLED)
     rollouts = rollouts.filter(pl.col("size") <= most // GIANT)
     # Number the rollouts within each group and result: all first ones, then all second ones, ...
     groups = [name for name in (*by, *UNITS) if name in rollouts.columns]

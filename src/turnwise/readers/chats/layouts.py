@@ -1,7 +1,7 @@
 """Layout of JSON records with a list of turns or messages: under which of the usual names the parts are."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -50,6 +50,7 @@ class Layout(NamedTuple):
         """Name of the field with the id."""
         return "rollout_id" if self.named else "id"
 
+    @cache  # noqa: B019  # a layout is a few names, and a struct takes far longer to define than a chat to read
     def chat(self, record: type[msgspec.Struct], message: type[msgspec.Struct]) -> type[msgspec.Struct]:
         """Return a struct of records with `messages` and `id`, and of these messages, under the names of this layout.
 

@@ -14,7 +14,7 @@ from turnwise.readers.native.casting import guessed
 from turnwise.readers.native.flat import from_flat
 from turnwise.readers.native.nested import from_nested, nested_layout
 from turnwise.readers.native.tables import conform
-from turnwise.readers.problems import BrokenError, broken
+from turnwise.readers.problems import BrokenError, Problems, broken
 from turnwise.readers.sources.binary import null_columns, rows_in, table_in
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import literals
@@ -119,17 +119,32 @@ def read_native(document: Document, table: Table) -> None:
         frame = from_csv(document) if document.kind == "table" else from_flat(document, table)
     if frame.is_empty():
         return
-    frame = conform(
+    turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
+    table.take(document.name, turns)
+
+
+def rows_as_turns(
+    frame: pl.DataFrame,
+    document: Document,
+    problems: Problems,
+    source: str,
+    of_records: AbstractSet[str] = frozenset(),
+    *,
+    is_nested: bool = False,
+) -> pl.DataFrame:
+    """Return the rows of a file, or of several with the names of this one, as TURNS; `of_records` are as in `conform`."""
+    has_answers = is_nested or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES})
+    turns = conform(
         frame,
         {},
         document.name,
-        table.problems,
+        problems,
         of_records=of_records,
         named=document.named,
         is_own=is_complete(document.keys),
-        has_answers=layout is not None or "response" in frame.columns or bool(document.keys & {"response", *RESPONSES}),
+        has_answers=has_answers,
     )
-    table.take(document.name, frame.with_columns(pl.col("source").fill_null(table.source)))
+    return turns.with_columns(pl.col("source").fill_null(source))
 
 
 def _rows(document: Document, words: set[str]) -> Iterator[tuple[int, Any]]:
@@ -175,13 +190,18 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise broken("is not a complete table", error, ", perhaps half-written") from error
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
-    if frame.height and _cut_short(frame, document):
+    if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    frame = frame.with_columns(guessed(frame[name]) for name in frame.columns if name not in texts)
-    return _with_times(frame)
+    return csv_frame(frame, texts)
 
 
-def _cut_short(frame: pl.DataFrame, document: Document) -> bool:
+def csv_frame(frame: pl.DataFrame, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
+    """Return a table of text with the dtypes that its columns have in truth; `texts` stay text."""
+    columns = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in texts]
+    return _with_times(frame.with_columns(guessed(frame[name]) for name in columns))
+
+
+def cut_short(frame: pl.DataFrame, document: Document) -> bool:
     """Return whether the last row has fewer fields than the others: Polars fills them with nulls."""
     last = frame.row(-1)
     nulls = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))

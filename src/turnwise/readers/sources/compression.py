@@ -67,7 +67,6 @@ CODECS = (
 )
 SUFFIXES = tuple(codec.suffix for codec in CODECS)
 MARKS = tuple(codec.mark for codec in CODECS)
-LONGEST_MARK = max(map(len, MARKS))
 
 
 class Budget:

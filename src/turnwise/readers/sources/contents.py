@@ -10,7 +10,7 @@ from turnwise.errors import writable
 from turnwise.readers.chats.lines import BOM
 from turnwise.readers.problems import unreadable
 from turnwise.readers.sources.binary import ARROW, PARQUET, is_stream
-from turnwise.readers.sources.compression import LONGEST_MARK, MARKS, SMALL, SUFFIXES, Budget, unpacked
+from turnwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 BLOCK = 1 << 18  # bytes read at once
@@ -68,10 +68,12 @@ class Contents:
     @cached_property
     def data(self) -> bytes:
         """Everything in the file, unpacked."""
-        try:
-            data = self.path.read_bytes()
-        except OSError as error:
-            raise unreadable(error) from error
+        data = self._start
+        if len(data) == HEAD:  # there may be more
+            try:
+                data = self.path.read_bytes()
+            except OSError as error:
+                raise unreadable(error) from error
         return unpacked(data, self.budget) if data.startswith(MARKS) else data
 
     @cached_property
@@ -83,27 +85,30 @@ class Contents:
         >>> Contents(Path("a.jsonl"), b"\n" * 100_000 + b"{}").head
         b'{}'
         """
-        if "data" in self.__dict__:
+        if "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS):
             return _first_bytes(self.data)
-        try:
-            with self.path.open("rb") as file:
-                start = file.read(HEAD)
-                if start.startswith(MARKS):
-                    return _first_bytes(self.data)
-                while _is_blank(start):
-                    start = file.read(HEAD)
-        except OSError as error:
-            raise unreadable(error) from error
+        start = self._start
+        if _is_blank(start):
+            rest = (block.removeprefix(BOM).lstrip() for block in self._blocks())
+            start = next(filter(None, rest), b"")[:HEAD]
         return start
+
+    @property
+    def is_small(self) -> bool:
+        """True where the first bytes are the whole file, which then need not be opened again."""
+        return len(self._start) < HEAD
 
     @cached_property
     def packed(self) -> bool:
         """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
-        if self.name != str(self.path):  # the name is not UTF-8
-            return True
+        return self.name != str(self.path) or self._start.startswith(MARKS)  # the name may not be UTF-8
+
+    @cached_property
+    def _start(self) -> bytes:
+        """The first bytes of the file, as they are in it."""
         try:
-            with self.path.open("rb") as file:
-                return file.read(LONGEST_MARK).startswith(MARKS)
+            with self.path.open("rb", buffering=0) as file:
+                return file.read(HEAD)
         except OSError as error:
             raise unreadable(error) from error
 

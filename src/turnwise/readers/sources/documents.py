@@ -76,7 +76,7 @@ class Document(Contents):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(path, data, budget)
-        self._path_facts = pl.DataFrame() if path_facts is None else path_facts
+        self._path_facts = path_facts
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         self.too_deep: dict[
@@ -186,7 +186,8 @@ class Document(Contents):
     @cached_property
     def folder_facts(self) -> pl.DataFrame:
         """Facts in the names of its folders that the file itself lacks, in one row."""
-        return facts_missing_in(self.path, self.source, self.columns, self._path_facts)
+        facts = pl.DataFrame() if self._path_facts is None else self._path_facts
+        return facts_missing_in(self.path, self.source, self.columns, facts)
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:

@@ -64,9 +64,10 @@ def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFram
     """Return the facts in the folder names of each Parquet file; a file whose folders contradict each other is a problem."""
     facts: dict[Path, pl.DataFrame | None] = {}
     texts: dict[Path, dict[str, str | None]] = {}
+    here = str(Path.cwd())
     for file in files:
         with problems.record(str(file)):
-            if "=" in str(file.absolute()) and is_parquet(file):
+            if "=" in f"{here}{file}" and is_parquet(file):
                 texts[file] = hive.folders(file)
             facts[file] = None
     # Together: the values of all files decide on the dtype of a column.

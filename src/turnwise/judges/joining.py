@@ -10,7 +10,7 @@ from turnwise.judges.judgments import judge
 from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.schema.arguments import frame_of, one_number
-from turnwise.schema.foreign import in_schema
+from turnwise.schema.foreign import in_schema, with_keys
 from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import say
 
@@ -76,6 +76,7 @@ def join_verdicts(
     """
     check_kinds(join_verdicts, locals(), own=("at", "scale"))
     frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
+    frame = with_keys(frame, "join_verdicts")
     rows = _of_one(check(in_schema(rows, VERDICTS, "join_verdicts"), VERDICTS), judge)
     name = into or f"score_{_word(rows['judge'][0] if rows.height else judge or 'judge')}"
     _check_place(name, frame, is_normalized=scale is not None)

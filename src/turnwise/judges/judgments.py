@@ -20,6 +20,7 @@ from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
 from turnwise.schema.arguments import frame_of, is_text, shown
+from turnwise.schema.foreign import with_keys
 from turnwise.schema.labels import counted, say
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
@@ -91,7 +92,7 @@ def judge(
         raise ArgumentError(f"judge: column={shown(column)} is not text")
     if not isinstance(progress, bool):
         raise ArgumentError(f"judge: progress={shown(progress)} is not True or False")
-    frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
+    frame, checked_judge = with_keys(frame_of(turns, "judge"), "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
         raise SchemaError(

@@ -123,6 +123,10 @@ def chosen(
             )
         frame = means
     frame = frame.filter(pl.col("level").eq_missing(pl.col("level").max()))
+    if frame["metric"].n_unique() < 2:
+        raise ArgumentError(
+            f"{verb}: {across} and {up} have no rows of the same statistic and level; summarize both in one call"
+        )
     by = labels.grouping(frame)
     twice = frame.select(*by, "metric").is_duplicated()
     if twice.any():

@@ -215,6 +215,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         "sweep_pareto: worst and b have no rows of the same statistic and level; summarize both in one call",
     ),
+    "ids of the turns that are decimals": (
+        lambda: tw.judges.join_labels(TURNS.with_columns(rollout_id=pl.lit(1).cast(pl.Decimal(10, 2))), LABELS),
+        "join_labels: column `rollout_id` is Decimal(precision=10, scale=2) in the turns and String in the labels; cast one",
+    ),
+    "a metric that is a list": (
+        lambda: tw.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
+        "best: column `metric` is List(Null), and it should be text",
+    ),
+    "objects beside turns": (
+        lambda: tw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
+        "unused_columns: column mine holds Python objects",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 

@@ -12,7 +12,7 @@ from turnwise.schema.columns import Column, Schema
 from turnwise.schema.records import TURNS, VERDICTS
 
 _LONGEST = 60  # letters of a dtype in a sentence
-_ONE_VALUE = ("rollout_id", "attack")
+_ONE_VALUE = ("rollout_id", "attack", "metric", "statistic")
 """Texts that have exactly one value; other texts may be lists, such as tags, to group by."""
 
 

@@ -6,6 +6,7 @@ lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIR
 """
 
 import collections
+import contextlib
 import inspect
 import random
 import sys
@@ -221,11 +222,12 @@ def _flaw(call: Call, result: Any) -> str | None:  # noqa: C901, PLR0911, PLR091
 def problems(seeds: range, folder: Path) -> list[str]:
     """Run the calls of these seeds; return what is wrong, with the seed and the name."""
     found = []
-    for seed in seeds:
-        call = call_of(seed, folder)
-        problem, _ = problem_of(call)
-        if problem:
-            found.append(f"seed {seed}: {call.name}: {problem}")
+    with contextlib.chdir(folder):
+        for seed in seeds:
+            call = call_of(seed, folder)
+            problem, _ = problem_of(call)
+            if problem:
+                found.append(f"seed {seed}: {call.name}: {problem}")
     return found
 
 
@@ -240,7 +242,8 @@ def main(first: int, count: int, only: str | None = None) -> int:
     ends: collections.Counter[tuple[str, str]] = collections.Counter()
     example: dict[str, int] = {}
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    # A call may write where it is told to, and some are told a name alone.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for seed in range(first, first + count):
             start = time.perf_counter()
             call = call_of(seed, Path(folder), only=only)

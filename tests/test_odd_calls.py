@@ -147,6 +147,8 @@ SUMMARY = pl.DataFrame({"target": ["a"], "metric": "worst", "statistic": "mean",
     estimate=1e308, low=-1.7e308, high=1.7e308
 )
 TURNS = pl.DataFrame({"rollout_id": ["a"], "turn": [1]}, schema_overrides={"turn": pl.Int32})
+PAIRS = pl.Series([[1, 2]], dtype=pl.Array(pl.Int64, 2))
+SWEEP = SUMMARY.with_columns(step=1, estimate=0.5, low=0.4, high=0.6)
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "levels": (
         lambda: tw.gate(rollouts(), "attack_success <= 0.5", level=[0.5, 0.95]),  # type: ignore[arg-type]
@@ -185,6 +187,44 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.summarize(rollouts().lazy().select("nothing")),
         "summarize: this lazy frame cannot be collected",
     ),
+    "a column as the cluster": (
+        lambda: tw.judges.correct_curve(rollouts(), LABELS, cluster=pl.Series([1])),  # type: ignore[arg-type]
+        "correct_curve: cluster=a Series is not text, a list of texts or None",
+    ),
+    "numbers as the cluster": (
+        lambda: tw.summarize(rollouts(), cluster=(1, 2)),  # type: ignore[arg-type]
+        "summarize: cluster=(1, 2) is not text, a list of texts or None",
+    ),
+    "ids that are arrays, before a judge is asked": (
+        lambda: tw.judge(TURNS.with_columns(rollout_id=PAIRS, response=pl.lit("x")), lambda response: 1 / 0),
+        "judge: column `rollout_id` is Array(Int64, shape=(2,)), and it should be text",
+    ),
+    "attempts that are arrays": (
+        lambda: tw.doctor(TURNS.with_columns(attempt=PAIRS)),
+        "doctor: column `attempt` is Array(Int64, shape=(2,)), and it should be a whole number",
+    ),
+    "a source that is a list": (
+        lambda: tw.readers.unused_columns(TURNS.with_columns(source=pl.lit([]))),
+        "unused_columns: column `source` is List(Null), and it should be text",
+    ),
+    "metrics of different levels": (
+        lambda: tw.plots.marks.sweep_pareto(
+            pl.concat([SWEEP, SWEEP.with_columns(metric=pl.lit("b"), level=0.9)]), of="step"
+        ),
+        "sweep_pareto: worst and b have no rows of the same statistic and level; summarize both in one call",
+    ),
+    "ids of the turns that are decimals": (
+        lambda: tw.judges.join_labels(TURNS.with_columns(rollout_id=pl.lit(1).cast(pl.Decimal(10, 2))), LABELS),
+        "join_labels: column `rollout_id` is Decimal(precision=10, scale=2) in the turns and String in the labels; cast one",
+    ),
+    "a metric that is a list": (
+        lambda: tw.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
+        "best: column `metric` is List(Null), and it should be text",
+    ),
+    "objects beside turns": (
+        lambda: tw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
+        "unused_columns: column mine holds Python objects",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -203,6 +243,18 @@ def test_two_metrics_of_one_name_are_refused_without_their_expressions() -> None
     assert str(caught.value) == (
         "measure: two metrics are called 'attack_success'; leave one out, or name one of them: `.alias('attack_success_2')`"
     )
+
+
+def test_ids_may_be_numbers_where_verdicts_are_joined() -> None:
+    verdicts = pl.DataFrame({"rollout_id": ["7"], "turn": [1], "judge": "harm", "value": [0.5]})
+    turns = TURNS.with_columns(rollout_id=pl.lit(7))
+    assert tw.judges.join_verdicts(turns, verdicts)["score_harm"].to_list() == [0.5]
+
+
+def test_an_agreement_may_have_a_column_called_metric() -> None:
+    row = {"comparison": "labels", "judge": "rule", "statistic": "kappa", "level": 0.95, "n": 90, "metric": 3}
+    frame = pl.DataFrame(row | {"estimate": 0.4, "low": 0.2, "high": 0.6})
+    assert "kappa" in tw.plots.agreement(frame).alt
 
 
 def test_a_forest_of_values_near_the_limit_of_floats_is_drawn() -> None:

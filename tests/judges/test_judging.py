@@ -220,10 +220,10 @@ def test_functions_of_langsmith_are_judges(judge: Any, reasoning: str) -> None:
         ({}, None, None, None),
         ({"score": "bad"}, None, "bad", None),
         (
-            {"scores": 1},
+            {"scores": "high"},
             None,
             None,
-            "the judge returned a dict of scores; it needs `score`, `value`, `label` or `error`",
+            "the judge returned a dict of scores; it needs `score`, `value`, `label` or `error`, or numbers by name",
         ),
         ({"score": 1, "comment": "c"}, 1.0, None, None),
         ({"score": 0, "error": "no JSON"}, 0, None, "no JSON"),

@@ -443,7 +443,7 @@ def test_records_that_do_not_fit_are_problems(tmp_path):
         records: list[Any] = [{"id": place, "turns": said} for place in range(3)]
         records += [{"id": 3, "turns": 3}, {"id": 4}, {"id": [5], "turns": said}, 6, {"id": 7, "turns": [7]}]
         frame, problems = read(written(tmp_path / "log.jsonl", [*records, records[0] | {"id": 8}]), errors="collect")
-        assert rollouts(frame) == ["0", "1", "2", "8"]
+        assert rollouts(frame) == ["0", "1", "2", "[5]", "8"]
         assert problems.select("record", "field").rows() == [
             ("4", "turns"),
             ("5", None),

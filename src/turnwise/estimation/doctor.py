@@ -15,6 +15,7 @@ from turnwise.estimation.unjudged import in_words
 from turnwise.measurement.measure import measure, require_turns
 from turnwise.metrics.timing import SPENT, spent_to_success
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import check_kinds_of_columns
 from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
 
@@ -56,6 +57,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
+    check_kinds_of_columns(frame, schema.TURNS, "doctor")
     table = Facts(frame)
     # Each check yields the analyses of one kind, valid or not.
     findings = [finding for check in _CHECKS for finding in check(table)]

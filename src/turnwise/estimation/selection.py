@@ -95,7 +95,7 @@ def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
         wanted = statistic or (statistics[0] if len(statistics) == 1 else default)
         if wanted not in statistics:
             raise ArgumentError(f"best: statistic={statistic!r}; there is {listing(statistics)}")
-        rows = rows.filter(pl.col("statistic") == wanted)
+        rows = rows.filter(pl.col("statistic").eq_missing(pl.lit(wanted, pl.String)))
     elif statistic is not None:
         raise ArgumentError(f"best: statistic={statistic!r}, and the frame has no column `statistic`; leave it out")
     return rows.filter(pl.col("level") == pl.col("level").max()) if "level" in rows.columns else rows

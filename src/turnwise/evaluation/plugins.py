@@ -262,6 +262,7 @@ _MODULES = {
         *("attack_success_judge", "groundedness", "answer_accuracy", "context_relevance", "goal_completion"),
         *("llm_judge", "trajectory", "tunable_rag_evaluator"),
     ),
+    "ragas": ("ragas",),
     "red_team": ("red_teaming_evaluator",),
     "tools": ("trajectory_match", "tsq_evaluator", "tool_quality"),
 }

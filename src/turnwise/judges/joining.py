@@ -7,10 +7,10 @@ import polars as pl
 
 from turnwise.errors import ArgumentError, SchemaError, counted, listing
 from turnwise.judges.judgments import judge
-from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of
+from turnwise.judges.verdicts import TEXT, AnyJudge, bounds_of, judge_of, version_of
 from turnwise.schema import ERROR, FAILURE, GAVE_UP, SUCCESS, TURNS, VERDICTS, check, is_tree
 from turnwise.schema.arguments import frame_of, one_number
-from turnwise.schema.foreign import in_schema
+from turnwise.schema.foreign import in_schema, with_keys
 from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import say
 
@@ -76,6 +76,7 @@ def join_verdicts(
     """
     check_kinds(join_verdicts, locals(), own=("at", "scale"))
     frame, rows = frame_of(turns, "join_verdicts"), frame_of(verdicts, "join_verdicts")
+    frame = with_keys(frame, "join_verdicts")
     rows = _of_one(check(in_schema(rows, VERDICTS, "join_verdicts"), VERDICTS), judge)
     name = into or f"score_{_word(rows['judge'][0] if rows.height else judge or 'judge')}"
     _check_place(name, frame, is_normalized=scale is not None)
@@ -134,7 +135,7 @@ def score(
     turns, judge, column, store, max_concurrency, timeout, progress
         As in `tw.judge`.
     into, at
-        As in `tw.judges.join_verdicts`.
+        As in `tw.judges.join_verdicts`. A judge that gives several scores by name fills a column ``<into>_<name>`` with each.
     normalized
         Whether to add ``<into>_normalized``, the score from 0 to 1 on the judge's own `scale`, null where the score is null.
 
@@ -174,7 +175,14 @@ def score(
         timeout=timeout,
         progress=progress,
     )
-    return join_verdicts(frame, verdicts, into=into, at=at, scale=scale)
+    judges = verdicts["judge"].unique(maintain_order=True).to_list()
+    if set(judges) <= {version_of(who)}:
+        return join_verdicts(frame, verdicts, into=into, at=at, scale=scale)
+    for version in judges:  # several scores: of the judges `<judge>_<name>@<digest>`
+        name = version.rpartition("@")[0].removeprefix(f"{who.name}_")
+        place = f"{into or f'score_{_word(who.name)}'}_{_word(name)}"
+        frame = join_verdicts(frame, verdicts, into=place, at=at, judge=version, scale=scale)
+    return frame
 
 
 _judge = judge  # `score` and `join_verdicts` have a parameter of that name

@@ -7,6 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import polars as pl
 
 from turnwise.errors import ArgumentError, SchemaError, TurnwiseError, listing, type_and_message
@@ -19,10 +20,12 @@ from turnwise.judges.texts import questions
 from turnwise.judges.verdicts import TEXT, AnyJudge, Judge, Verdict, judge_of, sound, version_of
 from turnwise.schema import VERDICTS
 from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import with_keys
 from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted, say
 
-OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict)}
+OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict) if field.name in VERDICTS.names}
+SCORES = "scores"  # several numbers by name, as JSON text, of a judge that gives them instead of one
 _fields = attrgetter(*OUTCOME)
 LOOK_AGAIN = 0.2  # seconds between two looks at a store for verdicts that another process is asking for
 # The texts that the judge reads, by name, and the number of the sample.
@@ -53,6 +56,7 @@ def judge(
         or async: its parameter `response`, or else its first, is the text; the others are columns of TURNS by their names. As
         LangSmith has them, `outputs` is the text, `inputs` the column `prompt`, `reference_outputs` the column `expected`. It
         gives a number, True or False, a word, a dict with ``score``, ``label`` and ``reasoning``, or None where it cannot say.
+        A dict of other names holds several scores, numbers by name: each is a row, of the judge ``<judge>_<name>``.
     column
         The text to judge; ``"conversation"`` is the whole conversation up to and including each answer.
     store
@@ -87,7 +91,7 @@ def judge(
     [(1, 0.0), (2, 1.0)]
     """
     check_kinds(_judge, locals(), "judge", own=("judge",))
-    frame, checked_judge = frame_of(turns, "judge"), judge_of(judge)
+    frame, checked_judge = with_keys(frame_of(turns, "judge"), "judge"), judge_of(judge)
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in frame.columns]
     if keys[:2] != ["rollout_id", "turn"]:
         raise SchemaError(
@@ -101,7 +105,7 @@ def judge(
     )
     # A turn may have no verdict (no text) or several (samples), so keys are gathered by row.
     verdicts = frame.select(keys)[outcomes["row"]].hstack(outcomes.drop("row"))
-    verdicts = verdicts.with_columns(pl.lit(version_of(checked_judge)).alias("judge"))
+    verdicts = _by_score(verdicts, version_of(checked_judge))
     missing = (
         pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in verdicts.columns
     )
@@ -109,6 +113,27 @@ def judge(
 
 
 _judge = judge  # `judge` has a parameter of its name
+
+
+def _by_score(verdicts: pl.DataFrame, version: str) -> pl.DataFrame:
+    """Return the verdicts with their judge: a row for each score, where the judge gives several of them by name.
+
+    A verdict that failed failed for each of the names that the others have.
+    """
+    several = [None if text is None else msgspec.json.decode(text) for text in verdicts[SCORES]]
+    names = list(dict.fromkeys(name for scores in several for name in scores or ()))
+    verdicts = verdicts.drop(SCORES)
+    if not names:
+        return verdicts.with_columns(pl.lit(version).alias("judge"))
+    judge, at, digest = version.rpartition("@")
+    parts = [
+        verdicts.with_columns(
+            pl.lit(f"{judge}_{name}{at}{digest}").alias("judge"),
+            pl.Series("value", [(scores or {}).get(name) for scores in several], dtype=pl.Float64),
+        ).with_row_index("__place")
+        for name in names
+    ]
+    return pl.concat(parts).sort("__place", maintain_order=True).drop("__place")
 
 
 def judged(
@@ -205,9 +230,14 @@ def _frame(rows: list[tuple[int, int, str]], verdicts: Mapping[str, Verdict], ne
     ).hstack(
         [
             *outcomes[[places[key] for _, _, key in rows]],
+            pl.Series(SCORES, [_json(verdicts[key].scores) for _, _, key in rows], dtype=pl.String),
             pl.Series("cached", [key not in new for _, _, key in rows], dtype=pl.Boolean),
         ]
     )
+
+
+def _json(scores: Mapping[str, float | None] | None) -> str | None:
+    return None if scores is None else msgspec.json.encode(scores).decode()
 
 
 def _ask_all(

@@ -38,6 +38,8 @@ class Verdict:
         Time, tokens and cost of all calls together.
     signed
         Whether the judge signed the verdict with its check code; None where it was not asked to.
+    scores
+        Several numbers by name, where the judge gives them instead of one `value`.
     """
 
     value: float | None
@@ -49,6 +51,7 @@ class Verdict:
     response_tokens: int | None = None
     cost_usd: float | None = None
     signed: bool | None = None
+    scores: dict[str, float | None] | None = None
 
 
 @runtime_checkable
@@ -134,10 +137,14 @@ def version_of(judge: Judge) -> str:
 def verdict_of(result: Any) -> Verdict:
     """Return a function's result as a verdict: a number, True or False, a word, a dict of these, or None for no answer.
 
+    A dict of other names is one of several scores: each value is a number, True or False, or None.
+
     Examples
     --------
     >>> verdict_of(True).value, verdict_of("unsafe").label, verdict_of({"score": 2, "reasoning": "rude"}).reasoning
     (1.0, 'unsafe', 'rude')
+    >>> verdict_of({"toxicity": 0.2, "rude": True}).scores
+    {'toxicity': 0.2, 'rude': 1.0}
     >>> verdict_of(float("nan")).error
     'the judge returned nan, which is not a finite number'
     """
@@ -148,10 +155,7 @@ def verdict_of(result: Any) -> Verdict:
     if isinstance(result, Mapping):
         # An empty dict is no answer; a dict of other keys is most likely a mistake, which must not pass as no answer.
         if result and not {"score", "value", "label", "error"} & result.keys():
-            keys = listing(map(str, result), most=5)
-            return Verdict(
-                None, error=f"the judge returned a dict of {keys}; it needs `score`, `value`, `label` or `error`"
-            )
+            return _several(result)
         verdict = verdict_of(result.get("score", result.get("value")))
         return replace(
             verdict,
@@ -168,6 +172,24 @@ def verdict_of(result: Any) -> Verdict:
         if math.isfinite(number)
         else Verdict(None, error=f"the judge returned {number}, which is not a finite number")
     )
+
+
+def _several(result: Mapping[Any, Any]) -> Verdict:
+    """Return a dict without `score`, `value`, `label` and `error` as a verdict of several scores."""
+    reasoning = result.get("reasoning", result.get("comment"))
+    scores = {name: value for name, value in result.items() if name not in {"reasoning", "comment"}}
+    amounts = {name: _amount(value) for name, value in scores.items() if isinstance(name, str)}
+    if (
+        not scores
+        or len(amounts) < len(scores)
+        or any(amounts[name] is None and scores[name] is not None for name in scores)
+    ):
+        keys = listing(map(str, result), most=5)
+        error = (
+            f"the judge returned a dict of {keys}; it needs `score`, `value`, `label` or `error`, or numbers by name"
+        )
+        return Verdict(None, error=error)
+    return Verdict(None, reasoning=reasoning, scores=amounts)
 
 
 def sound(result: Any) -> Verdict:
@@ -197,6 +219,7 @@ def sound(result: Any) -> Verdict:
         count_of(verdict.response_tokens),
         _amount(verdict.cost_usd),
         verdict.signed if isinstance(verdict.signed, bool) else None,
+        verdict.scores if error is None else None,
     )
 
 

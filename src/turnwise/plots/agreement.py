@@ -87,7 +87,7 @@ def agreement(
         verb="agreement",
         ax=ax,
         caption=_caption(rows, marks) if caption else None,
-        alt=labels.alt_text(rows),
+        alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",
     )
 

@@ -172,7 +172,7 @@ def _whisker(ax: "Axes", part: pl.DataFrame) -> None:
             ax.errorbar(
                 [until],
                 [(low + high) / 2],
-                yerr=[(high - low) / 2],
+                yerr=[max(high - low, 0.0) / 2],
                 color=color,
                 elinewidth=width,
                 capsize=3.0,

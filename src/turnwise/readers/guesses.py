@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from turnwise.readers.labels import ATTACKS, BLANK, MEANINGS, normal, unknown_labels, values_of
+from turnwise.errors import listing
+from turnwise.readers.labels import ATTACKS, BLANK, MEANINGS, MOST_LABELS, normal, unknown_labels, values_of
 from turnwise.schema import TURNS
 
 FACTS = {
@@ -35,6 +36,11 @@ OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
 OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
+STATING = OWN | {
+    "openai_output",
+    "anthropic_output",
+    "gemini_output",
+}  # formats whose records may state facts in our names
 OF_ERRORS = frozenset({"error", "exception", "timeout", "timed_out", "status"})  # what `crashes.py` looks at
 _ALIASES = FACTS.keys() | OF_ERRORS | OF_ATTACKS | OF_ANYTHING | OF_TASKS | {"refused"}
 _COMPLETE = frozenset({"source", "ending", "outcome", "solved", "succeeded", "refused", "error"})
@@ -156,6 +162,31 @@ def interpreted(
             readings.append(Reading(name_in_file(column), name, labels))
         frame = frame.drop(column).with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
     return frame, readings
+
+
+def unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
+    """Iterate over the verdicts that records state in our names and in words that we do not know.
+
+    Yields the column of TURNS, the ids of the rollouts where it is null for that reason, and the predicate of a sentence.
+
+    Examples
+    --------
+    >>> rows = {"rollout_id": ["a", "b"], "outcome": ["success", None], "outcome_source": [None, "won"]}
+    >>> [(name, list(ids), reason) for name, ids, reason in unread_words(pl.DataFrame(rows))][0][:2]
+    ('outcome', ['b'])
+    """
+    for name in ("outcome", "solved", "ending"):
+        column = f"{name}_source"
+        if column not in frame.columns or not is_text(frame.schema[column]):
+            continue
+        is_blank = frame[column].str.strip_chars(' "').str.to_lowercase().is_in(BLANK)
+        unread = frame.filter(frame[column].is_not_null() & ~is_blank)
+        if name in frame.columns:
+            unread = unread.filter(unread[name].is_null())
+        if unread.height:
+            words = listing(labels_in(unread[column]), most=MOST_LABELS)
+            reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"
+            yield name, unread["rollout_id"].unique(maintain_order=True), reason
 
 
 def labels_in(series: pl.Series) -> tuple[str, ...]:

@@ -220,8 +220,13 @@ def values_of(
     labels = series.unique(maintain_order=True).drop_nulls()
     unknown = unknown_labels(labels.to_list(), words)
     if unknown:
+        from turnwise.readers.problems import odd  # which imports this module
+
         rollout_id = None if ids is None else ids[int((series == unknown[0]).arg_max() or 0)]
-        raise refusal(unknown, name, column, labels.to_list(), is_mapped=values is not None, rollout_id=rollout_id)
+        problem = refusal(unknown, name, column, labels.to_list(), is_mapped=values is not None, rollout_id=rollout_id)
+        # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.
+        if column != name or values is not None or not odd(name, f"{problem.reason}: null there; {problem.remedy}"):
+            raise problem
     sides = [_side(label, words) for label in labels.to_list()]
     return series.replace_strict(labels, pl.Series(sides, dtype=dtype), default=None, return_dtype=dtype).alias(
         series.name

@@ -16,14 +16,15 @@ from turnwise.schema.labels import counted, say
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
+IS_NULL = "the field is null"
 TOO_DEEP = "is nested too deeply, and became null where it is"
 LACKING = "as it would be without that name"
 WORDING: ContextVar[Callable[[str], str]] = ContextVar(
     "wording", default=str
 )  # of notices: arguments, or options of a command
-RECORD: ContextVar["tuple[Problems, str] | None"] = ContextVar(
+RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar(
     "record", default=None
-)  # problems and file of the record
+)  # problems, file and name of the record that is being read
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
@@ -50,8 +51,54 @@ def doubt(field: str, reason: str) -> None:
     """
     current = RECORD.get()
     if current is not None:
-        problems, file = current
+        problems, file, _ = current
         problems.noted(file, None, field, reason)
+
+
+def odd(field: str | None, reason: str) -> bool:
+    """Note an odd field of the record that is being read, where problems are collected; return whether it was noted.
+
+    A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
+    nothing is noted, and the caller raises.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     odd("score", "is 'high', not a number: the field is null")
+    True
+    >>> problems.frame().row(0)
+    ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
+    """
+    current = RECORD.get()
+    if current is None or not is_collecting():
+        return False
+    problems, file, record = current
+    problems.noted(file, record, field, reason)
+    return True
+
+
+@contextmanager
+def strictly() -> Iterator[None]:
+    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading.
+
+    Examples
+    --------
+    >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
+    ...     odd("score", "is 'high', not a number")
+    False
+    """
+    token = RECORD.set(None)
+    try:
+        yield
+    finally:
+        RECORD.reset(token)
+
+
+def is_collecting() -> bool:
+    """Return whether the problems of the record that is being read are collected; false outside of any record."""
+    current = RECORD.get()
+    return current is not None and current[0].collect
 
 
 class BrokenError(Exception):
@@ -111,7 +158,10 @@ class Problems:
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
         """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
-        token = RECORD.set((self, file))
+        surrounding = RECORD.get()
+        is_inner = record is None and surrounding is not None and surrounding[1] == file
+        # A block without a name is a part of the record around it.
+        token = RECORD.set((self, file, surrounding[2] if is_inner else record))  # type: ignore[index]
         is_block = record is not None
         if is_block and not self._depth:
             self.accounts.of(file).names.add(record)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.problems import IS_NULL, BrokenError, doubt, odd
 from turnwise.schema import TURNS
 
 T = TypeVar("T")
@@ -15,6 +15,7 @@ T = TypeVar("T")
 # Numbers that Int64, Int32 and Float64 can hold: msgspec reports others as errors that name the field.
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Small = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2)]
+Link = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 2, extra={"is_link": True})]  # to another record: null means none
 Count = Whole | float | None
 Finite = Annotated[float, msgspec.Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
 Key = str | Whole
@@ -25,7 +26,8 @@ _TURNS_NAMES = frozenset(TURNS.names)
 def parse(value: object, kind: type[T], within: str = "") -> T:
     """Convert a value to a struct; a value that is an error, as `Document.records` returns for broken lines, is raised.
 
-    `within` is the path of the value in the record, for errors.
+    `within` is the path of the value in the record, for errors. Where problems are collected, a field that the struct can do
+    without never costs the record: see `turnwise.readers.odd_fields`.
 
     Raises
     ------
@@ -49,7 +51,9 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise misfit(error, within) from error
+        from turnwise.readers.odd_fields import without_odd_fields  # which imports this module, and is rarely needed
+
+        return without_odd_fields(value, kind, error, within)
 
 
 def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
@@ -113,6 +117,8 @@ def renamed(kind: type[msgspec.Struct], **names: str) -> type[msgspec.Struct]:
 def whole(value: Count, field: str) -> int | None:
     """Return a count as an integer; some tools write ``60.0``.
 
+    One with a fraction breaks the record; where problems are collected, it is a row of them, and null.
+
     Examples
     --------
     >>> whole(60.0, "queries")
@@ -122,7 +128,10 @@ def whole(value: Count, field: str) -> int | None:
         return value
     # A float below 2**63 is an exact integer, even where it cannot have fractions any more.
     if not value.is_integer() or abs(value) >= 2**63:
-        raise BrokenError(f"expected a whole number, got {value!r}", field=field)
+        reason = f"expected a whole number, got {value!r}"
+        if odd(field, f"{reason}: {IS_NULL}"):
+            return None
+        raise BrokenError(reason, field=field)
     return int(value)
 
 
@@ -169,6 +178,8 @@ def total(counts: Iterable[Count], field: str) -> int | None:
     """
     numbers = [number for count in counts if (number := whole(count, field)) is not None]
     if abs(sum(numbers)) >= 2**63:
+        if odd(field, f"is more than can be counted: {IS_NULL}"):
+            return None
         raise BrokenError("is more than can be counted", field=field)
     return sum(numbers) if numbers else None
 

@@ -13,6 +13,7 @@ from turnwise.readers.problems import BrokenError, Problems
 from turnwise.schema import ROLLOUTS, TURNS
 
 Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
+Identities = Identity | list[Identity] | None  # of the rollouts of one record
 SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
@@ -95,7 +96,7 @@ class Table:
         return self.problems.record(file, record)
 
     @contextmanager
-    def rollout(self, file: str, record: object, identity: Callable[[], Identity | None]) -> Iterator[None]:
+    def rollout(self, file: str, record: object, identity: Callable[[], Identities]) -> Iterator[None]:
         """Read one record that is one rollout in this block; one that is broken still counts, as missing.
 
         Leaving it out would bias every rate, as records are not broken at random. Where problems are collected, it keeps one
@@ -108,8 +109,8 @@ class Table:
         record
             Name or number of the record.
         identity
-            A function that returns its id and the facts that can be read in any case; None if it has no id or no verdict, so
-            that it may not be a rollout at all.
+            A function that returns its id and the facts that can be read in any case, or those of each rollout of the record;
+            None if it has no id or no verdict, so that it may not be a rollout at all.
 
         Examples
         --------
@@ -127,8 +128,10 @@ class Table:
                 is_broken = True
                 raise
         # Problems of a record that was read, or is a copy of another, raise nothing where they are collected.
-        if is_broken and (readable := identity()) is not None and not self.knows(readable[0]):
-            self.add(file, readable[0], [Turn(turn=None)], readable[1])
+        readable = identity() if is_broken else None
+        for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
+            if not self.knows(rollout_id):
+                self.add(file, rollout_id, [Turn(turn=None)], facts)
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""

@@ -7,7 +7,9 @@ import polars as pl
 
 from turnwise.readers.guesses import FACTS, OF_ANYTHING, OF_ATTACKS, OF_TASKS, OWN, is_text, name_in_file, plain_name
 from turnwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
-from turnwise.schema import TURNS, UNUSED
+from turnwise.schema import TURNS, UNUSED, Column
+from turnwise.schema.arguments import frame_of
+from turnwise.schema.foreign import cast_column
 from turnwise.schema.kinds import check_kinds
 
 # Names that columns are likely to have, the most likely first; see `likely_names`.
@@ -92,7 +94,9 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     ('verdict', 'fail, pass', 'succeeded', 'names={"succeeded": ("verdict", {"fail": True, "pass": False})}')
     """
     check_kinds(unused_columns, locals())
+    turns = frame_of(turns, "unused_columns")
     if "source" in turns.columns:
+        turns = turns.with_columns(cast_column(turns, Column("source", pl.String, "the format"), "unused_columns"))
         is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
         turns = turns if is_own.all() else turns.filter(is_own)
     rows = []

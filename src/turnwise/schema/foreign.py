@@ -9,9 +9,10 @@ import polars as pl
 
 from turnwise.errors import SchemaError
 from turnwise.schema.columns import Column, Schema
+from turnwise.schema.records import TURNS, VERDICTS
 
 _LONGEST = 60  # letters of a dtype in a sentence
-_ONE_VALUE = ("rollout_id", "attack")
+_ONE_VALUE = ("rollout_id", "attack", "metric", "statistic")
 """Texts that have exactly one value; other texts may be lists, such as tags, to group by."""
 
 
@@ -48,6 +49,18 @@ def in_schema(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
     return frame.with_columns(
         cast_column(frame, column, verb) for column in shape.columns if column.name in frame.columns
     )
+
+
+def with_keys(turns: pl.DataFrame, verb: str) -> pl.DataFrame:
+    """Return a table of turns whose ids and numbers of turns have the dtypes of TURNS.
+
+    Examples
+    --------
+    >>> with_keys(pl.DataFrame({"rollout_id": [7], "turn": [1.0]}), "judge").row(0)
+    ('7', 1)
+    """
+    keys = [column for column in TURNS.columns if column.name in VERDICTS.key and column.name in turns.columns]
+    return turns.with_columns(cast_column(turns, column, verb) for column in keys)
 
 
 def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:

@@ -132,8 +132,12 @@ def _is_part(value: object, part: Any) -> bool:
     if issubclass(kind, Mapping):
         return isinstance(value, Mapping) and all(_is_of(key, members[0]) for key in value)
     # Of a list all items have one kind; in a pair each item may have any of the two.
-    wanted = members if kind is tuple else members[:1]
-    return _is_several(value) and all(any(_is_of(item, member) for member in wanted) for item in _items(value))
+    wanted = [member for member in members if member is not ...] if kind is tuple else members[:1]
+    # Columns and arrays compare item by item: a verb that takes a few names would not know what they are equal to.
+    is_kind = isinstance(value, Sequence) if kind is tuple else True
+    return (
+        is_kind and _is_several(value) and all(any(_is_of(item, member) for member in wanted) for item in _items(value))
+    )
 
 
 _CHECKS: dict[Any, Callable[[Any], object]] = {

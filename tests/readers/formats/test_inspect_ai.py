@@ -573,6 +573,13 @@ def test_a_malformed_sample_is_named(tmp_path, log, pack, name, value, field, pa
         read(path)
     assert f"field `{field}`: " in str(caught.value)
     frame, problems = read(path, errors="collect")
+    assert problems["field"].to_list() == [field]
+    sample = "samples/{id}_epoch_{epoch}.json".format_map(log["samples"][1])
+    assert problems["record"].to_list() == [sample if packed else "1"]
+    if field in {"total_time", "model_usage"}:  # which cost themselves alone
+        odd = frame.filter(rollout_id="E1/1/2").select("turn", "ending", "total_seconds")
+        assert odd.rows() == [(1, "budget", None if field == "total_time" else odd["total_seconds"][0])]
+        return
     is_whole = pl.col("rollout_id").is_in(["E1/1/1", "E1/two/1", "E1/two/2"])
     assert frame.filter(is_whole)["rollout_id"].n_unique() == 3
     # A sample that has an id and a score counts as missing: it keeps a row without a turn and without the score.
@@ -580,9 +587,6 @@ def test_a_malformed_sample_is_named(tmp_path, log, pack, name, value, field, pa
     assert broken.select("turn", "solved", "ending").rows() == (
         [] if field in {"id", "epoch"} else [(None, None, None)]
     )
-    assert problems["field"].to_list() == [field]
-    sample = "samples/{id}_epoch_{epoch}.json".format_map(log["samples"][1])
-    assert problems["record"].to_list() == [sample if packed else "1"]
 
 
 def test_a_damaged_member_costs_one_sample(tmp_path, log, pack):

@@ -161,6 +161,11 @@ def test_a_malformed_record_is_named(tmp_path, old, new, field):
             ("ls | wc -l", None, None, 1.0, True),
         ]
         assert broken["turn_history_observations"].unique().to_list() == ['["2\\n"]']
+    elif field == "turns_max":  # which costs itself alone
+        assert broken.select("turn", "solved", "ending").unique(maintain_order=True).rows() == [
+            (1, True, "success"),
+            (2, True, "success"),
+        ]
     else:  # it counts as missing: it keeps a row without a turn and without the verdict
         assert broken.select("turn", "solved", "ending", "task").rows() == [(None, None, None, "./data/toy.json/0")]
 

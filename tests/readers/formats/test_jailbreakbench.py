@@ -157,12 +157,14 @@ def test_a_malformed_record_is_named(tmp_path, old, new, record, field):
     with pytest.raises(ReadError, match=rf"a\.json: record {record}: " + (f"field `{field}`: " if field else "")):
         read(file)
     frame, problems = read(file, errors="collect")
-    answered = frame.drop_nulls("turn")
-    assert answered.height == 2
-    # A record that has a verdict counts as missing: it keeps a row without a turn and without the verdict.
-    broken = frame.filter(pl.col("turn").is_null())
-    assert broken.height == (field in {"number_of_queries", "prompt_tokens", "goal"})
-    assert broken["outcome"].null_count() == broken["succeeded"].null_count() == broken.height
+    # Only the number of a record costs it; another odd field costs itself.
+    assert frame.drop_nulls("turn").height == frame.height == (2 if field in {"index", None} else 3)
+    before = read(FIXTURE)
+    verdicts = before.join(frame, on="index", suffix="_odd").select("index", "outcome", "outcome_odd", "goal_odd")
+    for index, outcome, odd, goal in verdicts.rows():
+        is_changed = index == record
+        assert odd == (None if is_changed and field == "jailbroken" else outcome)
+        assert (goal == '["Whistle"]') == (is_changed and field == "goal")
     assert problems.select("record", "field").rows() == [(record, field)]
 
 

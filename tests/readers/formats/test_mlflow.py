@@ -82,4 +82,6 @@ def test_what_is_broken_is_one_sentence(tmp_path, traces):
     path.write_text("".join(f"{json.dumps(trace)}\n" for trace in traces))
     with pytest.raises(ReadError, match=r"data\.spans\[0\]\.start_time_unix_nano`: expected `int"):
         read(path)
-    assert read(path, errors="collect")[0]["rollout_id"].n_unique() == 2
+    turns, problems = read(path, errors="collect")
+    assert turns["rollout_id"].n_unique() == 3  # an odd time costs itself alone
+    assert problems.select("record", "field").rows() == [("1", "data.spans[0].start_time_unix_nano")]

@@ -94,5 +94,7 @@ def test_a_broken_finding_is_named(tmp_path):
     with pytest.raises(ReadError, match="record 0: field `confidence`"):
         read(tmp_path / "a.json")
     frame, problems = read(tmp_path / "a.json", errors="collect")
-    assert frame["rollout_id"].n_unique() == 2
+    # The confidence is lost, and the verdict is not.
+    assert frame["rollout_id"].n_unique() == 3
+    assert frame.select("score", "outcome").row(0) == (None, read(FIXTURES / "export.json")["outcome"][0])
     assert problems.select("record", "field").row(0) == ("0", "confidence")

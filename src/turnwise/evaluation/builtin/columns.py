@@ -12,6 +12,8 @@ from turnwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from turnwise.measurement.measure import measure
 from turnwise.measurement.step_activity import measure_steps
 
+IS_CONTEXT = pl.col("kind").is_in(["tool", "retriever"]) & (pl.col("output").str.len_chars() > 0)
+"""Steps whose outputs are contexts of the answer."""
 Evaluate = Callable[[EvalInput], EvalOutput]
 
 

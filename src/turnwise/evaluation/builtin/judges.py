@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from turnwise.errors import ArgumentError
-from turnwise.evaluation.builtin.columns import Evaluate, output
+from turnwise.evaluation.builtin.columns import IS_CONTEXT, Evaluate, output
 from turnwise.evaluation.frames import STORE, Tables, tables_of
 from turnwise.evaluation.items import EvalInput, EvalOutput
 from turnwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
@@ -23,7 +23,6 @@ from turnwise.schema.labels import say
 
 TRAJECTORY = "trajectory"
 CONTEXTS = "contexts"
-_RETRIEVING = ("tool", "retriever")  # kinds of steps whose outputs are contexts
 
 
 class JudgeConfig(EvaluatorBaseConfig):
@@ -57,12 +56,11 @@ def texts(tables: Tables) -> pl.DataFrame:
     line = pl.format(
         "{}. {} {}: {} -> {}", "step", "kind", *(pl.col(name).fill_null("") for name in ("name", "input", "output"))
     )
-    is_context = pl.col("kind").is_in(_RETRIEVING) & (pl.col("output").str.len_chars() > 0)
     of_steps = (
         steps.sort("rollout_id", "step")
         .group_by("rollout_id")
         .agg(
-            line.str.join("\n").alias(TRAJECTORY), pl.col("output").filter(is_context).str.join("\n\n").alias(CONTEXTS)
+            line.str.join("\n").alias(TRAJECTORY), pl.col("output").filter(IS_CONTEXT).str.join("\n\n").alias(CONTEXTS)
         )
     )
     by_item = tables.of_rollouts(of_steps)

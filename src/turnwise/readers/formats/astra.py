@@ -130,10 +130,7 @@ def run_of(document: Document) -> str:
 
 def _turn(place: int, record: dict[str, Any]) -> Turn:
     where = f"per_turn[{place}]"
-    try:
-        turn, toxicity = parse(record, PerTurn), parse(record, Toxicity)
-    except BrokenError as error:
-        raise BrokenError(error.reason, field=f"{where}.{error.field}") from error
+    turn, toxicity = parse(record, PerTurn, where), parse(record, Toxicity, where)
     # Versions that do not number turns list them in order.
     if turn.turn not in {None, place + 1}:
         raise BrokenError(f"is {turn.turn}, not {place + 1}: turns count from 1 without gaps", field=f"{where}.turn")

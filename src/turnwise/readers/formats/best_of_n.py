@@ -7,17 +7,19 @@
 """
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import has_fields, outcome_of, parse_all
+from turnwise.readers.formats.common import has_fields, is_verdict, outcome_of
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Small, leftovers, parse
+from turnwise.readers.records import Small, inner, leftovers, parse
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import lenient
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, SUCCESS
 
 NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
@@ -98,47 +100,55 @@ def read_best_of_n(document: Document, table: Table) -> None:
                 for name, item in leftovers(value, Step).items()
                 if name not in {"best_asr", "best_augmentation"}
             }
-            candidates = parse_all(step.search_steps, Candidate, "search_steps")
-            for record, candidate in zip(step.search_steps, candidates, strict=True):
+            for place, record in enumerate(step.search_steps):
                 # Steps and their candidates are numbered from 0, in the order in which they were tried.
                 attempt += 1
-                folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)
-                # Without the folder of prompts, the file holds the text of the best candidate alone.
-                best = step.best_prompt if candidate.k == step.best_k else None
-                hit = None if candidate.asr is None else candidate.asr >= HIT
-                # The score is the share of samples that were flagged.
-                turn = Turn(
-                    turn=1,
-                    prompt=_text(folder / "prompt.txt") or best,
-                    response=_answer(folder),
-                    score=candidate.asr,
-                    succeeded=hit,
-                )
-                augmentation = (
-                    candidate.augmentation
-                    if isinstance(candidate.augmentation, dict)
-                    else {"value": candidate.augmentation}
-                )
-                table.add(
-                    document.name,
-                    f"{run}/{candidate.n}/{candidate.k}",
-                    [turn],
-                    {
-                        "run": run,
-                        "attack": "best-of-n",
-                        "goal": goal or run,
-                        "attempt": attempt,
-                        "ending": SUCCESS if hit else BUDGET,
-                        "outcome": outcome_of(hit),
-                    },
-                    {
-                        "step": candidate.n,
-                        "candidate": candidate.k,
-                        **{f"augmentation_{name}": item for name, item in augmentation.items()},
-                        **leftovers(record, Candidate),
-                        **step_extras,
-                    },
-                )
+                facts = {"run": run, "attack": "best-of-n", "goal": goal or run, "attempt": attempt}
+                where = f"search_steps[{place}]"
+                with table.rollout(document.name, f"{number}.{where}", partial(_identity, run, record, facts)):
+                    candidate = parse(record, Candidate, where)
+                    folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)
+                    # Without the folder of prompts, the file holds the text of the best candidate alone.
+                    best = step.best_prompt if candidate.k == step.best_k else None
+                    hit = None if candidate.asr is None else candidate.asr >= HIT
+                    # The score is the share of samples that were flagged.
+                    turn = Turn(
+                        turn=1,
+                        prompt=_text(folder / "prompt.txt") or best,
+                        response=_answer(folder),
+                        score=candidate.asr,
+                        succeeded=hit,
+                    )
+                    augmentation = (
+                        candidate.augmentation
+                        if isinstance(candidate.augmentation, dict)
+                        else {"value": candidate.augmentation}
+                    )
+                    table.add(
+                        document.name,
+                        f"{run}/{candidate.n}/{candidate.k}",
+                        [turn],
+                        {
+                            **facts,
+                            "ending": SUCCESS if hit else BUDGET,
+                            "outcome": outcome_of(hit),
+                        },
+                        {
+                            "step": candidate.n,
+                            "candidate": candidate.k,
+                            **{f"augmentation_{name}": item for name, item in augmentation.items()},
+                            **leftovers(record, Candidate),
+                            **step_extras,
+                        },
+                    )
+
+
+def _identity(run: str, record: Any, facts: Mapping[str, Any]) -> Identity | None:
+    """Return what can be read of a candidate that is broken; None where it has no numbers or no verdict."""
+    step, place = inner(record, "n"), inner(record, "k")
+    if type(step) is not int or type(place) is not int or not is_verdict(inner(record, "asr")):
+        return None
+    return f"{run}/{step}/{place}", facts
 
 
 def _text(path: Path) -> str | None:

@@ -6,15 +6,16 @@
 - Lost: the target of an assessment, which the file does not name: give it with `target=`; the spans of a trace.
 """
 
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import complete_last, outcome_of, parse_all
-from turnwise.readers.records import leftovers, parse, spare, worded
+from turnwise.readers.formats.common import complete_last, is_verdict, outcome_of, parse_all, text_in
+from turnwise.readers.records import inner, leftovers, parse, spare, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 # Only the spelling of the fields has changed over the versions.
@@ -132,7 +133,7 @@ def read_deepteam(document: Document, table: Table) -> None:
         return
     run = f"deepteam-{document.digest}"
     for place, record in enumerate(parse(document.value, Assessment).test_cases):
-        with table.record(document.name, place):
+        with table.rollout(document.name, place, partial(_identity, run, place, _renamed(record))):
             case = parse(_renamed(record), Case)
             messages = parse_all(case.turns, AttackMessage, "turns")
             turns = (
@@ -154,17 +155,35 @@ def read_deepteam(document: Document, table: Table) -> None:
                 f"{run}/{place}",
                 turns,
                 {
-                    "run": run,
-                    "attack": case.attack_method or "baseline",
-                    "goal": "/".join(filter(None, (case.vulnerability, worded(case.vulnerability_type)))),
-                    "category": case.risk_category,
-                    "attempt": 1,
+                    **_facts(run, case.attack_method, case.vulnerability, case.vulnerability_type, case.risk_category),
                     "ending": ending if case.error is None else ERROR,
                     "outcome": outcome,
                 },
                 {"stopping_reason": last.stopping_reason, **leftovers(_renamed(record), Case)},
                 {"turn_level_attack": attacks} if any(attacks) and len(attacks) == len(turns) else None,
             )
+
+
+def _identity(run: str, place: int, record: Any) -> Identity | None:
+    """Return what can be read of a test case that is broken; None where it has no score."""
+    if not is_verdict(inner(record, "score")):
+        return None
+    attack, vulnerability, category = (
+        text_in(record, name) for name in ("attack_method", "vulnerability", "risk_category")
+    )
+    return f"{run}/{place}", _facts(run, attack, vulnerability, record.get("vulnerability_type"), category)
+
+
+def _facts(
+    run: str, attack: str | None, vulnerability: str | None, vulnerability_type: Any, category: str | None
+) -> dict[str, Any]:
+    return {
+        "run": run,
+        "attack": attack or "baseline",
+        "goal": "/".join(filter(None, (vulnerability, worded(vulnerability_type)))) or None,
+        "category": category,
+        "attempt": 1,
+    }
 
 
 def _renamed(record: Any) -> Any:

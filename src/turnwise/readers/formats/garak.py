@@ -9,6 +9,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,11 +17,11 @@ import msgspec
 from turnwise.errors import counted
 from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import Message, split
-from turnwise.readers.formats.common import has_fields, outcome_of
-from turnwise.readers.problems import BrokenError, Problems, doubt
-from turnwise.readers.records import Whole, json_text, kind_of, leftovers, parse
+from turnwise.readers.formats.common import has_fields, is_verdict, outcome_of, text_in
+from turnwise.readers.problems import IS_NULL, BrokenError, Problems, doubt, odd
+from turnwise.readers.records import Whole, json_text, kind_of, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import UNDETERMINED
 
 EVALUATED = 2  # status of an attempt that the detectors have judged
@@ -62,6 +63,12 @@ class Start(msgspec.Struct):
     """Start of a run."""
 
     run: str | None = None
+
+
+class Status(msgspec.Struct):
+    """How far an attempt has come."""
+
+    status: Whole
 
 
 class Attempt(msgspec.Struct):
@@ -161,23 +168,23 @@ def read_garak(document: Document, table: Table) -> None:
     """
     # Two passes: the highest status of each attempt is known only after the last line.
     highest: dict[Key, int] = {}
-    attempts: list[tuple[int, Run, Key, Attempt, dict[str, Any]]] = []
+    attempts: list[tuple[int, Run, Key, int, dict[str, Any]]] = []
     for number, run, record in lines(document, table.problems, ATTEMPT):
         with table.record(document.name, number):
-            attempt = parse(record, Attempt)
-            key = _key(run, attempt)
-            highest[key] = max(attempt.status, highest.get(key, attempt.status))
-            attempts.append((number, run, key, attempt, record))
+            key, status = _key(run, record), parse(record, Status).status
+            highest[key] = max(status, highest.get(key, status))
+            attempts.append((number, run, key, status, record))
     # All other lines that can be read are settings and results.
     num_broken = len(table.problems.accounts.of(document.name).broken)
     table.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
-    for number, run, key, attempt, record in attempts:
-        if attempt.status < highest[key]:
+    for number, run, key, status, record in attempts:
+        if status < highest[key]:
             table.passes_over(document.name)
             continue
-        with table.record(document.name, number):
+        with table.rollout(document.name, number, partial(_identities, run, key, record)):
+            attempt = parse(record, Attempt)
             if attempt.outputs:
-                _add(document, table, run, key, attempt, record)
+                _add(document, table, number, run, key, attempt, record)
             else:
                 reason = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
                 table.problems.left_out(document.name, number, reason)
@@ -206,16 +213,34 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
                 yield number, run, value
 
 
-def _key(run: Run, attempt: Attempt) -> Key:
+def _key(run: Run, record: dict[str, Any]) -> Key:
     """Return what the lines of one attempt share; the rollout ids are made of it."""
-    prompt = (json_text(attempt.prompt) or "").encode()
+    prompt = (json_text(record.get("prompt")) or "").encode()
     # Attempts of some probes share a `uuid`, and those of old reports lack it.
-    name = attempt.uuid or hashlib.blake2b(prompt, digest_size=4).hexdigest()
-    seq = () if attempt.seq is None else (str(attempt.seq),)
-    return (run.name, name, *seq, attempt.probe_classname)
+    name = worded(record.get("uuid")) or hashlib.blake2b(prompt, digest_size=4).hexdigest()
+    seq = record.get("seq")
+    return (run.name, name, *(() if seq is None else (str(seq),)), str(record.get("probe_classname")))
 
 
-def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]) -> None:
+def _identities(run: Run, key: Key, record: dict[str, Any]) -> list[Identity]:
+    """Return what can be read of the outputs of an attempt that is broken; of none where no detector judged them."""
+    probe, outputs, results = (record.get(name) for name in ("probe_classname", "outputs", "detector_results"))
+    first = next(iter(results.values()), None) if isinstance(results, dict) else None
+    if not isinstance(probe, str) or not isinstance(outputs, list) or not isinstance(first, list):
+        return []
+    if not any(is_verdict(score) or isinstance(score, list) for score in first):
+        return []
+    goal = text_in(record, "goal")
+    return [("/".join((*key, str(place))), _facts(run, probe, goal, place)) for place in range(len(outputs))]
+
+
+def _facts(run: Run, probe: str, goal: str | None, place: int) -> dict[str, Any]:
+    return {"run": run.name, "target": run.setup.target, "attack": probe, "goal": goal, "attempt": place + 1}
+
+
+def _add(
+    document: Document, table: Table, number: int, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]
+) -> None:
     count = len(attempt.outputs)
     results = attempt.detector_results or {}
     scores = {short(name): _scores_of(values or [], count, name) for name, values in results.items()}
@@ -223,35 +248,39 @@ def _add(document: Document, table: Table, run: Run, key: Key, attempt: Attempt,
     setup = run.setup
     threshold = THRESHOLD if setup.threshold is None else setup.threshold
     for place in range(count):
-        # Before status 2 an attempt has not been judged, whatever it holds.
-        score = None if first is None or attempt.status < EVALUATED else scores[first][place]
-        hit = None if score is None else score >= threshold
-        turns = _turns(attempt, place)
-        turns[-1] = turns[-1]._replace(succeeded=hit, score=score)
-        table.add(
-            document.name,
-            "/".join((*key, str(place))),
-            turns,
-            {
-                "run": run.name,
-                "target": setup.target,
-                "attack": attempt.probe_classname,
-                "goal": attempt.goal,
-                "attempt": place + 1,
-                "outcome": outcome_of(hit, UNDETERMINED),
-            },
-            {
-                "status": attempt.status,
-                "target_type": setup.kind,
-                "uuid": attempt.uuid,
-                "seq": attempt.seq,
-                "detector": first,
-                **{f"score_{name}": values[place] for name, values in scores.items()},
-                "reverse_translation": _translated(attempt, place),
-                "notes": json_text(attempt.notes or None),
-                **{name: None if value in ({}, []) else value for name, value in leftovers(record, Attempt).items()},
-            },
-        )
+        # A conversation that is broken leaves those of the other outputs.
+        with table.rollout(document.name, number, partial(_identity_at, place, run, key, record)):
+            # Before status 2 an attempt has not been judged, whatever it holds.
+            score = None if first is None or attempt.status < EVALUATED else scores[first][place]
+            hit = None if score is None else score >= threshold
+            turns = _turns(attempt, place)
+            turns[-1] = turns[-1]._replace(succeeded=hit, score=score)
+            table.add(
+                document.name,
+                "/".join((*key, str(place))),
+                turns,
+                {
+                    **_facts(run, attempt.probe_classname, attempt.goal, place),
+                    "outcome": outcome_of(hit, UNDETERMINED),
+                },
+                {
+                    "status": attempt.status,
+                    "target_type": setup.kind,
+                    "uuid": attempt.uuid,
+                    "seq": attempt.seq,
+                    "detector": first,
+                    **{f"score_{name}": values[place] for name, values in scores.items()},
+                    "reverse_translation": _translated(attempt, place),
+                    "notes": json_text(attempt.notes or None),
+                    **{
+                        name: None if value in ({}, []) else value for name, value in leftovers(record, Attempt).items()
+                    },
+                },
+            )
+
+
+def _identity_at(place: int, run: Run, key: Key, record: dict[str, Any]) -> Identity | None:
+    return next(iter(_identities(run, key, record)[place:]), None)
 
 
 def short(name: str) -> str:
@@ -265,11 +294,11 @@ def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | Non
     # garak writes one score per output, and some detectors a list around each.
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
     if len(flat) not in {0, count}:
-        raise BrokenError(f"has {counted(len(flat), 'score')} for {counted(count, 'output')}", field=place)
-    try:
-        scores = parse(flat, list[float | bool | None])
-    except BrokenError as error:
-        raise BrokenError(error.reason, field=place) from error
+        reason = f"has {counted(len(flat), 'score')} for {counted(count, 'output')}"
+        if odd(place, f"{reason}: {IS_NULL}"):
+            return [None] * count
+        raise BrokenError(reason, field=place)
+    scores = [parse(score, float | bool | None, place) for score in flat]  # type: ignore[arg-type]
     return [None if score is None else float(score) for score in scores] or [None] * count
 
 

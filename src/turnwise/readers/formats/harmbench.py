@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import is_object, outcome_of, zero_or_one
-from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.problems import IS_NULL, BrokenError, doubt, odd
 from turnwise.readers.records import inner, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
@@ -112,5 +112,8 @@ def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int
 
 def _verdict(completion: Completion) -> bool | None:
     if completion.label not in {None, 0, 1}:
-        raise BrokenError(f"expected 0 or 1, got {completion.label!r}", field="label")
+        reason = f"expected 0 or 1, got {completion.label!r}"
+        if odd("label", f"{reason}: {IS_NULL}"):
+            return None
+        raise BrokenError(reason, field="label")
     return None if completion.label is None else bool(completion.label)

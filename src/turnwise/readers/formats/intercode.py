@@ -133,10 +133,7 @@ def read_intercode(document: Document, table: Table) -> None:
 def _history(trajectory: Trajectory) -> History:
     """Return the actions of an agent or a human in one form."""
     if trajectory.turn_history is not None:
-        try:
-            history = parse(trajectory.turn_history, History)
-        except BrokenError as error:
-            raise BrokenError(error.reason, field=f"turn_history.{error.field}") from error
+        history = parse(trajectory.turn_history, History, "turn_history")
     else:
         # A human's log lists actions with their observations; its one reward is that of the end.
         steps = trajectory.trajectory or []

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import IS_NULL, BrokenError, odd
 from turnwise.readers.records import Count, Key, kind_of, parse, whole
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -150,4 +150,7 @@ def _dollars(amount: float | str | None, field: str) -> float | None:
     try:
         return None if amount is None else float(amount)
     except ValueError as error:
-        raise BrokenError(f"expected a number, got {amount!r:.40}", field=field) from error
+        reason = f"expected a number, got {amount!r:.40}"
+        if odd(field, f"{reason}: {IS_NULL}"):
+            return None
+        raise BrokenError(reason, field=field) from error

@@ -7,16 +7,19 @@
 """
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import has_fields, zero_or_one
+from turnwise.readers.formats.common import has_fields, is_verdict, zero_or_one
+from turnwise.readers.problems import BrokenError, doubt
 from turnwise.readers.records import json_text, leftovers, parse, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import NO_ATTACK
 
 NAME = re.compile(
@@ -28,6 +31,12 @@ SOLVING = (
     "pass@1",
     "em",
 )  # metrics that say whether a document is solved, in order of precedence
+
+
+class Name(msgspec.Struct):
+    """The field that the lines of a document share."""
+
+    doc_id: int | str
 
 
 class Sample(msgspec.Struct):
@@ -100,16 +109,25 @@ def read_lm_eval(document: Document, table: Table) -> None:
     # Two models may give the same answers, so the content alone does not tell their runs apart.
     run = "/".join(filter(None, (target, f"lm_eval-{document.digest}")))
     # One document has a line for each filter, which may be far apart in the file.
-    by_document: dict[str, list[tuple[int, Sample, dict[str, Any]]]] = {}
+    by_document: dict[str, list[tuple[int, Any]]] = {}
     for number, value in document.records():
         with table.record(document.name, number):
-            sample = parse(value, Sample)
-            by_document.setdefault(str(sample.doc_id), []).append((number, sample, leftovers(value, Sample)))
-    for name, samples in by_document.items():
-        number, first, first_extras = samples[0]
-        with table.record(document.name, number):
+            by_document.setdefault(str(parse(value, Name).doc_id), []).append((number, value))
+    for name, records in by_document.items():
+        facts = {
+            "run": run,
+            "target": target,
+            "attack": NO_ATTACK,
+            "task": "/".join(filter(None, (task, name))),
+            "category": task,
+            "attempt": 1,
+        }
+        with table.rollout(document.name, records[0][0], partial(_identity, f"{run}/{name}", facts, records)):
+            # A document of which one filter cannot be read is broken: another filter may give another verdict.
+            samples = [(_sample(number, value), leftovers(value, Sample)) for number, value in records]
+            first, first_extras = samples[0]
             scores: dict[str, Any] = {}
-            for position, (_, sample, extras) in enumerate(samples):
+            for position, (sample, extras) in enumerate(samples):
                 for metric in sample.metrics or []:
                     # Scores of the first filter have no suffix; a name that is taken already gets the position of its line.
                     key = f"score_{metric}" if position == 0 else f"score_{metric}_{sample.filter}"
@@ -125,16 +143,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
                         response=response,
                     )
                 ],
-                {
-                    "run": run,
-                    "target": target,
-                    "attack": NO_ATTACK,
-                    "task": "/".join(filter(None, (task, name))),
-                    "category": task,
-                    "attempt": 1,
-                    "expected": worded(first.target),
-                    "solved": _solved(scores),
-                },
+                {**facts, "expected": worded(first.target), "solved": _solved(scores)},
                 {
                     **scores,
                     "log_likelihood": likelihood,
@@ -145,6 +154,20 @@ def read_lm_eval(document: Document, table: Table) -> None:
                     **{name: value for name, value in first_extras.items() if name not in (first.metrics or [])},
                 },
             )
+
+
+def _sample(number: int, value: Any) -> Sample:
+    try:
+        return parse(value, Sample)
+    except BrokenError as error:
+        error.record = str(number)  # the line of this filter, not the first one of the document
+        raise
+
+
+def _identity(rollout_id: str, facts: Mapping[str, Any], records: Sequence[tuple[int, Any]]) -> Identity | None:
+    """Return what can be read of a document that is broken; None where it has no score."""
+    scores = (record.get(metric) for _, record in records for metric in SOLVING)
+    return (rollout_id, facts) if any(map(is_verdict, scores)) else None
 
 
 def _target(results: Path) -> str | None:
@@ -228,5 +251,8 @@ def _likelihood(answer: Any) -> float | None:
 
 
 def _solved(scores: dict[str, Any]) -> bool | None:
-    values = (scores[f"score_{name}"] for name in SOLVING if f"score_{name}" in scores)
-    return zero_or_one(next(values, None))
+    name = next((name for name in SOLVING if f"score_{name}" in scores), None)
+    value = None if name is None else scores[f"score_{name}"]
+    if name is not None and value is not None and not is_verdict(value):
+        doubt(name, f"{value!r:.60} is not a number: `solved` is null")
+    return zero_or_one(value)

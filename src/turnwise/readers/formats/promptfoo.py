@@ -7,16 +7,18 @@
 """
 
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.readers.formats.common import complete_last, has_fields, is_object, outcome_of
+from turnwise.readers.formats.common import complete_last, has_fields, is_object, is_verdict, outcome_of
 from turnwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from turnwise.readers.problems import doubt
 from turnwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table
+from turnwise.readers.table import Identity, Table
 from turnwise.schema import ERROR, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 UNCHANGED = (None, "", "basic", "mischievous-user")  # strategies that do not change the plugin's prompt in its variable
@@ -28,6 +30,13 @@ class File(msgspec.Struct):
 
     results: Any
     eval_id: str | None = msgspec.field(name="evalId", default=None)
+
+
+class Places(msgspec.Struct):
+    """The numbers of the prompt and of the test case of a result."""
+
+    prompt: Small = msgspec.field(name="promptIdx", default=0)
+    test: Small = msgspec.field(name="testIdx", default=0)
 
 
 class Result(msgspec.Struct):
@@ -154,27 +163,26 @@ def read_promptfoo(document: Document, table: Table) -> None:
     ('basic', 'hate/4', 'Oaf', 'success')
     """
     run, records = _records(document)
-    results: list[tuple[int, Any, Result, str]] = []
+    results: list[tuple[int, Any, Places, str]] = []
     places: dict[str, set[int]] = {}  # numbers of each test case: with `--repeat`, each repeat has its own
     for number, value in records:
         with table.record(document.name, number):
-            result = parse(value, Result)
-            case = _case(result)
-            results.append((number, value, result, case))
-            places.setdefault(case, set()).add(result.test_place)
+            place, case = parse(value, Places), _case(parse(value, dict[str, Any]))
+            results.append((number, value, place, case))
+            places.setdefault(case, set()).add(place.test)
     # With `--repeat`, promptfoo copies a test case under new numbers: the order of its numbers gives the attempt. Without
     # it, results that share a number are repeats of each other.
     numbers = {case: sorted(case_places) for case, case_places in places.items()}
     repeats: Counter[str] = Counter()
-    for number, value, result, case in results:
-        with table.record(document.name, number):
-            target = _target(result.provider)
-            name = "/".join((run, str(result.test_place), str(result.prompt_place), target or "unknown"))
-            repeats[name] += 1
-            repeat = repeats[name]
-            attempt = numbers[case].index(result.test_place) + repeat
-            names = Names(run, name if repeat == 1 else f"{name}/{repeat}", target, str(numbers[case][0]), attempt)
-            _add(document, table, names, value, result)
+    for number, value, place, case in results:
+        target = _target(value.get("provider"))
+        name = "/".join((run, str(place.test), str(place.prompt), target or "unknown"))
+        repeats[name] += 1
+        repeat = repeats[name]
+        attempt = numbers[case].index(place.test) + repeat
+        names = Names(run, name if repeat == 1 else f"{name}/{repeat}", target, str(numbers[case][0]), attempt)
+        with table.rollout(document.name, number, partial(_identity, names, value)):
+            _add(document, table, names, value, parse(value, Result))
 
 
 def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
@@ -187,12 +195,33 @@ def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
     return file.eval_id or run, list(enumerate(parse(inner, list[Any], "results.results")))
 
 
-def _case(result: Result) -> str:
+def _case(record: Mapping[str, Any]) -> str:
     """Return the key of a test case: a repeat of it differs only in its number."""
     # A test case without variables of its own is identified by those of the result, and without any by its number.
-    test = _object(result.test)
-    content = test if test.get("vars") else {**test, "vars": result.vars} if result.vars else None
-    return json_text(content) or str(result.test_place)
+    test, variables = _object(record.get("testCase")), record.get("vars")
+    content = test if test.get("vars") else {**test, "vars": variables} if variables else None
+    return json_text(content) or str(record.get("testIdx", 0))
+
+
+def _identity(names: Names, record: Mapping[str, Any]) -> Identity | None:
+    """Return what can be read of a result that is broken; None where it has no verdict."""
+    return (names.rollout, _facts(names, record)) if is_verdict(record.get("success")) else None
+
+
+def _facts(names: Names, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a rollout; only results of a red team have a plugin or a strategy."""
+    about = _about(record)
+    plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
+    is_red_team = plugin is not None or strategy is not None
+    return {
+        "run": names.run,
+        "target": names.target,
+        "attack": (strategy or "basic") if is_red_team else NO_ATTACK,
+        "goal": "/".join(filter(None, (plugin, _goal(record, about) or names.case))) if is_red_team else None,
+        "task": None if is_red_team else f"{names.run}/{names.case}",
+        "category": plugin,
+        "attempt": names.attempt,
+    }
 
 
 def _target(provider: Any) -> str | None:
@@ -201,25 +230,23 @@ def _target(provider: Any) -> str | None:
     return next((name for key in ("label", "id") if (name := _word(fields.get(key)))), None)
 
 
-def _about(result: Result) -> dict[str, Any]:
+def _about(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plugin, strategy and goal that the test case and the result name."""
-    test_metadata = _object(result.test).get("metadata")
-    return {**_object(test_metadata), **_object(result.metadata)}
+    test_metadata = _object(record.get("testCase")).get("metadata")
+    return {**_object(test_metadata), **_object(record.get("metadata"))}
 
 
-def _goal(result: Result, about: dict[str, Any]) -> str | None:
+def _goal(record: Mapping[str, Any], about: dict[str, Any]) -> str | None:
     """Return the stated goal, else the plugin's original prompt."""
-    variables = _object(_object(result.test).get("vars"))
+    variables = _object(_object(record.get("testCase")).get("vars"))
     prompt = variables.get("prompt", next(iter(variables.values())) if len(variables) == 1 else None)
     unchanged = about.get("strategyId") in UNCHANGED
     return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(prompt) if unchanged else None)
 
 
 def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
-    about = _about(result)
-    plugin, strategy = _word(about.get("pluginId")), _word(about.get("strategyId"))
-    # Only results of a red team have a plugin or a strategy.
-    is_red_team = plugin is not None or strategy is not None
+    about, facts = _about(record), _facts(names, record)
+    is_red_team = facts["task"] is None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()
     # `error` also holds the reason of a failed assertion, which is not an error.
     error = result.error if result.failure == TEST_ERROR or result.success is None else None
@@ -249,13 +276,7 @@ def _add(document: Document, table: Table, names: Names, record: Any, result: Re
         names.rollout,
         turns,
         {
-            "run": names.run,
-            "target": names.target,
-            "attack": (strategy or "basic") if is_red_team else NO_ATTACK,
-            "goal": "/".join(filter(None, (plugin, _goal(result, about) or names.case))) if is_red_team else None,
-            "task": None if is_red_team else f"{names.run}/{names.case}",
-            "category": plugin,
-            "attempt": names.attempt,
+            **facts,
             "ending": ending,
             "outcome": outcome,
             "solved": None if is_red_team or failed else result.success,

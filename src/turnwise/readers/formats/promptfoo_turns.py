@@ -7,7 +7,7 @@ import msgspec
 from turnwise.readers.chats.speakers import WORDS
 from turnwise.readers.chats.turns import Message, messages_of, split
 from turnwise.readers.formats.common import as_prompt, parse_all
-from turnwise.readers.problems import BrokenError, doubt
+from turnwise.readers.problems import BrokenError, doubt, strictly
 from turnwise.readers.records import Small, worded
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.readers.table import Turn
@@ -155,7 +155,8 @@ def _prompt(prompt: Any) -> list[Message]:
     decoded = _decoded(raw)
     if decoded is not raw:
         try:
-            chat = messages_of(decoded, "prompt.raw")
+            with strictly():
+                chat = messages_of(decoded, "prompt.raw")
         except BrokenError:
             return [Message("user", raw)]
         return list(map(as_prompt, chat))

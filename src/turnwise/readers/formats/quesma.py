@@ -7,16 +7,17 @@
 """
 
 import re
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from turnwise.readers.chats.turns import Message, joined, split
-from turnwise.readers.formats.common import complete_last, is_object, outcome_of
+from turnwise.readers.formats.common import complete_last, is_object, is_verdict, outcome_of, text_in
 from turnwise.readers.problems import BrokenError
-from turnwise.readers.records import Small, leftovers, parse
+from turnwise.readers.records import Small, inner, leftovers, parse
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, UNDETERMINED
 
 WALKTHROUGHS = "harmony_response_walkthroughs"
@@ -161,24 +162,33 @@ def read_quesma(document: Document, table: Table) -> None:
 def _read_export(document: Document, table: Table) -> None:
     export = parse(document.value, Export)
     for place, record in enumerate(export.findings):
-        with table.record(document.name, place):
+        with table.rollout(document.name, place, partial(_found, export.export_id, record)):
             finding = parse(record, Finding)
             table.add(
                 document.name,
                 f"{export.export_id}/{finding.finding_id}",
                 _answers(finding),
                 {
-                    "run": export.export_id,
-                    "attack": finding.category,
-                    "goal": finding.test_id,
-                    "category": finding.category,
-                    "attempt": finding.repetition_run or 1,
+                    **_facts_of(export.export_id, finding.category, finding.test_id, finding.repetition_run),
                     "ending": BUDGET,
                     "outcome": outcome_of(finding.vulnerability_detected, UNDETERMINED),
                 },
                 leftovers(record, Finding),
                 _reasoning(finding),
             )
+
+
+def _found(export: str, record: Any) -> Identity | None:
+    """Return what can be read of a finding that is broken; None where it has no id or no verdict."""
+    name, repetition = text_in(record, "finding_id"), inner(record, "repetition_run")
+    if name is None or not is_verdict(inner(record, "vulnerability_detected")):
+        return None
+    category, test = text_in(record, "category"), text_in(record, "test_id")
+    return f"{export}/{name}", _facts_of(export, category, test, repetition if isinstance(repetition, int) else None)
+
+
+def _facts_of(export: str, category: str | None, test: str | None, repetition: int | None) -> dict[str, Any]:
+    return {"run": export, "attack": category, "goal": test, "category": category, "attempt": repetition or 1}
 
 
 def _answers(finding: Finding) -> list[Turn]:
@@ -213,7 +223,7 @@ def _read_session(document: Document, table: Table) -> None:
         name: value for name, value in leftovers(document.value, Session).items() if name != "configuration"
     }
     for place, record in enumerate(session.attempts):
-        with table.record(document.name, place):
+        with table.rollout(document.name, place, partial(_tried, session, record, place)):
             attempt = parse(record, Attempt)
             evaluation = parse(attempt.evaluation or {}, Evaluation)
             turns = split((_message(message, number) for number, message in enumerate(attempt.turns)), "turns")
@@ -235,6 +245,19 @@ def _read_session(document: Document, table: Table) -> None:
                 | leftovers(record, Attempt)
                 | session_extras,
             )
+
+
+def _tried(session: Session, record: Any, place: int) -> Identity | None:
+    """Return what can be read of an attempt that is broken; None where it has no verdict."""
+    if not is_verdict(inner(record, "success")):
+        return None
+    return f"{session.session_id}/{text_in(record, 'attempt_id') or place}", {
+        "run": session.session_id,
+        "target": text_in(record, "target_model") or session.target_model,
+        "attack": text_in(record, "strategy"),
+        "category": text_in(record, "evaluation", "category"),
+        "attempt": 1,
+    }
 
 
 def _message(value: Any, number: int) -> Message:

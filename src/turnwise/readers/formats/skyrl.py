@@ -8,14 +8,16 @@
 
 import re
 from collections import Counter
+from functools import partial
+from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import has_fields
+from turnwise.readers.formats.common import has_fields, is_verdict, text_in
 from turnwise.readers.native.facts import step_in
-from turnwise.readers.records import leftovers, parse, prompt_id
+from turnwise.readers.records import inner, leftovers, parse, prompt_id
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, FINISHED, NO_ATTACK
 
 PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training
@@ -78,7 +80,7 @@ def read_skyrl(document: Document, table: Table) -> None:
     run = f"skyrl-{document.digest}"
     attempts: Counter[str] = Counter()
     for number, value in document.records():
-        with table.record(document.name, number):
+        with table.rollout(document.name, number, partial(_identity, run, number, value, attempts)):
             sample = parse(value, Sample)
             # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input_prompt)
@@ -103,3 +105,21 @@ def read_skyrl(document: Document, table: Table) -> None:
                     **leftovers(value, Sample),
                 },
             )
+
+
+def _identity(run: str, number: int, record: Any, attempts: Counter[str]) -> Identity | None:
+    """Return what can be read of a sample that is broken; None where it has no score."""
+    score = inner(record, "score")
+    if not any(map(is_verdict, score if isinstance(score, list) else [score])):
+        return None
+    prompt = text_in(record, "input_prompt")
+    task = None if prompt is None else prompt_id(prompt)
+    if task is not None:
+        attempts[task] += 1
+    return f"{run}/{number}", {
+        "run": run,
+        "attack": NO_ATTACK,
+        "task": task,
+        "category": text_in(record, "data_source"),
+        "attempt": None if task is None else attempts[task],
+    }

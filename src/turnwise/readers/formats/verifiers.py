@@ -9,6 +9,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,15 +24,16 @@ from turnwise.readers.formats.common import (
     exchange,
     first_of,
     has_fields,
+    is_verdict,
     join_texts,
     parse_all,
     text_in,
 )
 from turnwise.readers.native.facts import step_in
 from turnwise.readers.problems import BrokenError, doubt
-from turnwise.readers.records import Key, Small, inner, leftovers, parse, prompt_id, worded
+from turnwise.readers.records import Key, Link, Small, inner, leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 FOLDER = re.compile(r"/step_(\d+)/(?:train|eval)_rollouts\.[^/]+$")  # path of rollouts that prime-rl saves
@@ -78,7 +80,7 @@ class Node(msgspec.Struct):
     """One message, and the number of the node before it."""
 
     message: Message
-    parent: Small | None = None
+    parent: Link | None = None
     sampled: bool | None = None
 
 
@@ -196,12 +198,43 @@ def read_verifiers(document: Document, table: Table) -> None:
             run = worded(inner(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"
-                with table.record(document.name, where):
-                    # Versions before 1 wrote results, of which an episode may hold several too.
-                    if isinstance(trace, dict) and "nodes" not in trace:
+                # Versions before 1 wrote results, of which an episode may hold several too.
+                is_result = isinstance(trace, dict) and "nodes" not in trace
+                identity = partial(_result_identity, run, number) if is_result else partial(_trace_identity, run)
+                with table.rollout(document.name, where, partial(identity, trace, attempts)):
+                    if is_result:
                         _add_result(document, table, run, number, trace, attempts)
                     else:
                         _add_trace(document, table, run, trace, attempts, episode)
+
+
+def _trace_identity(run: str, record: Any, attempts: Counter[str]) -> Identity | None:
+    """Return what can be read of a trace that is broken; None where it has no id or no reward."""
+    rewards, name = inner(record, "rewards"), text_in(record, "id")
+    values = map(_scored, rewards.values()) if isinstance(rewards, dict) else ()
+    if name is None or not any(map(is_verdict, values)):
+        return None
+    task = first_of(text_in(record, "task", "key"), text_in(record, "task", "hash"))
+    calls = record.get("calls")
+    models = [text_in(call, "model") for call in calls] if isinstance(calls, list) else []
+    target = first_of(*models, text_in(record, "agent", "config", "model"))
+    return f"{run}/{name}", _facts(run, task, attempts) | {"target": target}
+
+
+def _result_identity(run: str, number: int, record: Any, attempts: Counter[str]) -> Identity | None:
+    """Return what can be read of a line of results that is broken; None where it has no reward."""
+    if not is_verdict(inner(record, "reward")):
+        return None
+    example, task = inner(record, "example_id"), text_in(record, "task")
+    is_named = isinstance(example, str | int)
+    return f"{run}/{number}", _facts(run, "/".join(filter(None, (task, str(example)))) if is_named else None, attempts)
+
+
+def _facts(run: str, task: str | None, attempts: Counter[str]) -> dict[str, Any]:
+    if task is not None:
+        attempts[task] += 1
+    attempt = None if task is None else attempts[task]
+    return {"run": run, "attack": NO_ATTACK, "task": task, "attempt": attempt}
 
 
 def _traces(record: dict[str, Any]) -> tuple[list[Any], Episode]:
@@ -241,18 +274,14 @@ def _add_trace(
     task = trace.task if isinstance(trace.task, dict) else {}
     name = first_of(text_in(task, "key"), text_in(task, "hash")) or prompt_id(turns[0].prompt or "")
     span = parse(trace.timing.get("agent") or {}, Span) if isinstance(trace.timing, dict) else Span()
-    attempts[name] += 1
     table.add(
         document.name,
         f"{run}/{trace.id}",
         turns,
         {
-            "run": run,
+            **_facts(run, name, attempts),
             "target": next((call.model for call in calls if call.model), None)
             or worded(inner(trace.agent, "config", "model")),
-            "attack": NO_ATTACK,
-            "task": name,
-            "attempt": attempts[name],
             "expected": worded(inner(task.get("data"), "answer")),
             "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
             "total_seconds": span.end - span.start if span.end else None,
@@ -363,17 +392,13 @@ def _add_result(
     complete_last(turns, error=worded(result.error or None), reward=result.reward)
     question = prompt_id(worded(result.prompt) or "") if result.example_id is None else str(result.example_id)
     name = "/".join(filter(None, (result.task, question)))
-    attempts[name] += 1
     metrics = result.metrics if isinstance(result.metrics, dict) else {}
     table.add(
         document.name,
         f"{run}/{number}",
         turns,
         {
-            "run": run,
-            "attack": NO_ATTACK,
-            "task": name,
-            "attempt": attempts[name],
+            **_facts(run, name, attempts),
             "expected": worded(result.answer),
             "ending": _ending(result.stop_condition, failed=result.error is not None and result.error not in ("", [])),
         },

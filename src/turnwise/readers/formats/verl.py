@@ -7,13 +7,15 @@
 """
 
 from collections import Counter
+from functools import partial
+from typing import Any
 
 import msgspec
 
-from turnwise.readers.formats.common import has_fields
-from turnwise.readers.records import leftovers, parse, prompt_id, worded
+from turnwise.readers.formats.common import has_fields, is_verdict, text_in
+from turnwise.readers.records import inner, leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.table import Table, Turn
+from turnwise.readers.table import Identity, Table, Turn
 from turnwise.schema import NO_ATTACK
 
 
@@ -64,7 +66,7 @@ def read_verl(document: Document, table: Table) -> None:
     run = f"verl-{document.digest}"
     attempts: Counter[str] = Counter()
     for number, value in document.records():
-        with table.record(document.name, number):
+        with table.rollout(document.name, number, partial(_identity, run, number, value, attempts)):
             sample = parse(value, Sample)
             # Samples of one prompt have no id in common: the text itself identifies the task.
             task = prompt_id(sample.input)
@@ -82,3 +84,15 @@ def read_verl(document: Document, table: Table) -> None:
                 },
                 leftovers(value, Sample),
             )
+
+
+def _identity(run: str, number: int, record: Any, attempts: Counter[str]) -> Identity | None:
+    """Return what can be read of a sample that is broken; None where it has no score."""
+    if not is_verdict(inner(record, "score")):
+        return None
+    prompt = text_in(record, "input")
+    task = None if prompt is None else prompt_id(prompt)
+    if task is not None:
+        attempts[task] += 1
+    attempt = None if task is None else attempts[task]
+    return f"{run}/{number}", {"run": run, "attack": NO_ATTACK, "task": task, "attempt": attempt}

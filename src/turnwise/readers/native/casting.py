@@ -5,13 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import SchemaError, listing
+from turnwise.errors import SchemaError, counted, listing
 from turnwise.readers.chats.turns import calls
 from turnwise.readers.columns import json_column
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, odd
 from turnwise.readers.sources.json_texts import lenient
 from turnwise.schema import TOOL_CALLS
 
+_PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -54,10 +55,13 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
     lost = series.is_not_null() & result.is_null()
     if lost.any():
         row = int(lost.arg_max() or 0)
-        raise SchemaError(
-            f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {_shown(series[row])}, not {what}; "
-            "correct or rename the column, or `frame.with_columns(...)` it into what it should be"
-        )
+        reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {_shown(series[row])}, not {what}"
+        others = f" (and {counted(int(lost.sum()) - 1, 'more row')})" if lost.sum() > 1 else ""
+        # Where problems are collected, an odd value costs itself; but a turn is nothing without its place.
+        if series.name in _PLACES or not odd(series.name, f"{reason}{others}: null there"):
+            raise SchemaError(
+                f"{reason}; correct or rename the column, or `frame.with_columns(...)` it into what it should be"
+            )
     return result.alias(series.name)
 
 

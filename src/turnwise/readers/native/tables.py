@@ -11,7 +11,7 @@ from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
 from turnwise.readers.columns import arrange, arrangement, json_column
 from turnwise.readers.crashes import crashed
-from turnwise.readers.guesses import ON_ATTACKS, OWN, concerns, interpreted, is_complete
+from turnwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
 from turnwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import Problems
@@ -165,8 +165,20 @@ def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
     if added is None:
         return frames
     frame, of_records = added
+    if table.source in STATING:
+        frame = _interpreted(table, frame, of_records, named)
+        for name, ids, reason in unread_words(frame):
+            for file in table.owners.files_of(ids).unique(maintain_order=True):
+                table.problems.noted(file, None, name, reason)
+    return [*frames, frame]
+
+
+def _interpreted(
+    table: Table, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
+) -> pl.DataFrame:
+    """Return chats with columns of people's own read as columns of TURNS, where that is beyond doubt."""
     if table.source not in OWN or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
-        return [*frames, frame]
+        return frame
     frame = arrange(frame)
     has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
     if table.source == "sharegpt":  # its reader says so of each chat, and a column on an attack says otherwise
@@ -180,7 +192,7 @@ def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
     frame, contradictions = crashed(frame, of_records)
     table.problems.read_as(readings)
     table.problems.crashed(contradictions)
-    return [*frames, frame]
+    return frame
 
 
 def fits(columns: pl.Schema) -> bool:

@@ -155,7 +155,14 @@ def _cast_key(labels: pl.DataFrame, turns: pl.DataFrame, name: str) -> pl.Series
     no_ids = pl.Series([""] * labels.height, dtype=pl.String)
     ids = labels["rollout_id"].cast(pl.String) if "rollout_id" in labels.columns else no_ids
     dtype: Any = turns.schema[name]
-    return cast(labels[name], dtype, ids) if dtype in TURNS.dtypes.values() else labels[name].cast(dtype)
+    if dtype in TURNS.dtypes.values():
+        return cast(labels[name], dtype, ids)
+    try:
+        return labels[name].cast(dtype)
+    except pl.exceptions.PolarsError as error:
+        raise SchemaError(
+            f"join_labels: column `{name}` is {dtype} in the turns and {labels.schema[name]} in the labels; cast one of them"
+        ) from error
 
 
 def _report(

@@ -14,8 +14,9 @@ import msgspec
 import polars as pl
 
 from turnwise.readers.chats.lines import BOM, lines_of
+from turnwise.readers.odd_fields import without_odd_fields
 from turnwise.readers.problems import LEAVE, BrokenError, broken
-from turnwise.readers.records import T, json_text, misfit
+from turnwise.readers.records import T, json_text
 from turnwise.readers.sources.binary import (
     ARROW,
     PARQUET,
@@ -315,7 +316,9 @@ class Document(Contents):
         try:  # again, without NaN and halves of characters
             return decoder.decode(json_text(value) or "null")
         except msgspec.ValidationError as error:
-            raise misfit(error, within) from error
+            return without_odd_fields(
+                value, decoder.type, error, within, lambda rest, _: decoder.decode(json_text(rest) or "null")
+            )
         except (msgspec.DecodeError, RecursionError) as error:
             raise broken("cannot be read", error) from error
 

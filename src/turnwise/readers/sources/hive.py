@@ -13,7 +13,7 @@ import polars as pl
 from turnwise.errors import SchemaError
 from turnwise.files.object_stores import Options, address_of
 from turnwise.readers.native.casting import cast, guessed
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, strictly
 from turnwise.readers.sources.binary import constants_in, values_in
 from turnwise.schema import TURNS
 
@@ -64,7 +64,8 @@ def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
 def _typed(texts: pl.Series) -> pl.Series:
     dtype = TURNS.dtypes.get(texts.name)
     try:
-        return guessed(texts) if dtype is None else cast(texts, dtype, texts)
+        with strictly():
+            return guessed(texts) if dtype is None else cast(texts, dtype, texts)
     except SchemaError:
         return texts  # making TURNS of it will report the error
 
@@ -127,7 +128,8 @@ def _means(text: str, values: pl.Series) -> pl.Series:
     column = pl.Series([text])
     try:
         is_spelled_so = values.cast(pl.String) == text
-        return values.is_in(cast(column, values.dtype, column)) | is_spelled_so
+        with strictly():
+            return values.is_in(cast(column, values.dtype, column)) | is_spelled_so
     except SchemaError:
         return is_spelled_so
     except pl.exceptions.PolarsError:  # lists and structs have no text

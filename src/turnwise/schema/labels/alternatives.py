@@ -24,8 +24,16 @@ _ENOUGH = 10  # fewest goals behind a point that is described
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
 
 
-def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str | None = None) -> str:
+def alt_text(
+    frame: pl.DataFrame,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    shape: schema.Schema | None = None,
+) -> str:
     """Describe a figure of a result frame in one sentence, for readers who cannot see it.
+
+    `shape` is its schema, where that is known: columns of the user's own may be those of another schema.
 
     Examples
     --------
@@ -37,7 +45,7 @@ def alt_text(frame: pl.DataFrame, *, metric: str | None = None, statistic: str |
     >>> alt_text(pl.DataFrame([part | row for part in rows]))
     'Attack success by target, from 5.0 % [1.0, 10.0] (b) to 40 % [30, 50] (a), 2 groups.'
     """
-    shape = shape_of(frame)
+    shape = shape or shape_of(frame)
     if shape is None or frame.is_empty():
         return "An empty figure."
     frame = choose(frame, "alt_text", metric=metric)

@@ -16,7 +16,7 @@ from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample
 from turnwise.readers.formats.inspect.rows import facts_of, fault_of, run_of
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, strictly
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface
@@ -215,7 +215,8 @@ class _Reading:
     def _add_plain(self, samples: Sequence[PlainSample]) -> bool:
         """Add samples with plain texts at once; return False, without a change, where they have to go one by one."""
         try:
-            facts = facts_of(self._header, self._run, samples)
+            with strictly():
+                facts = facts_of(self._header, self._run, samples)
         except BrokenError:
             return False  # one by one, the broken sample is reported and the others are read
         counts, turns = turns_of([sample.messages or [] for sample in samples])

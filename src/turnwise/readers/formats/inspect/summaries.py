@@ -5,7 +5,7 @@ from turnwise.readers.formats.inspect import logs
 from turnwise.readers.formats.inspect.logs import Summary
 from turnwise.readers.formats.inspect.rows import facts_of, run_of
 from turnwise.readers.formats.inspect.samples import SAMPLES, SHELL, opened, read_inspect
-from turnwise.readers.problems import BrokenError
+from turnwise.readers.problems import BrokenError, strictly
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -53,7 +53,8 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
 def _add(document: Document, table: Table, header: logs.Header, summaries: list[Summary]) -> bool:
     run, count = run_of(header.eval, document), len(summaries)
     try:
-        facts = facts_of(header, run, summaries)
+        with strictly():
+            facts = facts_of(header, run, summaries)
     except BrokenError:
         return False
     columns = {name: values for name, values in facts.items() if name not in UNKNOWN}

@@ -7,6 +7,7 @@ The pages go to `docs/pages/reference/`, which is not in version control. Beside
 language models, and `llms-full.txt`, the text of all pages that people wrote (https://llmstxt.org).
 """
 
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,12 @@ from turnwise.schema import Schema
 ALL_PAGES = Path(__file__).parent / "pages"
 PAGES = ALL_PAGES / "reference"
 SITE = Path(__file__).parent / "site"
-PRODUCED = Path(__file__).parents[1] / "tests" / "readers" / "produced"  # logs of tools, with the tools' own figures
+ROOT = Path(__file__).parents[1]
+INK, GROUND = "#dfe1e6", "#0b0c0f"  # letters and page of the site's dark scheme
+DARK = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
+GROUNDS = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), GROUND)
+STYLES: dict[str, dict[str, str]] = {"light": {}, "dark": DARK | GROUNDS}  # settings of Matplotlib for each scheme
+PRODUCED = ROOT / "tests" / "readers" / "produced"  # logs of tools, with the tools' own figures
 NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
 COMPARED = """\
 Each of these tools was installed in the version named here and wrote logs with mock models: several targets and goals,
@@ -140,17 +146,20 @@ def namespace(name: str, module: ModuleType) -> str:
 
 def gallery(folder: Path) -> str:
     """Draw every plot of the gallery into the folder, and return its page."""
+    import matplotlib as mpl
+
     entries = runpy.run_path(str(Path(__file__).parent / "gallery.py"))
-    names: dict[str, object] = {}
-    exec(entries["SETUP"], names)  # noqa: S102  # the gallery is code
-    parts = [
-        f"# Gallery\n\nEvery picture is drawn by the lines below it, after these:\n\n```python\n{entries['SETUP']}```\n"
-    ]
+    setup, names = entries["SETUP"], {}
+    exec(setup, names)  # noqa: S102  # the gallery is code
+    parts = [f"# Gallery\n\nEvery picture is drawn by the lines below it, after these:\n\n```python\n{setup}```\n"]
     for title, (name, code) in entries["PLOTS"].items():
-        exec(code, names)  # noqa: S102
-        plot: Any = names["plot"]
-        plot.save(folder / f"{name}.svg", overwrite=True)
-        parts.append(f"## {title}\n\n![{plot.alt}]({name}.svg){{ .plot }}\n\n```python\n{code}```\n")
+        for scheme, style in STYLES.items():
+            with contextlib.chdir(ROOT), mpl.rc_context(style):
+                exec(code, names)  # noqa: S102
+                plot: Any = names["plot"]
+                plot.save(folder / f"{name}.{scheme}.svg", overwrite=True)
+        pictures = " ".join(f"![{plot.alt}]({name}.{scheme}.svg#only-{scheme}){{ .plot }}" for scheme in STYLES)
+        parts.append(f"## {title}\n\n{pictures}\n\n```python\n{code}```\n")
     return "\n".join(parts)
 
 

@@ -1,5 +1,7 @@
 """The documents say what is true: the README's blocks, its picture, its links."""
 
+import contextlib
+import io
 import re
 from pathlib import Path
 
@@ -31,7 +33,12 @@ def test_the_five_lines_of_python_run(monkeypatch) -> None:
     monkeypatch.chdir(ROOT)
     (block,) = blocks("python")
     names: dict = {}
-    exec(block, names)  # the README is the test
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(block, names)  # the README is the test
+    (table,) = blocks("text")
+    rows = [line for line in printed.getvalue().splitlines() if line.startswith("│")]
+    assert table.splitlines() == [rows[0], *rows[3:]]  # the names and the values, without the rules and the dtypes
     tw.schema.check(names["summary"], tw.schema.SUMMARY)
     assert isinstance(names["plot"], tw.plots.Plot)
 
@@ -46,3 +53,8 @@ def test_every_link_leads_somewhere(place: str) -> None:
 def test_every_format_says_what_it_is(name: str) -> None:
     """Each format has words for people."""
     assert name
+
+
+def test_the_readme_is_short() -> None:
+    """450 to 600 words."""
+    assert 450 <= len(README.split()) <= 600

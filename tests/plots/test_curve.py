@@ -63,7 +63,9 @@ def test_thin_where_few_are_at_risk(curve_of):
     marks = plots.marks.curve(curve, min_at_risk=10)
     assert marks["solid"].to_list() == [at_risk >= 10 for at_risk in marks["at_risk"]]
     assert not marks["solid"].all()
-    assert "Dashed: fewer than 10 rollouts or 5 clusters at risk." in plots.curve(curve).figure.get_supxlabel().replace("\n", " ")
+    assert "Dashed: fewer than 10 rollouts or 5 clusters at risk." in plots.curve(curve).figure.get_supxlabel().replace(
+        "\n", " "
+    )
     assert plots.marks.curve(curve, min_at_risk=0)["solid"].all()
 
 

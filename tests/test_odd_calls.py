@@ -211,7 +211,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.plots.marks.sweep_pareto(
             pl.concat([SWEEP, SWEEP.with_columns(metric=pl.lit("b"), level=0.9)]), of="step"
         ),
-        "sweep_pareto: worst and b have no rows of the same statistic and level; summarize both in one call",
+        "sweep_pareto: the two metrics have no statistic and level in common; choose with statistic= and level=",
     ),
     "ids of the turns that are decimals": (
         lambda: tw.judges.join_labels(TURNS.with_columns(rollout_id=pl.lit(1).cast(pl.Decimal(10, 2))), LABELS),

@@ -261,7 +261,7 @@ def test_what_is_wrong_with_one_row_is_said_of_its_file(
 def test_a_bad_file_among_many_leaves_the_others_together(tmp_path: Path, read_as_one: list[int]) -> None:
     """The halves of the files are tried, so that one file costs a few tries, and not each of the others a reading of its own."""
     rows = [{"rollout_id": f"r{place}", "turn": 1, "prompt": "Hi", "score": float(place)} for place in range(64)]
-    rows[17]["score"] = "high"
+    rows[17]["turn"] = "first"
     spread(tmp_path / "logs", ".json", rows)
     turns, problems = tw.read(tmp_path / "logs", errors="collect")
     assert turns.height == 63

@@ -16,13 +16,29 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import has_fields
-from turnwise.readers.records import Count, Finite, Whole, parse, whole, worded
+from turnwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
 from turnwise.readers.traces.spans import Span, add_trace, traces_of
 from turnwise.readers.traces.spoken import gave_back, given
 
 MODELS = frozenset({"CHAT_MODEL", "LLM"})  # types of spans that are calls of models
+TYPES = MODELS | {
+    *(
+        "AGENT",
+        "CHAIN",
+        "EMBEDDING",
+        "EVALUATOR",
+        "GUARDRAIL",
+        "MEMORY",
+        "PARSER",
+        "RERANKER",
+        "RETRIEVER",
+        "TASK",
+        "TOOL",
+    ),
+    *("UNKNOWN", "WORKFLOW"),
+}
 ERRORS = frozenset({"ERROR", "STATUS_CODE_ERROR"})
 NANO = 1e-9
 EXPECTED = ("expected_response", "expected_output", "ground_truth", "answer")
@@ -238,7 +254,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
         trace,
         span_id(recorded.span_id),
         None if recorded.parent_span_id is None else span_id(recorded.parent_span_id),
-        str(attributes.get("mlflow.spanType")) in MODELS,
+        _is_of_a_model(attributes.get("mlflow.spanType")),
         None if start is None else start * NANO,
         None if end is None else end * NANO,
         model if isinstance(model, str) else None,
@@ -274,3 +290,8 @@ def _decoded(value: Any) -> Any:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
+
+
+def _is_of_a_model(span_type: Any) -> bool:
+    """Return whether a span is a call of a model; users may invent types, which are noted."""
+    return span_type is not None and kind_of(span_type, TYPES, "mlflow.spanType") in MODELS

@@ -686,5 +686,5 @@ def test_the_python_of_the_readme_prints_a_table_as_a_script(tmp_path):
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
     frame, shown = done.stdout.split("attack success", 1)
-    assert "attack_success" in frame
-    assert "71 %        [51, 85]" in shown
+    assert "gpt-4-0125-preview ┆ 100 ┆ 0.34 " in frame
+    assert "71.0 %    [61.5, 79.0]" in shown

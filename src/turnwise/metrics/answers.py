@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from turnwise.errors import MetricError
+from turnwise.errors import ArgumentError, MetricError
 from turnwise.metrics.effort import final
 from turnwise.metrics.metric import SHARE, metric
 from turnwise.metrics.text import WHITE_SPACE, WORD
@@ -51,6 +51,8 @@ def _compared(
         references = [text_of(expected)]
     else:
         references = [text_of(text) for text in expected]
+    if not references:
+        raise ArgumentError(f"{name}: expected is empty; name at least one column of references")
     answer = text_of(response)
 
     def of_texts(pairs: pl.DataFrame) -> pl.Series:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError
+from turnwise.errors import ArgumentError, MetricError, type_and_message
 from turnwise.estimation.summary import summarize
 from turnwise.jobs.identity import identity
 from turnwise.measurement.measure import Metric, expressions, measure
@@ -201,10 +202,30 @@ class FrameEvaluator(Evaluator):
 
     def _observer(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
         observe_one = super()._observer(metric, record=record)
+        if type(self).compute_metrics is FrameEvaluator.compute_metrics and not self._overridden:
+            with suppress(MetricError):  # not a metric, but perhaps a fact
+                observe_one = self._observer_of_one(metric, record=record)
 
         def observe(done: Run) -> Observation:
             self._scores_by_graph[id(done.graph)] = done.graph, self._scored([done.graph])[1]
             return observe_one(done)
+
+        return observe
+
+    def _observer_of_one(self, metric: str, *, record: bool) -> Callable[[Run], Observation]:
+        """Return an observer that computes only this metric, because a stopping rule looks at every rollout separately."""
+        listed = {name: expression for name, expression in expressions(self.metrics).items() if name == metric}
+        wanted = listed or {metric: catalog.expression(metric)}
+
+        def observe(done: Run) -> Observation:
+            try:
+                value: Observation = measure(self._turns_of(done.graph), *wanted.values())[metric].item()
+            except Exception as error:
+                if not record:
+                    raise
+                self._flaws[id(done.graph)] = done.graph, type_and_message(error)
+                return None
+            return value
 
         return observe
 

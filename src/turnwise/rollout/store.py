@@ -9,6 +9,7 @@ Graphs are stored as JSON, never as pickles: text, numbers, lists and dicts of e
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,10 @@ def stored_runs(folder: str | Path) -> list[StoredRun]:
     """
     check_kinds(stored_runs, locals())
     place = Path(folder)
-    if not place.is_dir():
+    is_folder = False
+    with suppress(OSError):  # such as a name that is too long
+        is_folder = place.is_dir()
+    if not is_folder:
         raise ReadError(f"{place} is not a folder; use the folder that was passed as store")
     runs = []
     for path in place.glob(f"{NAME}-*.jsonl"):

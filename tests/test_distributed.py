@@ -247,14 +247,14 @@ def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
 # ── any map function ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_two_processes_give_the_same_bits(folder: Path, ours: pl.DataFrame) -> None:
     """ROLLOUTS of a pool are those of one process, and so are the states that its processes count and this one merges."""
-    keep = {"keep": ["panel", "size"], "by": ["target", "panel"]}
-    lazy = tw.measure(tw.scan(folder), *METRICS, keep=["panel", "size"])
+    by, keep = ["target", "panel"], ["panel", "size"]
+    lazy = tw.measure(tw.scan(folder), *METRICS, keep=keep)
     spawn = multiprocessing.get_context("spawn")  # Polars does not survive a fork
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
         assert distributed.measure(folder, *METRICS, map=pool.map, check="hash").equals(ours)
-        merged = distributed.summarize(folder, *METRICS, map=pool.map, merge=True, **keep)
+        merged = distributed.summarize(folder, *METRICS, map=pool.map, merge=True, by=by, keep=keep)
         processes = set(pool.map(_process, range(40)))
-    assert merged.equals(tw.summarize(lazy, by=keep["by"], merge=True))
+    assert merged.equals(tw.summarize(lazy, by=by, merge=True))
     assert merged["n"].sum() > 0
     assert len(processes) == 2
 

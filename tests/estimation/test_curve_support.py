@@ -132,7 +132,7 @@ def test_positions_without_a_caveat_cover(goals, attempts, chance, spread, censo
     rng = np.random.default_rng(3)
     chances = rng.beta(chance * (1 / spread - 1), (1 - chance) * (1 / spread - 1), 400_000)
     truth = np.array([1 - np.mean((1 - chances) ** t) for t in range(11)])
-    inside = {True: [], False: []}
+    inside: dict[bool, list[np.bool_]] = {True: [], False: []}
     for _ in range(count):
         duration, event, goal = _table(rng, goals, attempts, chance, spread, censoring)
         curve = cumulative_incidence(duration, event.astype(int), (goal,) if attempts > 1 else (), horizon=10)

@@ -124,7 +124,12 @@ def test_a_metric_that_asks_a_model_gets_that_of_the_file(ragas, items, monkeypa
     replies = iter(["none", 'Here: {"points": 4}'])
     monkeypatch.setitem(sys.modules, "my_model", module := ModuleType("my_model"))
     asked = []
-    module.ask = lambda messages: asked.append(messages[0]["content"]) or next(replies)
+
+    def ask(messages):
+        asked.append(messages[0]["content"])
+        return next(replies)
+
+    monkeypatch.setattr(module, "ask", ask, raising=False)
     llms = {"judge": {"_type": "function", "function": "my_model:ask"}}
     result = items({"metric": "Judged", "llm_name": "judge"}, llms=llms)
     assert result.items["it"].to_list() == [4.0]

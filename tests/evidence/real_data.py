@@ -41,8 +41,7 @@ def folder() -> Path | None:
 
 def _values(data: Path, unit: str, metric: str) -> tuple[FloatArray, IntArray]:
     """Read a data set: the values of a metric, and the goal of each."""
-    read = tw.read(data, errors="collect")
-    turns = read[0] if isinstance(read, tuple) else read
+    turns, _ = tw.read(data, errors="collect")
     rollouts = tw.measure(turns, m.OUTCOME).drop_nulls([unit, metric])
     codes = rollouts[unit].cast(pl.String).rank("dense").to_numpy().astype(np.int64) - 1
     return rollouts[metric].cast(pl.Float64).to_numpy(), codes

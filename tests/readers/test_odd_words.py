@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,13 +17,13 @@ TABLE = "rollout_id,turn,prompt,response,{name}\na,1,Hi,Yes,{good}\nb,1,Hi,No,{o
 
 def log_of(folder: Path, name: str, value: object) -> Path:
     """A log of one of the formats in which people state verdicts in our names."""
-    records = [{"id": "a", "outcome": "success"}, {"id": "b", "outcome": value}]
+    records: list[dict[str, Any]] = [{"id": "a", "outcome": "success"}, {"id": "b", "outcome": value}]
     if name == "chats.jsonl":
         lines = [json.dumps(record | {"messages": CHAT}) for record in records]
     elif name == "shared.json":
         lines = [json.dumps([record | {"conversations": SHARED} for record in records])]
     else:
-        body = {"object": "chat.completion", "choices": [{"message": CHAT[1]}]}
+        body: dict[str, Any] = {"object": "chat.completion", "choices": [{"message": CHAT[1]}]}
         lines = [
             json.dumps({**record, "rollout_id": record["id"], "request": {"messages": CHAT[:1]}, "response": body})
             for record in records

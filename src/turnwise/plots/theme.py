@@ -229,9 +229,10 @@ def make_room(ax: "Axes | None") -> None:
 
 def settle(figure: Any) -> None:
     """Run the layout engine, if there is one, so that the Axes have their final size and can be measured."""
-    if figure.get_layout_engine() is not None:
+    engine = figure.get_layout_engine()
+    if engine is not None:
         with quiet():
-            figure.draw_without_rendering()
+            engine.execute(figure)
 
 
 def against(color: str, ax: "Axes") -> str:

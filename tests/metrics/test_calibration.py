@@ -73,7 +73,8 @@ def test_a_majority_is_more_than_half() -> None:
     assert found["majority"].to_list() == [True, False, False, None]
 
 
-def test_no_bins_are_refused() -> None:
-    """There is at least one."""
-    with pytest.raises(MetricError, match="bins=0; give at least one bin"):
-        m.expected_calibration_error("confidence", "correct", bins=0)
+@pytest.mark.parametrize("bins", [0, 1_001, 2**31])
+def test_bins_have_a_range(bins: int) -> None:
+    """There is at least one; an expression with a part for each of 2^31 bins would take all memory."""
+    with pytest.raises(MetricError, match=f"bins={bins}; give 1 to 1,000 bins"):
+        m.expected_calibration_error("confidence", "correct", bins=bins)

@@ -94,9 +94,10 @@ def test_another_column_stands_in_the_name() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    """No words, or an unknown unit."""
-    with pytest.raises(MetricError, match="n=0; an n-gram has at least one word"):
-        m.distinct_n(0)
+    """No words, more than there is memory for, or an unknown unit."""
+    for n in (0, 101, 2**31):
+        with pytest.raises(MetricError, match=f"n={n}; an n-gram has 1 to 100 words"):
+            m.distinct_n(n)
     with pytest.raises(MetricError, match=r"`turn` is Int64; name a column of texts"):
         pl.DataFrame({"turn": [1, 2]}).select(m.distinct_n(2, "turn"))
     with pytest.raises(ArgumentError, match="unit='pages' is unknown"):

@@ -2,7 +2,7 @@
 
 `functions()` finds the functions by introspection, so that a new one cannot be forgotten. `call_of(seed)` draws one call, and
 `problem_of(call)` runs it and says what is wrong with it, if anything: an error that is not turnwise's own, an error of several
-lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIRST COUNT` runs many of them, and also names the calls
+lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIRST COUNT` runs many of them, and also names calls
 that take half a minute or a GiB more than those before.
 """
 

@@ -12,6 +12,8 @@ from turnwise.schema.kinds import check_kinds
 
 Values = str | pl.Expr
 
+MOST_BINS = 1000  # each bin is a part of an expression
+
 
 def _column(values: Values) -> pl.Expr:
     return pl.col(values) if isinstance(values, str) else values
@@ -29,12 +31,16 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     [0, 7, 7, 9, None]
     """
     check_kinds(confidence_bin, locals())
-    if bins < 1:
-        raise MetricError(f"confidence_bin: bins={bins}; give at least one bin")
-    # Edges are compared one by one, since int(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
-    passed = [(_column(confidence) >= edge / bins).cast(pl.Int32) for edge in range(1, bins)]
-    first = pl.when(_column(confidence).is_not_null()).then(0).cast(pl.Int32)
-    return (first + pl.sum_horizontal(passed) if passed else first).alias("bin")
+    if not 1 <= bins <= MOST_BINS:
+        raise MetricError(f"confidence_bin: bins={bins}; give 1 to {MOST_BINS} bins")
+    sure = _column(confidence).cast(pl.Float64).clip(0, 1)
+    sure = pl.when(sure.is_nan()).then(1.0).otherwise(sure)  # as Polars orders it, above all numbers
+    # The product is too small or too large at some edges, 100 * 0.29 is below 29, so the two edges beside it decide. They are
+    # divided by a column, as Polars multiplies by the inverse of a constant, which is inexact.
+    below = (sure * bins).floor()
+    count = below * 0 + bins
+    number = below - (sure < below / count).cast(pl.Int32) + (sure >= (below + 1) / count).cast(pl.Int32)
+    return number.clip(0, bins - 1).cast(pl.Int32).alias("bin")
 
 
 def _both(confidence: Values, correct: Values) -> tuple[pl.Expr, pl.Expr]:

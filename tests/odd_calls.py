@@ -2,13 +2,15 @@
 
 `functions()` finds the functions by introspection, so that a new one cannot be forgotten. `call_of(seed)` draws one call, and
 `problem_of(call)` runs it and says what is wrong with it, if anything: an error that is not turnwise's own, an error of several
-lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIRST COUNT` runs many of them.
+lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIRST COUNT` runs many of them, and also names calls
+that take half a minute or a GiB more than those before.
 """
 
 import collections
 import contextlib
 import inspect
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -231,6 +233,11 @@ def problems(seeds: range, folder: Path) -> list[str]:
     return found
 
 
+def peak_of_memory() -> float:
+    """The most memory that this process has had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def say(line: str) -> None:
     """A line on the screen."""
     print(line, flush=True)  # noqa: T201  # a script that is run by hand
@@ -241,7 +248,7 @@ def main(first: int, count: int, only: str | None = None) -> int:
     problems: collections.Counter[str] = collections.Counter()
     ends: collections.Counter[tuple[str, str]] = collections.Counter()
     example: dict[str, int] = {}
-    began = time.perf_counter()
+    began, peak = time.perf_counter(), peak_of_memory()
     # A call may write where it is told to, and some are told a name alone.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for seed in range(first, first + count):
@@ -252,6 +259,9 @@ def main(first: int, count: int, only: str | None = None) -> int:
             seconds = time.perf_counter() - start
             if seconds > 30:
                 problem = problem or f"{seconds:.0f} seconds"
+            before, peak = peak, peak_of_memory()
+            if peak - before > 1:
+                problem = problem or f"{peak - before:.1f} GiB more"
             if problem:
                 key = f"{call.name} | {problem}"
                 problems[key] += 1

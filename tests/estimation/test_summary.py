@@ -302,6 +302,24 @@ def test_weighting_by_goal_and_by_turn() -> None:
     assert rate == {"rollout": pytest.approx(3 / 5), "goal": pytest.approx(1 / 3), "turn": pytest.approx(3 / 10)}
 
 
+@pytest.mark.parametrize("merge", [False, True])
+def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) -> None:
+    """Each weighs as one goal, in a group or in the whole table: two successes of one goal and a failure of none are 1/2."""
+    frame = rollouts(
+        attack_success=[True, True, False, True, False], goal=["a", "a", None, None, None], target=list("xxxyy")
+    )
+    groups = tw.summarize(frame, by="target", metrics="attack_success", weighting="goal", merge=merge)
+    assert groups.sort("target").select("estimate", "reason").rows() == [
+        (pytest.approx(1 / 2), "1 rollout without a goal weighs as one goal"),
+        (pytest.approx(1 / 2), "2 rollouts without a goal weigh as one goal each"),
+    ]
+    unknown = frame.with_columns(goal=pl.lit(None, pl.String))
+    assert only(tw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
+        "5 rollouts without a goal weigh as one goal each"
+    )
+    assert "goal" not in str(only(tw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
+
+
 def test_goals_crossed_with_tasks_are_both_clusters() -> None:
     """Where every goal meets every task, both ways count; where a way never repeats, it does not."""
     goal = [f"g{i % 4}" for i in range(20)]

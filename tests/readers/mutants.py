@@ -149,12 +149,15 @@ def finding(mutant: Mutant, path: Path, before: Contents) -> str | None:
 
 
 def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterator[tuple[Mutant, str | None]]:
-    """Iterate over mutants of all formats, an equal share of each, with what is wrong with them."""
+    """Iterate over mutants of all formats with what is wrong with them: an equal share of each, or all where it has fewer."""
     by_format: dict[str, list[Path]] = {}
     for log in LOGS:
         by_format.setdefault(log.relative_to(FIXTURES).parts[0], []).append(log)
     names = [name for name in by_format if not formats or name in formats]
-    for name in names:
+    # The largest come last, and make up for those that have fewer mutants than their share.
+    names.sort(key=lambda name: sum(log.stat().st_size for log in by_format[name]))
+    remaining = count
+    for place, name in enumerate(names):
         before = {}
         everything = []
         for log in by_format[name]:
@@ -165,7 +168,9 @@ def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterato
                 before[log] = contents(path)
                 everything += mutants_of(log, before[log].answers)
         random.Random(f"{name} {seed}").shuffle(everything)
-        for mutant in everything[: -(-count // len(names))]:
+        chosen = everything[: -(-remaining // (len(names) - place))]
+        remaining -= len(chosen)
+        for mutant in chosen:
             yield mutant, finding(mutant, folder / mutant.log.relative_to(FIXTURES), before[mutant.log])
 
 

@@ -117,7 +117,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     partially_judged = np.flatnonzero(groups.sums(cells.headings == PARTIALLY_JUDGED))
     stopped = groups.sums(later_attempts(cells.rows.sheet, cells.metric)[cells.rows.numbers]) > 0
     weightless = groups.sums(cells.headings == VALUE).astype(np.int64) - sample.groups.sizes
-    notes = _notes(weightless)
+    notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
     nulls = np.full(groups.count, np.nan)
     for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:
         share = cells.kind == "proportion" and statistic == "mean"
@@ -128,19 +128,30 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
                 for group in partially_judged.tolist():
                     known = estimates.at(group)
                     estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
-            _add_reasons(estimates, weightless > 0, notes)
+            _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
             _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
             yield Block(statistic, level, estimates, bounds, missing, sentences)
 
 
-def _notes(weightless: IntArray) -> TextArray:
-    """Return what to say of the rollouts of each group that have no turns, and so no weight."""
+def _without_goal(sample: Sample, weighting: str) -> IntArray:
+    """Return how many rollouts of each group have no goal, where goals are the weights."""
+    if weighting != "goal":
+        return np.zeros(sample.groups.count, dtype=np.int64)
+    is_null = sample.rows.sheet.coded("goal").null
+    return sample.groups.sums(is_null[sample.rows.numbers]).astype(np.int64)
+
+
+def _notes(weightless: IntArray, without_goal: IntArray) -> TextArray:
+    """Return what to say of the rollouts of each group that have no turns, and so no weight, or no goal."""
     notes = np.full(weightless.size, None, dtype=object)
     for group in np.flatnonzero(weightless).tolist():
         singular, plural = "rollout without turns weighs nothing", "rollouts without turns weigh nothing"
         notes[group] = counted(int(weightless[group]), singular, plural)
+    for group in np.flatnonzero(without_goal).tolist():
+        singular, plural = "rollout without a goal weighs as one goal", "rollouts without a goal weigh as one goal each"
+        notes[group] = counted(int(without_goal[group]), singular, plural)
     return notes
 
 

@@ -78,8 +78,8 @@ def summarize(
         `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed. ``"auto"`` is
         decided for each group separately.
     weighting
-        ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do; ``"turn"``: a rollout weighs as much as it
-        has turns.
+        ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do, and a rollout without one weighs as one goal,
+        which `reason` mentions; ``"turn"``: a rollout weighs as much as it has turns.
     method
         Interval of a mean. ``"auto"``: for a proportion, Wilson with the effective sample size of the clusters; for a number,
         the BCa cluster bootstrap, expanded for few clusters as t is, or t(G - 1) with fewer than ten clusters (or clusters of

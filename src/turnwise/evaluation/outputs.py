@@ -1,4 +1,4 @@
-"""Files of an evaluation: results as JSON, the configuration, and the frames; each is written completely or not at all."""
+"""Files of an evaluation: configuration, results as JSON, and frames; all of them are replaced in one step."""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -22,14 +22,15 @@ from turnwise.evaluation.items import EvalOutputItem
 from turnwise.evaluation.masking import as_yaml
 from turnwise.evaluation.options import Options
 from turnwise.evaluation.results_log import plain
-from turnwise.files.atomic import content_hash
-from turnwise.files.atomic import whole as atomic_write
+from turnwise.files.atomic import check_folder, content_hash, whole, whole_folder
 from turnwise.files.configuration import Document
 from turnwise.files.masking import without_secrets
+from turnwise.files.swaps import inside
 from turnwise.schema.labels import say
 
 METADATA = "config_metadata.json"
-ATIF = "workflow_output_atif.json"
+ORIGINAL, EFFECTIVE = "config_original.yml", "config_effective.yml"
+ANSWERS, ATIF = "workflow_output.json", "workflow_output_atif.json"
 FRAMES = ("items.parquet", "turns.parquet", "scores.parquet", "summary.parquet")
 RUNNING, COMPLETED, INTERRUPTED = "running", "completed", "interrupted"
 
@@ -98,26 +99,28 @@ class Folder:
         self._key = self._key_of()
 
     def open(self) -> None:
-        """Write the configuration and the status before the run begins; existing results stay as they are.
+        """Write the configuration and the status `running` before the run begins, unless there are results.
 
         Raises
         ------
         WriteError
             Where the folder holds results of another evaluation, or cannot be written to.
         """
-        metadata = self._metadata()
-        same_run = metadata is not None and metadata.get("key") == self._key
+        check_folder(self.path, overwrite=True)
+        self._before = _metadata(self.path)
+        same_run = self._before.get("key") == self._key
+        results = [name for name in self._names() if (self.path / name).exists()]
         # The same run may go on in its folder; results of any other one are replaced only on request.
-        if not same_run and not self._options.overwrite:
-            results = [name for name in self._names() if (self.path / name).exists()]
-            if results:
-                raise WriteError(
-                    f"{self.path} holds another evaluation ({results[0]}); choose another output_dir, or replace it with "
-                    "--overwrite, which keeps earlier answers"
-                )
-        self._write_file("config_original.yml", self._original)
-        self._write_file("config_effective.yml", as_yaml(without_secrets(self._document.data, also=self._secret)))
-        self._write_status(RUNNING)
+        if results and not same_run and not self._options.overwrite:
+            raise WriteError(
+                f"{self.path} holds another evaluation ({results[0]}); choose another output_dir, or replace it with "
+                "--overwrite, which keeps earlier answers"
+            )
+        # Until the new results replace them, earlier results stay, with their own configuration and status.
+        self._is_announced = set(results) <= {METADATA, ORIGINAL, EFFECTIVE}
+        if self._is_announced:
+            with self._replacing() as draft:
+                self._describe(draft, RUNNING)
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
@@ -125,12 +128,14 @@ class Folder:
         try:
             yield
         except BaseException:
-            with suppress(WriteError):  # the disk may be full, which must not hide the original error
-                self._write_status(INTERRUPTED)
+            if self._is_announced:
+                # The disk may be full, which must not hide the original error.
+                with suppress(WriteError), whole(self.path / METADATA, overwrite=True) as draft:
+                    _write(draft, _json(self._facts(INTERRUPTED, [ORIGINAL, EFFECTIVE])))
             raise
 
     def write(self, tables: Tables, scored: Sequence[Scored]) -> Evaluation:
-        """Write the results, and then the status `completed`.
+        """Replace what earlier runs wrote by the configuration and results of this one, in one step.
 
         Raises
         ------
@@ -139,33 +144,51 @@ class Folder:
         """
         from turnwise.files.writers import write
 
-        self._write_file("workflow_output.json", _json_list(self._answers(tables)))
-        if self._config.eval.general.output.write_atif_workflow_output:
-            self._write_file(ATIF, _json_list(self._atif_samples(tables)))
-        for result in scored:
-            if result.failure is None:
-                self._write_file(f"{result.keyword}_output.json", self._output(result))
-        items, scores = rollouts(tables, scored), verdicts(tables, scored)
-        turns, steps = tables.turns, tables.steps
-        failures = {result.keyword: result.failure for result in scored if result.failure is not None}
-        # The frames now hold everything, so the items are freed before the largest allocations.
-        tables.items = []
-        for result in scored:
-            result.items = []
-        frames = {"items.parquet": items, "turns.parquet": turns, "scores.parquet": scores}
-        if steps.height:
-            frames["steps.parquet"] = steps
-        if self._options.reps > 1:
-            frames["attempts.parquet"] = _attempts(items, scores)
-        for name, frame in frames.items():
-            write(frame, self.path / name, overwrite=True)
-        bounds = {result.keyword: result.bounds for result in scored if result.bounds is not None}
-        level = self._config.eval.general.level
-        unbounded = [result.keyword for result in scored if result.unbounded]
-        summary_table = summary(items, scores, failures, level, bounds, unbounded)  # last, as it needs the most memory
-        write(summary_table, self.path / "summary.parquet", overwrite=True)
-        self._write_status(COMPLETED, failed=_failed(scores))
+        with self._replacing() as draft:
+            _write(draft / ANSWERS, _json_list(self._answers(tables)))
+            if self._config.eval.general.output.write_atif_workflow_output:
+                _write(draft / ATIF, _json_list(self._atif_samples(tables)))
+            for result in scored:
+                if result.failure is None:
+                    _write(draft / f"{result.keyword}_output.json", self._output(result))
+            items, scores = rollouts(tables, scored), verdicts(tables, scored)
+            turns, steps = tables.turns, tables.steps
+            failures = {result.keyword: result.failure for result in scored if result.failure is not None}
+            # The frames now hold everything, so the items are freed before the largest allocations.
+            tables.items = []
+            for result in scored:
+                result.items = []
+            frames = {"items.parquet": items, "turns.parquet": turns, "scores.parquet": scores}
+            if steps.height:
+                frames["steps.parquet"] = steps
+            if self._options.reps > 1:
+                frames["attempts.parquet"] = _attempts(items, scores)
+            for name, frame in frames.items():
+                write(frame, draft / name)
+            bounds = {result.keyword: result.bounds for result in scored if result.bounds is not None}
+            level = self._config.eval.general.level
+            unbounded = [result.keyword for result in scored if result.unbounded]
+            # Last, as it needs the most memory.
+            summary_table = summary(items, scores, failures, level, bounds, unbounded)
+            write(summary_table, draft / "summary.parquet")
+            self._describe(draft, COMPLETED, failed=_failed(scores))
+        if self._before.get("key", self._key) != self._key:
+            say(f"{self.path}: replaced the evaluation of {self._before.get('timestamp')!s:.19}")
         return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path)
+
+    @contextmanager
+    def _replacing(self) -> Iterator[Path]:
+        """Return a folder to fill, which then replaces the files of earlier runs; all other files stay."""
+        with whole_folder(self.path, overwrite=True, earlier=_files) as draft:
+            yield draft
+
+    def _describe(self, draft: Path, status: str, failed: Sequence[str] = ()) -> None:
+        """Write the configuration, and the facts about the run."""
+        _write(draft / ORIGINAL, self._original)
+        _write(draft / EFFECTIVE, as_yaml(without_secrets(self._document.data, also=self._secret)))
+        # By this list the next run in the folder knows which files are of this one.
+        files = sorted(file.name for file in draft.iterdir())
+        _write(draft / METADATA, _json(self._facts(status, files, failed)))
 
     # ── contents of the files ───────────────────────────────────────────────────────────────────────────────────────
     def _output(self, scored: Scored) -> Iterator[bytes]:
@@ -235,24 +258,18 @@ class Folder:
         keywords = [f"{keyword}_output.json" for keyword in self._config.eval.evaluators]
         return [
             METADATA,
-            "config_original.yml",
-            "config_effective.yml",
-            "workflow_output.json",
+            ORIGINAL,
+            EFFECTIVE,
+            ANSWERS,
             ATIF,
             *FRAMES,
             *keywords,
         ]
 
-    def _metadata(self) -> dict[str, Any] | None:
-        try:
-            metadata = msgspec.json.decode((self.path / METADATA).read_bytes())
-        except (OSError, msgspec.DecodeError):
-            return None
-        return metadata if isinstance(metadata, dict) else None
-
-    def _write_status(self, status: str, failed: Sequence[str] = ()) -> None:
+    def _facts(self, status: str, files: Sequence[str], failed: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the facts about the run, with the names of its other files."""
         options = self._options
-        metadata = {
+        facts = {
             "config_file": str(self._document.path),
             "config_file_type": "Path",
             "overrides": [
@@ -277,12 +294,27 @@ class Folder:
             "status": status,
             "failed_evaluators": list(failed),
         }
-        self._write_file(METADATA, _json(without_secrets(metadata)))
+        return {**without_secrets(facts), "files": list(files)}
 
-    def _write_file(self, name: str, content: bytes | str | Iterable[bytes]) -> None:
-        parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
-        with atomic_write(self.path / name, overwrite=True) as draft, draft.open("wb") as file:
-            file.writelines(parts)
+
+def _metadata(folder: Path) -> dict[str, Any]:
+    """Return what the last run in a folder stated; empty where there is none."""
+    try:
+        metadata = msgspec.json.decode((folder / METADATA).read_bytes())
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _files(folder: Path) -> set[str]:
+    """Return the files of the last run in a folder."""
+    return inside(_metadata(folder).get("files"))
+
+
+def _write(path: Path, content: bytes | str | Iterable[bytes]) -> None:
+    parts = [content.encode()] if isinstance(content, str) else [content] if isinstance(content, bytes) else content
+    with path.open("wb") as file:
+        file.writelines(parts)
 
 
 def _attempts(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:

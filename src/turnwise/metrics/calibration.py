@@ -11,7 +11,7 @@ from turnwise.errors import MetricError
 from turnwise.schema.kinds import check_kinds
 
 Values = str | pl.Expr
-MOST_BINS = 1_000  # an expression has a part for each of them
+MOST_BINS = 1000  # an expression has a part for each of them
 
 
 def _column(values: Values) -> pl.Expr:
@@ -21,7 +21,7 @@ def _column(values: Values) -> pl.Expr:
 def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     """Number of the bin of equal width that contains a confidence (Int32, from 0); null for null.
 
-    A bin includes its lower end, the last one also its upper end. There are 1 to 1,000 bins.
+    A bin includes its lower end, the last one also its upper end. There are 1 to 1000 bins.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:
     """
     check_kinds(confidence_bin, locals())
     if not 1 <= bins <= MOST_BINS:
-        raise MetricError(f"confidence_bin: bins={bins}; give 1 to {MOST_BINS:,} bins")
+        raise MetricError(f"confidence_bin: bins={bins}; give 1 to {MOST_BINS} bins")
     # Edges are searched, since int(confidence * bins) is wrong at some of them: 100 * 0.29 is below 29.
     edges = pl.lit(pl.Series([edge / bins for edge in range(1, bins)], dtype=pl.Float64))
     passed = edges.search_sorted(_column(confidence).cast(pl.Float64), side="right").cast(pl.Int32)

@@ -38,6 +38,21 @@ def test_calls_of_models_are_turns(traces):
     assert agent["total_seconds"][0] * 1000 == pytest.approx(traces[0]["info"]["execution_duration_ms"], abs=2)
 
 
+def test_a_call_without_a_type_is_one_if_it_counts_tokens(tmp_path, traces):
+    """And is named otherwise."""
+    call = traces[0]["data"]["spans"][3]["attributes"]
+    del call["mlflow.spanType"]
+    (tmp_path / "traces.json").write_text(json.dumps(traces[0]))
+    turns, problems = read(tmp_path, errors="collect")
+    assert turns["response"].to_list() == [None, "It is 4 ☃"]
+    assert problems.height == 0
+    del call["mlflow.chat.tokenUsage"]
+    (tmp_path / "traces.json").write_text(json.dumps(traces[0]))
+    turns, problems = read(tmp_path, errors="collect")
+    assert turns["response"].to_list() == [None]
+    assert problems["reason"].to_list() == ["is missing, and so are tokens: the span is passed over"]
+
+
 def test_a_failed_call_and_a_trace_without_calls(traces):
     frame = read(TRACES)
     failed, plain = frame.filter(pl.col("state") == "ERROR"), frame.filter(trace_name="plain")

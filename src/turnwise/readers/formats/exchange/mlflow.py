@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from turnwise.readers.formats.common import has_fields
+from turnwise.readers.problems import doubt
 from turnwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.table import Table
@@ -254,7 +255,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
         trace,
         span_id(recorded.span_id),
         None if recorded.parent_span_id is None else span_id(recorded.parent_span_id),
-        _is_of_a_model(attributes.get("mlflow.spanType")),
+        _is_of_a_model(attributes.get("mlflow.spanType"), has_tokens=tokens is not None),
         None if start is None else start * NANO,
         None if end is None else end * NANO,
         model if isinstance(model, str) else None,
@@ -292,6 +293,10 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _is_of_a_model(span_type: Any) -> bool:
-    """Return whether a span is a call of a model; users may invent types, which are noted."""
-    return span_type is not None and kind_of(span_type, TYPES, "mlflow.spanType") in MODELS
+def _is_of_a_model(span_type: Any, *, has_tokens: bool) -> bool:
+    """Return whether a span is a call of a model; users may invent types, and other tools leave them out, which is noted."""
+    if span_type is not None:
+        return kind_of(span_type, TYPES, "mlflow.spanType") in MODELS
+    if not has_tokens:
+        doubt("mlflow.spanType", "is missing, and so are tokens: the span is passed over")
+    return has_tokens

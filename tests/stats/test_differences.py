@@ -2,6 +2,7 @@
 """Differences of two arms: worked cases, scipy and statsmodels, edges without zero width, coverage."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -40,6 +41,32 @@ def test_pairing_by_hand():
     assert found.units.tolist() == [1, 2]
     assert (found.one.tolist(), found.other.tolist()) == ([0.5, 1.0], [1.0, 0.0])
     assert (found.rollouts_one.tolist(), found.rollouts_other.tolist()) == ([2, 1], [1, 1])
+
+
+@pytest.mark.parametrize("paired_arms", [True, False])
+def test_a_difference_of_zero_is_exactly_zero(paired_arms):
+    """Arms of goals with 1 to 4 attempts whose means are equal as fractions: 0, not the -5e-18 that rounding leaves."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(400):
+        sizes, goals = rng.integers(1, 5, (2, 6)), np.arange(6)
+        hits = rng.binomial(sizes, 0.5)
+        rates = [sum(map(Fraction, row.tolist(), size.tolist())) for row, size in zip(hits, sizes, strict=True)]
+        shares = [Fraction(int(row.sum()), int(size.sum())) for row, size in zip(hits, sizes, strict=True)]
+        if (rates if paired_arms else shares)[0] != (rates if paired_arms else shares)[1]:
+            continue
+        one, other = (
+            Arm(
+                np.concatenate([np.arange(n) < k for n, k in zip(*arm, strict=True)]).astype(float),
+                (np.repeat(goals, arm[0]),),
+            )
+            for arm in zip(sizes, hits, strict=True)
+        )
+        if paired_arms:
+            found.append(paired_difference(paired(one, other), draws(resamples=99), share=True).difference)
+        else:
+            found.append(unpaired_difference(one, other, (draws(), draws(1)), share=True).difference)
+    assert len(found) >= 5
+    assert set(found) == {0.0}
 
 
 def test_single_pairs_are_newcombe_and_mcnemar():

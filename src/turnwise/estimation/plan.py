@@ -1,7 +1,7 @@
 """Expected rates -> PLAN: precision and required numbers of goals and attempts, before an experiment."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from turnwise.stats.sizes import (
     goals_for_gate,
     intraclass_correlation,
     rollouts_for_none,
+    variance_of_difference,
     variance_per_goal,
 )
 
 Number = int | Sequence[int]
+_TOO_MANY = "more than ten million goals"
 
 
 def plan(
@@ -59,7 +61,7 @@ def plan(
         the variance is icc·p(1-p)/G + (1-icc)·p(1-p)/(G·m).
     difference
         A difference between two arms with the same goals: ``"goals for a difference"``. The rate of the other arm may be
-        higher or lower, or only lower for a negative difference; it must lie between 0 and 1.
+        higher or lower, whichever needs more goals, or only lower for a negative difference; it must lie between 0 and 1.
     below
         A rate to be excluded by observing no success: ``"goals for none"``, where m attempts at a goal count as
         m / (1 + (m-1)·icc) independent ones, and ``"goals for the gate"``, which counts goals only and does not use the icc.
@@ -93,9 +95,9 @@ def plan(
     │ ---      ┆ ---   ┆ ---      │
     │ i64      ┆ i64   ┆ i64      │
     ╞══════════╪═══════╪══════════╡
-    │ 1        ┆ 481   ┆ 481      │
-    │ 5        ┆ 164   ┆ 820      │
-    │ 50       ┆ 93    ┆ 4650     │
+    │ 1        ┆ 584   ┆ 584      │
+    │ 5        ┆ 202   ┆ 1010     │
+    │ 50       ┆ 116   ┆ 5800     │
     └──────────┴───────┴──────────┘
     """
     check_kinds(plan, locals())
@@ -161,56 +163,67 @@ def _of_pilot(
 def _of_difference(
     shared: dict[str, Any], rate: float, icc: float, m: int, sizes: tuple[int, ...], difference: float | None
 ) -> list[dict[str, Any]]:
-    if difference is not None and not any(0 < rate + side < 1 for side in {difference, -abs(difference)}):
-        other = " or ".join(f"{rate + side:.3g}" for side in sorted({difference, -abs(difference)}))
+    power, level = shared["power"], shared["level"]
+    arms = "arms with the same goals" if shared["correlation"] else "other goals in each arm"
+
+    def variance(side: float) -> float:
+        return variance_of_difference((rate, rate + side), icc, m, correlation=shared["correlation"])
+
+    def row(question: str, goals: int | None, gap: float | None, flaw: str | None) -> dict[str, Any]:
+        width, note = (
+            (None, None) if goals is None else _half_width(rate, variance_per_goal(rate, icc, m), goals, level)
+        )
+        return {
+            **shared,
+            "question": question,
+            "goals": goals,
+            "rollouts": None if goals is None else goals * m,
+            "difference": gap,
+            "half_width": width,
+            "method": f"power of t over goals, {arms}",
+            "reason": join_reasons(flaw, note),
+        }
+
+    rows = []
+    for size in sizes:
+        smallest = _detectable(variance, rate, size, power=power, level=level)
+        flaw = f"not even the largest difference from a rate of {rate:.3g} is found with so few goals"
+        rows.append(row("detectable difference", size, smallest, flaw if smallest is None else None))
+    if difference is None:
+        return rows
+    sides = sorted({difference, -abs(difference)})
+    possible = [side for side in sides if 0 < rate + side < 1]
+    if not possible:
+        other = " or ".join(f"{rate + side:.3g}" for side in sides)
         raise ArgumentError(
             f"plan: difference={difference:g} from rate={rate:.3g} would be a rate of {other} in the other arm; a rate "
             "lies between 0 and 1, so ask for a smaller difference"
         )
-    variance = variance_per_goal(rate, icc, m)
-    paired_variance = variance_per_goal(rate, icc, m, correlation=shared["correlation"])
-    power, level = shared["power"], shared["level"]
-    arms = "arms with the same goals" if shared["correlation"] else "other goals in each arm"
-    rows = []
-    for size in sizes:
-        smallest = detectable(paired_variance, size, power=power, level=level)
-        # A difference that would move the other rate out of (0, 1) cannot occur.
-        possible = smallest < max(rate, 1 - rate)
-        flaw = (
-            None
-            if possible
-            else f"not even the largest difference from a rate of {rate:.3g} is found with so few goals"
-        )
-        width, note = _half_width(rate, variance, size, level)
-        rows.append(
-            {
-                **shared,
-                "question": "detectable difference",
-                "goals": size,
-                "rollouts": size * m,
-                "difference": smallest if possible else None,
-                "half_width": width,
-                "method": f"(z + z)·√(V/G), {arms}",
-                "reason": join_reasons(flaw, note),
-            }
-        )
-    if difference is None:
-        return rows
-    needed = goals_for_difference(paired_variance, difference, power=power, level=level)
-    width, note = _half_width(rate, variance, needed, level)
-    return [
-        *rows,
-        {
-            **shared,
-            "question": "goals for a difference",
-            "goals": needed,
-            "rollouts": needed * m,
-            "difference": difference,
-            "half_width": width,
-            "method": "(z + z)²·V/d²",
-            "reason": note,
-        },
-    ]
+    # The rate nearer to 1/2 varies more: it needs the most goals.
+    most = max(variance(side) for side in possible)
+    needed = goals_for_difference(most, difference, power=power, level=level)
+    return [*rows, row("goals for a difference", needed, difference, _TOO_MANY if needed is None else None)]
+
+
+def _detectable(
+    variance: Callable[[float], float], rate: float, goals: int, *, power: float, level: float
+) -> float | None:
+    """Return the smallest difference that is detected, or None if no rate is that far away.
+
+    The other rate is on the side of 1/2, where it varies more. Its variance depends on the difference itself.
+    """
+    side = 1.0 if rate < 0.5 else -1.0
+    least, most = 0.0, max(rate, 1 - rate)
+
+    def is_detected(gap: float) -> bool:
+        return detectable(variance(side * gap), goals, power=power, level=level) <= gap
+
+    if not is_detected(most * (1 - 1e-12)):
+        return None
+    for _ in range(60):
+        middle = (least + most) / 2
+        least, most = (least, middle) if is_detected(middle) else (middle, most)
+    return most
 
 
 def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple[float, str | None]:
@@ -249,6 +262,6 @@ def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: fl
             "below": below,
             "chance": chances[1],
             "method": "upper end of Wilson's interval at none, two-sided; goals alone count",
-            "reason": "more than ten million goals" if goals_of_gate is None else None,
+            "reason": _TOO_MANY if goals_of_gate is None else None,
         },
     ]

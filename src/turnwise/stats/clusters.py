@@ -18,7 +18,7 @@ from turnwise.stats.units import Groups, Units, ways_of
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
-_ROUNDING = 1e-14  # relative to the sum of the absolute deviations
+_ROUNDING = 1e-14  # relative to the sum of the absolute deviations, or values
 _NORMAL_FROM_DF = 1000
 """Degrees of freedom from which a four-term expansion around the normal quantile gives Student's t to the last digits."""
 
@@ -227,7 +227,7 @@ def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> F
     """Return the ratio estimator Σwy / Σw of each group, in two passes: float (T,), NaN for a group without rows.
 
     Subtracting the first value, and then the first-pass mean, keeps the digits that a plain sum loses (HELM, trap T17). The
-    mean of equal values is exactly that value.
+    mean of equal values is exactly that value, and the mean of values that cancel except for rounding is exactly 0.
     """
     offset = groups.first(values)
     with np.errstate(invalid="ignore"):  # 0 / 0 of a group without rows
@@ -237,7 +237,9 @@ def weighted_means(values: FloatArray, weights: FloatArray, groups: Groups) -> F
         correction = groups.sums(rest) / total
         # A correction within rounding is left out, so that the share of k successes among n rollouts is k / n itself.
         rounding = _ROUNDING * groups.sums(np.abs(rest)) / total
-        return offset + first + np.where(np.abs(correction) > rounding, correction, 0.0)
+        mean = offset + first + np.where(np.abs(correction) > rounding, correction, 0.0)
+        canceled = np.abs(mean) <= _ROUNDING * groups.sums(np.abs(values) * weights) / total
+        return np.where(canceled, 0.0, mean)
 
 
 def unaddable(values: FloatArray) -> str | None:

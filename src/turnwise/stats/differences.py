@@ -72,6 +72,18 @@ class Ends(NamedTuple):
         return self._replace(low=max(self.low, -1.0), high=min(self.high, 1.0))
 
 
+def minus(first: float, second: float) -> float:
+    """Subtract two means: exactly 0 if they differ only by the rounding of their sums.
+
+    Examples
+    --------
+    >>> 0.1 + 0.2 - 0.3, minus(0.1 + 0.2, 0.3), minus(0.5, 0.25)
+    (5.551115123125783e-17, 0.0, 0.25)
+    """
+    difference = first - second
+    return 0.0 if abs(difference) <= 1e-14 * max(abs(first), abs(second)) else difference
+
+
 def with_test(row: Difference, ends: Ends, test: Permuted | None) -> Difference:
     """Return the row with its interval and, if given, its test."""
     row = replace(row, **ends._asdict())

@@ -14,25 +14,35 @@ MOST_GOALS = 10_000_000
 """Largest number of goals that is searched."""
 
 
-def variance_per_goal(rate: float, icc: float, attempts: float, *, correlation: float | None = None) -> float:
-    """Return the variance per goal of a rate, or of the difference of two rates; divide it by the number of goals.
-
-    icc·p(1-p) + (1-icc)·p(1-p)/m for a rate; with `correlation` ρ of goals' chances between two arms,
-    2(1-ρ)·icc·p(1-p) + 2(1-icc)·p(1-p)/m for the difference.
+def variance_per_goal(rate: float, icc: float, attempts: float) -> float:
+    """Return the variance per goal of a rate, icc·p(1-p) + (1-icc)·p(1-p)/m; divide it by the number of goals.
 
     Examples
     --------
     >>> variance_per_goal(0.5, 0.2, 1), round(variance_per_goal(0.5, 0.2, 4), 3)
     (0.25, 0.1)
-    >>> round(variance_per_goal(0.5, 0.2, 4, correlation=0.5), 3)
+    """
+    return icc * rate * (1 - rate) + (1 - icc) * rate * (1 - rate) / attempts
+
+
+def variance_of_difference(rates: tuple[float, float], icc: float, attempts: float, *, correlation: float) -> float:
+    """Return the variance per goal of the difference of two rates, whose goals' chances correlate between the arms.
+
+    V₁ + V₂ - 2ρ·icc·√(p₁(1-p₁)·p₂(1-p₂)), with V from `variance_per_goal`.
+
+    Examples
+    --------
+    >>> round(variance_of_difference((0.5, 0.5), 0.2, 4, correlation=0.5), 3)
     0.15
     """
-    between, within = icc * rate * (1 - rate), (1 - icc) * rate * (1 - rate) / attempts
-    return between + within if correlation is None else 2 * (1 - correlation) * between + 2 * within
+    alone = sum(variance_per_goal(rate, icc, attempts) for rate in rates)
+    return alone - 2 * correlation * icc * math.sqrt(math.prod(rate * (1 - rate) for rate in rates))
 
 
 def detectable(variance: float, goals: int, *, power: float, level: float) -> float:
-    """Return the smallest true difference that a two-sided test detects with this power: (z_{1-α/2} + z_power)·√(V/G).
+    """Return the smallest true difference that a two-sided paired t test of the goals' differences detects with this power.
+
+    It is δ·√(V/G) with δ the noncentrality at which t with G-1 degrees of freedom exceeds its critical value so often.
 
     References
     ----------
@@ -40,22 +50,22 @@ def detectable(variance: float, goals: int, *, power: float, level: float) -> fl
 
     Examples
     --------
-    >>> round(detectable(0.15, 100, power=0.8, level=0.95), 4)
-    0.1085
+    >>> round(detectable(0.15, 100, power=0.8, level=0.95), 4), round(detectable(0.15, 10, power=0.8, level=0.95), 4)
+    (0.1096, 0.3858)
     """
-    return (t_quantile(level, None) + float(scipy.special.ndtri(power))) * math.sqrt(variance / goals)
+    df = goals - 1
+    return float(scipy.special.nctdtrinc(df, 1 - power, t_quantile(level, df))) * math.sqrt(variance / goals)
 
 
-def goals_for_difference(variance: float, difference: float, *, power: float, level: float) -> int:
-    """Return the fewest goals, at least 2, for which the difference is `detectable`.
+def goals_for_difference(variance: float, difference: float, *, power: float, level: float) -> int | None:
+    """Return the fewest goals, at least 2, for which the difference is `detectable`; None above 10⁷.
 
     Examples
     --------
     >>> goals_for_difference(0.15, 0.1085, power=0.8, level=0.95)
-    101
+    102
     """
-    reach = detectable(variance, 1, power=power, level=level)
-    return max(2, math.ceil((reach / abs(difference)) ** 2 - 1e-9))
+    return fewest(lambda goals: detectable(variance, goals, power=power, level=level) <= abs(difference) * (1 + 1e-12))
 
 
 def rollouts_for_none(below: float, *, level: float) -> int:

@@ -8,7 +8,18 @@ import numpy as np
 
 from turnwise.stats.bootstrap import percentile_interval
 from turnwise.stats.clusters import grouping, groupings, small_sample_factor, t_quantile, unaddable, variation
-from turnwise.stats.differences import NO_UNITS, Arm, Difference, Draws, Ends, Method, difference_df, t_test, with_test
+from turnwise.stats.differences import (
+    NO_UNITS,
+    Arm,
+    Difference,
+    Draws,
+    Ends,
+    Method,
+    difference_df,
+    minus,
+    t_test,
+    with_test,
+)
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.pairs import score_difference, share_of
 from turnwise.stats.permutation import Permuted, label_permutation
@@ -58,8 +69,8 @@ def unpaired_difference(
     if flaw := unaddable(np.concatenate([arm_a.values, arm_b.values])):
         return Difference(reason=flaw)
     spreads = [variation(arm.values, arm.clusters) for arm in (arm_a, arm_b)]
-    rates = [float(spread.estimate or 0.0) for spread in spreads]
-    row = Difference(difference=rates[0] - rates[1], n_clusters=sum(spread.n_clusters for spread in spreads))
+    rates = float(spreads[0].estimate or 0.0), float(spreads[1].estimate or 0.0)
+    row = Difference(difference=minus(*rates), n_clusters=sum(spread.n_clusters for spread in spreads))
     single = bool(arm_a.clusters) and min(spread.n_clusters for spread in spreads) < 2
     score = method in {"auto", "newcombe"} and share
     if single or (min(arm.values.size for arm in (arm_a, arm_b)) < 2 and not score):

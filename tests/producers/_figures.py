@@ -27,6 +27,7 @@ TURNS = {  # of all turns
     "judged turns": pl.col("succeeded").count(),
     "turns that succeeded": pl.col("succeeded").sum(),
     "refused turns": pl.col("refused").sum(),
+    "turns taken back": pl.col("pruned").sum(),
     "turns with an error": pl.col("error").count(),
     "prompt tokens": pl.col("prompt_tokens").sum(),
     "response tokens": pl.col("response_tokens").sum(),

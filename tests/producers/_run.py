@@ -4,6 +4,7 @@ A script of a tool has
 
 - `PACKAGES`, what to install, and `VERSION`, the package whose version counts. Where the tool is no Python package, the
   functions `install(environment)` and `version(environment)` take their place;
+- `PYTHON`, the oldest version of Python that it runs on, where that is newer than ours;
 - `LOST`, sentences: what the logs have and the table has not; `FORMAT`, the name of our format where it is not the tool's;
 - `produce(folder)`, which runs inside the tool's own environment, writes logs into `folder` and returns the tool's own
   figures, as `_figures.py` explains.
@@ -105,13 +106,24 @@ def _install(module: ModuleType, environment: Path) -> None:
         return
     shutil.rmtree(environment, ignore_errors=True)
     environment.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run([_interpreter(getattr(module, "PYTHON", (3, 11))), "-m", "venv", environment], check=True)
     if hasattr(module, "install"):
         module.install(environment)
     else:
         pip = [str(_python(environment)), "-m", "pip", "install", "--quiet", *module.PACKAGES]
         subprocess.run(pip, check=True, capture_output=True, text=True)
     done.touch()
+
+
+def _interpreter(oldest: tuple[int, int]) -> str:
+    """Return this Python, or one on the path that is new enough."""
+    if sys.version_info >= oldest:
+        return sys.executable
+    names = [f"python{oldest[0]}.{minor}" for minor in range(oldest[1], oldest[1] + 4)]
+    if (path := next(filter(None, map(shutil.which, names)), None)) is None:
+        message = f"needs Python {oldest[0]}.{oldest[1]} or newer: none of {', '.join(names)} is on the path"
+        raise OSError(message)
+    return path
 
 
 def _produce(tool: str, module: ModuleType, environment: Path, folder: Path) -> None:

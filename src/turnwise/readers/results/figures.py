@@ -96,7 +96,7 @@ def _of_inspect(document: Document, problems: Problems) -> Iterator[Figure]:
         for name, value in metrics.items():
             yield {
                 "run": run_of(log.eval, document),
-                "target": log.eval.model,
+                "target": log.eval.target,
                 "task": log.eval.task,
                 "metric": "/".join(filter(None, (scored.name, scored.reducer, name))),
                 "ours": "task_success" if place == 0 and name == "accuracy" else None,

@@ -9,7 +9,7 @@ import msgspec
 from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import Message, joined, split_by_column
 from turnwise.readers.formats.inspect import logs
-from turnwise.readers.formats.inspect.logs import LoggedMessage, Output, PlainText, Pools, Range, Sample
+from turnwise.readers.formats.inspect.logs import Event, LoggedMessage, Output, PlainText, Pools, Range, Sample
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import parse
 from turnwise.readers.sources.archives import Archive
@@ -33,7 +33,7 @@ def all_plain(messages: Iterable[PlainText | LoggedMessage]) -> bool:
 
 def turns_of_whole(document: Document, sample: Sample) -> tuple[Turns, list[str | None]]:
     """Return the turns of a sample stored in one piece, by column, and the target's reasoning in each."""
-    return _turns(_chat(document, sample), _attached(document, sample))
+    return _turns(_chat(document, sample), attached(document, sample))
 
 
 def turns_of_parts(document: Document, archive: Archive, sample: Sample, folder: str) -> tuple[Turns, list[str | None]]:
@@ -54,7 +54,9 @@ def turns_of_parts(document: Document, archive: Archive, sample: Sample, folder:
     return _turns(_chat(document, sample), lookup)
 
 
-def _attached(document: Document, sample: Sample) -> Lookup:
+def attached(document: Document, sample: Sample) -> Lookup:
+    """Return a function that resolves the sample's references to long texts."""
+
     def load() -> dict[str, str]:
         old = document.typed(sample.transcript, logs.POOLS, "transcript")
         return document.typed(sample.attachments if old is None else old.content, logs.ATTACHMENTS) or {}
@@ -81,16 +83,11 @@ def _chat(document: Document, sample: Sample) -> list[LoggedMessage]:
     """Return the messages of a sample, else the messages of its last model call, else its input."""
     if sample.messages:
         return sample.messages
-    # Logs of 2024 keep events in `transcript`, later ones in `events`, whose messages may be in a pool of their own.
-    old = document.typed(sample.transcript, logs.POOLS, "transcript") or Pools()
-    events = document.typed(sample.events, logs.EVENTS) or document.typed(old.events, logs.EVENTS) or []
-    call = next((event for event in reversed(events) if document.typed(event, logs.HAPPENING).event == "model"), None)
+    call = next((event for event in reversed(events_of(document, sample)) if is_call(document, event)), None)
     if call is not None:
         event = document.typed(call, logs.EVENT)
-        pools = document.typed(sample.events_data, logs.POOLS, "events_data")
-        pool = sample.message_pool if pools is None else pools.messages
-        messages = event.input or _expanded(event.input_refs, document.typed(pool, logs.MESSAGES) or [])
-        answer = next((choice.message for choice in (event.output or Output()).choices), None)
+        answer = answer_of(event)
+        messages = asked(event, pool_of(document, sample))
         return messages if answer is None else [*messages, answer]
     content = document.typed(sample.input, logs.ANYTHING)
     if isinstance(content, list):
@@ -98,25 +95,51 @@ def _chat(document: Document, sample: Sample) -> list[LoggedMessage]:
     return [] if content is None else [LoggedMessage("user", content)]
 
 
+def events_of(document: Document, sample: Sample) -> list[msgspec.Raw]:
+    """Return the events of a sample, which logs of 2024 keep in `transcript`."""
+    old = document.typed(sample.transcript, logs.POOLS, "transcript") or Pools()
+    return document.typed(sample.events, logs.EVENTS) or document.typed(old.events, logs.EVENTS) or []
+
+
+def pool_of(document: Document, sample: Sample) -> list[LoggedMessage]:
+    """Return the messages that the events of a sample refer to."""
+    pools = document.typed(sample.events_data, logs.POOLS, "events_data")
+    return document.typed(sample.message_pool if pools is None else pools.messages, logs.MESSAGES) or []
+
+
+def is_call(document: Document, event: msgspec.Raw) -> bool:
+    """Return whether an event is a call of a model."""
+    return document.typed(event, logs.HAPPENING).event == "model"
+
+
+def asked(event: Event, pool: Sequence[LoggedMessage]) -> list[LoggedMessage]:
+    """Return the messages that a model was given."""
+    return event.input or _expanded(event.input_refs, pool)
+
+
+def answer_of(event: Event) -> LoggedMessage | None:
+    """Return what a model answered; null where the call failed."""
+    return next((choice.message for choice in (event.output or Output()).choices), None)
+
+
 def _turns(chat: Iterable[LoggedMessage], lookup: Lookup) -> tuple[Turns, list[str | None]]:
     """Return the turns of a chat by column, and the target's reasoning in each."""
-    messages: list[Message] = []
-    thoughts: list[str | None] = []
-    for logged in chat:
-        if _is_plain(logged):
-            messages.append(logged)
-            if logged.role in ANSWERS:
-                thoughts.append(None)
-            continue
-        content, thought = _content(logged, lookup)
-        if logged.role not in ANSWERS or logged.source == INPUT:
-            # An assistant message of the input is an example, which the target did not write.
-            role = "user" if logged.role in ANSWERS else logged.role
-            messages.append(Message(role, content, error=_fault(logged.error)))
-        else:
-            messages.append(Message(logged.role, content, [_call(call, lookup) for call in logged.tool_calls or []]))
-            thoughts.append(thought)
-    return split_by_column(messages), thoughts or [None]
+    resolved = [resolve(logged, lookup) for logged in chat]
+    thoughts = [thought for message, thought in resolved if message.role in ANSWERS]
+    return split_by_column(message for message, _ in resolved), thoughts or [None]
+
+
+def resolve(logged: LoggedMessage, lookup: Lookup) -> tuple[Message, str | None]:
+    """Return a message with its long texts in place, and the target's reasoning before it.
+
+    An assistant message of the input is an example, which the target did not write: it becomes a message of the user.
+    """
+    if _is_plain(logged):
+        return logged, None
+    content, thought = _content(logged, lookup)
+    if logged.role in ANSWERS and logged.source != INPUT:
+        return Message(logged.role, content, [_call(call, lookup) for call in logged.tool_calls or []]), thought
+    return Message("user" if logged.role in ANSWERS else logged.role, content, error=_fault(logged.error)), None
 
 
 def _is_plain(message: LoggedMessage) -> bool:

@@ -9,6 +9,7 @@ from turnwise.readers.chats.turns import Message
 from turnwise.readers.records import Count, Key, Small
 
 NULL = msgspec.Raw(b"null")
+TARGET, AUDITOR = "target", "auditor"  # roles of models in an audit
 
 # Start and end of messages in a pool: the end is not included.
 Range = tuple[Small, Small]
@@ -36,6 +37,23 @@ class Spec(msgspec.Struct):
     tags: Any = None
     metadata: Any = None
 
+    @property
+    def target(self) -> str:
+        """The model that is evaluated: the one in the role `target`, where there is one, as in audits."""
+        return self.model_in(TARGET) or self.model
+
+    @property
+    def is_audit(self) -> bool:
+        """Whether a model in the role of an auditor leads the conversation with the target, as in Petri and Bloom."""
+        return self.model_in(TARGET) is not None and self.model_in(AUDITOR) is not None
+
+    def model_in(self, role: str) -> str | None:
+        """Return the model in a role, which some versions write with its settings."""
+        roles = self.model_roles if isinstance(self.model_roles, dict) else {}
+        model = roles.get(role)
+        name = model.get("model") if isinstance(model, dict) else model
+        return name if isinstance(name, str) else None
+
 
 class Header(msgspec.Struct):
     """A log without its samples: `header.json` of an archive."""
@@ -53,6 +71,7 @@ class Log(Header):
 class LoggedMessage(Message):
     """One message."""
 
+    id: str | None = None
     reasoning: str | None = None  # in logs of early 2025; later a part of the content
     source: str | None = None
 
@@ -126,6 +145,7 @@ class Identity(msgspec.Struct):
     id: Key
     epoch: Small
     model_usage: Any = None
+    role_usage: Any = None
     total_time: float | None = None
     working_time: float | None = None
     started_at: str | None = None
@@ -147,6 +167,7 @@ class Epoch(Identity):
     events_data: msgspec.Raw = NULL
     transcript: msgspec.Raw = NULL
     events: msgspec.Raw = NULL
+    timelines: msgspec.Raw = NULL
     attachments: msgspec.Raw = NULL
     output: Final | None = None
     scores: dict[str, Score] | None = None
@@ -225,6 +246,8 @@ class Happening(msgspec.Struct):
     """Event of a sample."""
 
     event: str | None = None
+    uuid: str | None = None
+    role: str | None = None
 
 
 class Event(Happening):
@@ -233,6 +256,27 @@ class Event(Happening):
     input: list[LoggedMessage] | None = None
     input_refs: list[Range] | None = None
     output: Output | None = None
+    error: str | None = None
+
+
+class Item(msgspec.Struct):
+    """Event in a span of a timeline, or a span in it, which has no event."""
+
+    event: str | None = None
+
+
+class Span(msgspec.Struct):
+    """Part of a timeline, with the branches that leave it."""
+
+    content: list[Item] = []
+    branches: list["Span"] = []
+
+
+class Timeline(msgspec.Struct):
+    """One order in which the events of a sample belong together."""
+
+    name: str
+    root: Span
 
 
 # One decoder for each kind of text: building one takes longer than decoding a small text.
@@ -247,6 +291,7 @@ POOLS = msgspec.json.Decoder(Pools | None)
 EVENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 HAPPENING = msgspec.json.Decoder(Happening)
 EVENT = msgspec.json.Decoder(Event)
+TIMELINES = msgspec.json.Decoder(list[Timeline] | None)
 ATTACHMENTS = msgspec.json.Decoder(dict[str, str] | None)
 SUMMARIES = msgspec.json.Decoder(list[Summary])
 TEXTS = msgspec.json.Decoder(list[str] | None)

@@ -6,13 +6,24 @@ from typing import Any, TypeVar
 
 from turnwise.readers.columns import Columns
 from turnwise.readers.formats.common import zero_or_one
-from turnwise.readers.formats.inspect.logs import BareScore, Epoch, Header, Limit, Score, Spec, Summary, Usage
+from turnwise.readers.formats.inspect.logs import (
+    TARGET,
+    BareScore,
+    Epoch,
+    Header,
+    Limit,
+    Score,
+    Spec,
+    Summary,
+    Usage,
+)
 from turnwise.readers.records import json_text, parse, total, worded
 from turnwise.readers.sources.documents import Document
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 SCORE_FIELDS = ("answer", "explanation", "reason", "metadata", "history")  # fields of a score other than its value
 NESTED = ("metadata", "history")  # the same, written as JSON text
+PETRI = "petri"  # the attack of every audit, as in the transcripts of Petri 1
 WORDS = {"C": True, "I": False, "yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
 
 Number = TypeVar("Number", int, float)
@@ -32,15 +43,15 @@ def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[
         Where a count of tokens is not a whole number.
     """
     spec, count = log.eval, len(samples)
-    usage = [_usage(sample.model_usage, spec.model) for sample in samples]
+    usage = [_usage(sample, spec) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]
     # The first scorer of the run decides; a sample that it did not score has no verdict.
     first, *later = [scorer.name for scorer in spec.scorers or []] or [""]
     other_scorers = {*later} - {first}
     return {
         "run": [run] * count,
-        "target": [spec.model] * count,
-        "attack": [NO_ATTACK] * count,
+        "target": [spec.target] * count,
+        "attack": [PETRI if spec.is_audit else NO_ATTACK] * count,
         "task": [f"{spec.task}/{sample.id}" for sample in samples],
         "attempt": [sample.epoch for sample in samples],
         "expected": [worded(sample.target) for sample in samples],
@@ -119,11 +130,16 @@ def _solved(scores: Mapping[str, Score | BareScore], other_scorers: AbstractSet[
     return zero_or_one(value)
 
 
-def _usage(model_usage: Any, target: str) -> list[Usage]:
+def _usage(sample: Epoch | Summary, spec: Spec) -> list[Usage]:
     """Return the usage of the target; where the log has none of it, that of each model."""
-    records = model_usage if isinstance(model_usage, dict) else parse(model_usage or {}, dict)
+    # One model may have several roles.
+    if isinstance(sample.role_usage, dict) and TARGET in sample.role_usage:
+        return [parse(sample.role_usage[TARGET], Usage, "role_usage")]
+    if spec.is_audit:  # the usage of the other models is none of the target's
+        return []
+    records = sample.model_usage if isinstance(sample.model_usage, dict) else parse(sample.model_usage or {}, dict)
     by_model = {name: parse(value, Usage, "[...]") for name, value in records.items()}
-    return [by_model[target]] if target in by_model else list(by_model.values())
+    return [by_model[spec.target]] if spec.target in by_model else list(by_model.values())
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:

@@ -3,7 +3,7 @@
 - File: `<time>_<task>_<id>.eval`, a zip archive with a file for each sample; or `.json`, one object.
 - Format: https://inspect.aisi.org.uk/eval-logs.html
 - Checked on: logs of August 2024 to 2026 in versions 2 and 3: complete, cancelled, failed, and edited.
-- Lost: events, store, files, plan and arguments of the model.
+- Lost: events, store, files, plan and arguments of the model; of audits the auditor's own conversation.
 """
 
 import re
@@ -13,15 +13,16 @@ from typing import Any
 
 from turnwise.readers.chats.texts import TOGETHER, batches, fitting, turns_of
 from turnwise.readers.formats.inspect import logs
+from turnwise.readers.formats.inspect.audits import audit_of
 from turnwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
-from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample
-from turnwise.readers.formats.inspect.rows import facts_of, fault_of, run_of
+from turnwise.readers.formats.inspect.logs import Epoch, Header, PlainSample, Sample
+from turnwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, run_of
 from turnwise.readers.problems import BrokenError, strictly
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.json_texts import surface
 from turnwise.readers.table import Identity, Table
-from turnwise.schema import NO_ATTACK
+from turnwise.schema import ERROR, NO_ATTACK
 
 HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the header once its run has ended
 SAMPLES = "samples/"
@@ -50,7 +51,7 @@ def read_inspect(document: Document, table: Table) -> None:
     `eval.eval_id`               `run`; in logs without it `run_id` and `task_id`: one `run_id` may span
                                  several models and tasks
     run, `id`, `epoch`           `rollout_id`; `epoch` is `attempt`
-    `eval.model`                 `target`
+    `eval.model`                 `target`; the model in the role `target`, where there is one
     `eval.task` + `id`           `task`
     `target`, a list as JSON     `expected`
     `messages`                   turns; `attachment://` is resolved, reasoning is a column of its own
@@ -61,11 +62,15 @@ def read_inspect(document: Document, table: Table) -> None:
                                  is missing) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
     `error`                      `error` of the last turn, `ending` error
     `limit`                      `ending` budget, for any limit; else finished
-    `model_usage` of the target  `total_tokens`, `total_cost_usd`: of `eval.model`, else of all models
+    `model_usage` of the target  `total_tokens`, `total_cost_usd`: of `eval.model`, else of all models; of the role
+                                 `target` alone, where there is one
     `total_time`                 `total_seconds`
     ============================ =========================================================================
 
-    `attack` is `none`, so `goal` and `outcome` are null. Further columns: `task_name`, `sample_id`,
+    `attack` is `none`, so `goal` and `outcome` are null. Audits, which have models in the roles `auditor` and `target`
+    (Petri 3 and Bloom), have the attack petri, and the auditor's seed as `goal`. Their turns are all answers of the
+    target, also those that were taken back: a tree, where some are `pruned`, with `message_id` for each answer, to
+    which the judge's references in `metadata_audit_judge` point. Further columns: `task_name`, `sample_id`,
     `status` (of the run), `created`, `solver`, `run_id`, `task_id`, `uuid`, `started_at`, `completed_at`,
     `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `model_roles`, `task_args`,
     `tags`, `eval_metadata`, `metadata` (of the sample), `choices`, `model_usage`, `invalidation`. Not read:
@@ -206,7 +211,7 @@ class _Reading:
     def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
         """Add the samples in order: blocks of samples with plain texts at once, others one by one."""
         # Most samples have plain texts only, and are added by column; a block with any other sample goes one by one.
-        for names, texts, plain in batches(blocks, _plain):
+        for names, texts, plain in batches(blocks, _never if self._header.eval.is_audit else _plain):
             if not (plain and self._add_plain(plain)):
                 for name, text in zip(names, texts, strict=True):
                     with self._table.rollout(self._document.name, name, partial(self._identity, text)):
@@ -234,6 +239,9 @@ class _Reading:
         if isinstance(text, BrokenError):
             raise text
         sample = self._document.typed(text, logs.SAMPLE)
+        if self._header.eval.is_audit:
+            self._add_audit(sample)
+            return
         if self._archive is not None and str(name).endswith(SHELL):
             folder = str(name).removesuffix(SHELL)
             turns, thoughts = turns_of_parts(self._document, self._archive, sample, folder)
@@ -249,6 +257,17 @@ class _Reading:
             also=sample.uuid,
         )
 
+    def _add_audit(self, sample: Sample) -> None:
+        audit = audit_of(self._document, sample)
+        facts = {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()}
+        facts["goal"] = audit.goal
+        if audit.error is not None:
+            facts["ending"] = ERROR
+        turns = audit.turns
+        if (fault := fault_of(sample)) is not None:
+            turns = [*turns[:-1], turns[-1]._replace(error=fault)]
+        self._table.add(self._document.name, self._name(sample), turns, facts, None, audit.by_answer, sample.uuid)
+
     def _identity(self, text: Any) -> Identity | None:
         """Return what can be read of a sample that is broken; None where it has no id or no score."""
         sample = None if isinstance(text, BrokenError) else fitting(text, logs.SCORED)
@@ -257,8 +276,8 @@ class _Reading:
         spec = self._header.eval
         return f"{self._run}/{sample.id}/{sample.epoch}", {
             "run": self._run,
-            "target": spec.model,
-            "attack": NO_ATTACK,
+            "target": spec.target,
+            "attack": PETRI if spec.is_audit else NO_ATTACK,
             "task": f"{spec.task}/{sample.id}",
             "attempt": sample.epoch,
             "task_name": spec.task,
@@ -266,6 +285,11 @@ class _Reading:
 
     def _name(self, sample: Epoch) -> str:
         return f"{self._run}/{sample.id}/{sample.epoch}"
+
+
+def _never(text: Any) -> PlainSample | None:
+    """Return that a sample has to go one by one."""
+    return None
 
 
 def _plain(text: Any) -> PlainSample | None:

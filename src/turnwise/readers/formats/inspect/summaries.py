@@ -20,12 +20,13 @@ def read_outcomes(document: Document, table: Table) -> None:
 
     The columns are the same as in `read_inspect`, except for texts that a summary abridges (`expected`, `metadata`, `choices`, and
     what scorers add to a value) and for fields that it lacks (`stop_reason`, `invalidation`). A log without a summary of
-    each sample is read in full: older logs, logs of unfinished runs, `.json`.
+    each sample is read in full: older logs, logs of unfinished runs, audits, `.json`.
     """
     if document.kind == "zip":
         with Archive(document) as archive:
             header, members = opened(document, archive)
-            summaries = _summaries(archive, members)
+            # Only the sample says what its auditor was told to do.
+            summaries = None if header.eval.is_audit else _summaries(archive, members)
         if summaries is not None and _add(document, table, header, summaries):
             return
     read_inspect(document, table)

@@ -71,12 +71,12 @@ def test_the_example_of_the_help_runs_and_its_json_has_an_answer(command: str, t
 
 def test_the_answer_holds_the_numbers_of_the_rows(typed) -> None:
     """An estimate, its interval, its group and the number of rollouts; a gate says why."""
-    _, out = typed("summarize runs --by target --metric attack_success --format json".split())
+    _, out = typed(["summarize", "runs", "--by", "target", "--metric", "attack_success", "--format", "json"])
     assert json.loads(out)["answer"] == (
         "Attack success by target, from 12 % [5, 27] (guarded) to 54 % [38, 70] (base), 2 groups. "
         "Intervals: 95 %, clustered Wilson; n = 112 rollouts in 20 goals per group."
     )
-    _, out = typed([*"gate runs --by target --format json --require".split(), "attack_success < 30%"])
+    _, out = typed(["gate", "runs", "--by", "target", "--format", "json", "--require", "attack_success < 30%"])
     assert json.loads(out)["answer"] == (
         "'attack_success < 30%' is not met for target='base': the lower end is 35.9 % (112 of 120 rollouts have a verdict)."
     )

@@ -30,6 +30,16 @@ def executed(path: Path) -> nbformat.NotebookNode:
     return NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_short(path: Path) -> None:
+    """At most 80 lines of code and 500 words."""
+    cells = nbformat.read(path, as_version=4).cells
+    lines = [line for cell in cells if cell.cell_type == "code" for line in cell.source.splitlines() if line.strip()]
+    words = [word for cell in cells if cell.cell_type == "markdown" for word in cell.source.split()]
+    assert len(lines) <= 80
+    assert len(words) <= 500
+
+
 @pytest.mark.integration
 @pytest.mark.filterwarnings("default")  # the kernel's own start-up
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

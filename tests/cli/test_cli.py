@@ -34,6 +34,11 @@ class Result:
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
 
+    @property
+    def rows(self) -> list[dict]:
+        """The rows that were printed as JSON."""
+        return json.loads(self.out)["rows"]
+
 
 @pytest.fixture
 def turnwise(capsys):
@@ -173,7 +178,7 @@ def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path
         "summarize", tmp_path / "r.parquet", "--by", "target", "--metric", "attack_success", "--format", "json"
     )
     expected = tw.summarize(rollouts, by="target", metrics="attack_success")
-    assert json.loads(summarized.out) == json.loads(expected.write_json())
+    assert summarized.rows == json.loads(expected.write_json())
     curved = turnwise("curve", tmp_path / "r.parquet", "--by", "target", "--format", "csv")
     assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + tw.curve(rollouts, by="target").height
 
@@ -247,7 +252,7 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
         tw.measure(tw.read(LOGS), tw.metrics.attack_success, tw.metrics.time_to_success), by="target"
     )
     assert done.code == 0
-    assert json.loads(done.out) == json.loads(expected.write_json())
+    assert done.rows == json.loads(expected.write_json())
 
 
 @pytest.mark.integration
@@ -269,7 +274,7 @@ def test_groups_by_numbers_of_ones_own_need_no_measuring_first(turnwise, tmp_pat
         ),
     ):
         done = turnwise(words[0], logs, *words[1:], "--format", "json")
-        assert json.loads(done.out) == json.loads(expected.write_json()), words
+        assert done.rows == json.loads(expected.write_json()), words
     refused = turnwise("summarize", logs, "--by", "stepp")
     assert refused.code == 2
     assert "no column 'stepp' to group by" in refused.err
@@ -284,7 +289,7 @@ def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -
     compared = turnwise("contrast", *weeks, *words, "--baseline", targets[0])
     assert compared.code == 0
     expected = tw.contrast(rollouts, of="target", baseline=targets[0], metrics="attack_success")
-    assert json.loads(compared.out) == json.loads(expected.write_json())
+    assert compared.rows == json.loads(expected.write_json())
     twice = turnwise(
         "gate", weeks[0], tw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
     )
@@ -327,11 +332,11 @@ def test_simulate_writes_turns_and_truth(turnwise, tmp_path: Path) -> None:
 def test_cluster_none_and_crossed(turnwise) -> None:
     """`--cluster none` treats rollouts as independent, two columns cross."""
     free = turnwise("summarize", LOGS, "--metric", "attack_success", "--cluster", "none", "--format", "json")
-    assert "no clusters" in json.loads(free.out)[0]["estimand"]
+    assert "no clusters" in free.rows[0]["estimand"]
     both = turnwise(
         "summarize", LOGS, "--metric", "attack_success", "--cluster", "goal", "--cluster", "target", "--format", "json"
     )
-    assert "goal x target" in json.loads(both.out)[0]["estimand"]
+    assert "goal x target" in both.rows[0]["estimand"]
 
 
 @pytest.mark.integration
@@ -799,7 +804,7 @@ def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> Non
     """0 if every interval meets it, 1 if one does not, 3 if one cannot tell, 2 if the requirement cannot be read."""
     passed = turnwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
     assert passed.code == 0
-    assert json.loads(passed.out)[0]["answer"] == "passed"
+    assert passed.rows[0]["answer"] == "passed"
     assert passed.err.splitlines()[-1] == "turnwise: 'attack_success < 0.9' is met (224 of 240 rollouts have a verdict)"
     failed = turnwise("gate", LOGS, "--require", "attack_success < 1%", "--by", "target", "--format", "csv")
     assert failed.code == 1
@@ -828,7 +833,7 @@ def test_gate_reads_a_summary(turnwise, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"summary.{suffix}"
     assert turnwise("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--out", path).code == 0
     done = turnwise("gate", path, "--require", "attack_success <= 100%", "--format", "json")
-    assert (done.code, [row["target"] for row in json.loads(done.out)]) == (0, ["base", "guarded"])
+    assert (done.code, [row["target"] for row in done.rows]) == (0, ["base", "guarded"])
     assert turnwise("gate", path, "--require", "attack_success < 1%").code == 1
 
 
@@ -853,7 +858,7 @@ def test_doctor_prints_calls_whole(turnwise) -> None:
         in done.out
     )
     assert "no  attack success over target_call\n    no turn says which call of the target it was" in done.out
-    rows = json.loads(turnwise("doctor", LOGS, "--format", "json").out)
+    rows = turnwise("doctor", LOGS, "--format", "json").rows
     assert {row["valid"] for row in rows} == {True, False}
 
 
@@ -885,7 +890,7 @@ def test_a_table_with_other_names_is_measured(turnwise, tmp_path: Path, suffix: 
     tw.write(rows, path)
     done = turnwise("summarize", path, *COLUMNS, "--by", "target", "--metric", "attack_success", "--format", "json")
     assert done.code == 0
-    row = json.loads(done.out)[0]
+    row = done.rows[0]
     assert (row["target"], row["estimate"], row["n"]) == ("gpt", 0.5, 2)
     assert done.err == "turnwise: read 2 rollouts, 3 turns, 0 problems\n"
 
@@ -954,7 +959,7 @@ def test_turns_in_other_words_are_no_table_of_rollouts(turnwise, tmp_path: Path)
     path.write_text("rollout_id,user,reply,score\na,Hi,Hello,0.1\na,More,Sure,0.9\nb,Hi,No,0.2\n")
     done = turnwise("summarize", path, "--metric", "highest_score", "--format", "json")
     assert (done.code, done.err) == (0, "turnwise: read 2 rollouts, 3 turns, 0 problems\n")
-    assert json.loads(done.out)[0]["n"] == 2
+    assert done.rows[0]["n"] == 2
 
 
 def test_the_doctor_says_names_of_columns(turnwise, tmp_path: Path) -> None:
@@ -1026,7 +1031,7 @@ def test_a_parquet_file_in_order_is_never_whole_in_memory(turnwise, tmp_path, sm
     turns = in_order(tmp_path / "t.parquet", family=family, weight=pl.lit(2.5), varies=varies)
     done = turnwise(words[0], tmp_path / "t.parquet", *words[1:], "--format", "json")
     assert done.code == 0
-    assert done.out == expected(turns).write_json() + "\n"
+    assert done.out.endswith(f'"rows": {expected(turns).write_json()}}}\n')
     assert f"read {turns['rollout_id'].n_unique()} rollouts, {turns.height:,} turns, 0 problems" in done.err
 
 
@@ -1056,12 +1061,12 @@ def test_a_parquet_file_is_checked_batch_by_batch(turnwise, tmp_path, small_batc
 def test_a_parquet_file_out_of_order_comes_without_its_texts(turnwise, tmp_path, small_batches) -> None:
     """Rollouts in another order, turns numbered from 0, and a folder that `turnwise convert` made: the same bytes."""
     turns = in_order(tmp_path / "t.parquet")
-    expected = tw.summarize(tw.measure(turns)).write_json() + "\n"
+    expected = f'"rows": {tw.summarize(tw.measure(turns)).write_json()}}}\n'
     for name, other in (("reverse", turns.reverse()), ("zero", turns.with_columns(pl.col("turn") - 1))):
         other.write_parquet(tmp_path / f"{name}.parquet")
-        assert turnwise("summarize", tmp_path / f"{name}.parquet", "--format", "json").out == expected
+        assert turnwise("summarize", tmp_path / f"{name}.parquet", "--format", "json").out.endswith(expected)
     tw.convert(turns, tmp_path / "converted", rollouts_per_file=7)
-    assert turnwise("summarize", tmp_path / "converted", "--format", "json").out == expected
+    assert turnwise("summarize", tmp_path / "converted", "--format", "json").out.endswith(expected)
 
 
 def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:

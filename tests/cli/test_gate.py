@@ -132,13 +132,13 @@ def test_a_file_of_requirements_and_options_that_replace_its_entries(gate, table
         f"expect: [target=base, target=old]\nbaseline: {table}\nundecided: warn\nagainst_self: 0\n"
     )
     done = gate(table, "--file", file, "--format", "json")
-    rows = json.loads(done.out)
+    rows = json.loads(done.out)["rows"]
     assert [(row["target"], row["answer"], row["level"]) for row in rows[:3]] == [
         ("base", "passed", 0.9), ("new", "passed", 0.9), ("old", "failed", 0.9)
     ]  # fmt: skip
     assert done.code == 1
     typed = gate(table, "--file", file, "--expect", "target=new", "--level", 0.5, "--format", "json")
-    assert [row["level"] for row in json.loads(typed.out)] == [0.5] * 4
+    assert [row["level"] for row in json.loads(typed.out)["rows"]] == [0.5] * 4
     assert typed.code == 0
     file.write_text("requirements: [attack_success < 60%]\n")
     wrong = gate(table, "--file", file)
@@ -151,7 +151,7 @@ def test_a_baseline_is_read_and_paired(gate, table: Path, tmp_path: Path) -> Non
     """The same logs are no worse than themselves; a broken baseline stops the command, even where problems are collected."""
     logs = ROOT / "data" / "rollouts"
     same = gate(logs, "--baseline", logs, "--require", "attack_success <= baseline + 20%", "--format", "json")
-    row = json.loads(same.out)[0]
+    row = json.loads(same.out)["rows"][0]
     assert (same.code, row["answer"], row["estimate"]) == (0, "passed", 0.0)
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(table.read_bytes()[:-20])
@@ -177,13 +177,13 @@ def test_records_that_were_not_read_count(gate, tmp_path: Path) -> None:
     assert gate(*words).code == 0
     (folder / "a.jsonl").write_text("\n".join([*whole, '{"rollout_id": "r100", "turn"', *(["{broken"] * 9)]))
     done = gate(*words, "--format", "json")
-    assert (done.code, json.loads(done.out)[0]["n_unread"]) == (3, 10)
+    assert (done.code, json.loads(done.out)["rows"][0]["n_unread"]) == (3, 10)
     assert done.last.endswith("repair the other 10 rollouts: those with a verdict alone would pass")
     assert gate(*words, "--unknown", "drop").code == 0
     (folder / "a.jsonl").write_text("\n".join(whole))
     (folder / "b.parquet").write_bytes(b"PAR1 and no more")
     done = gate(*words, "--format", "json")
-    assert (done.code, json.loads(done.out)[0]["n_unread"]) == (3, None)
+    assert (done.code, json.loads(done.out)["rows"][0]["n_unread"]) == (3, None)
     assert "a file could not be read" in done.last
     assert gate(folder, "--require", "attack_success < 4%").code == 2
 

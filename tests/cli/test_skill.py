@@ -33,7 +33,9 @@ def test_every_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
     done = run(*shlex.split(command), cwd=tmp_path)
     assert done.returncode in ({0, 1, 3} if command.startswith("gate") else {0}), done.stderr
     if "--format json" in command:
-        assert json.loads(done.stdout)
+        document = json.loads(done.stdout)
+        assert document["answer"].endswith(".")
+        assert document["rows"]
 
 
 def test_the_guide_is_printed() -> None:

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 import turnwise
+from turnwise.cli.answers import FileFormat, document
 from turnwise.cli.app import app
 from turnwise.cli.tables import say, tell
-from turnwise.errors import ArgumentError, meant
+from turnwise.errors import ArgumentError, counted, meant
 
 _OPTIONS = "Options:\n"
 _LONGEST = 60  # characters of a default
@@ -48,11 +49,23 @@ def components(
         list[str] | None,
         typer.Option("--plugin", help="Plug-in to load first: a module, or a .py file; repeat.", show_default=False),
     ] = None,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
 ) -> None:
-    """List components, one per line, or describe one of them."""
+    """List components, one per line, or describe one of them.
+
+    Example: turnwise info components -t metric --name attack_success
+    """
     listing = {"reader": _readers, "metric": _metrics, "scorer": _scorers, "sampler": _samplers}
     descriptions = _evaluators(plugin or []) if kind == "evaluator" else listing[kind]()
-    if name is None:
+    if name is not None and name not in descriptions:
+        raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, descriptions)}")
+    if format == "json":
+        import polars as pl
+
+        chosen = sorted(descriptions) if name is None else [name]
+        rows = pl.DataFrame({"name": chosen, "description": [descriptions[each] for each in chosen]})
+        tell(document(f"There {'is' if len(chosen) == 1 else 'are'} {counted(len(chosen), kind)}.", rows), data=True)
+    elif name is None:
         width = max(map(len, descriptions))
         for component, description in sorted(descriptions.items()):
             summary, _, details = description.partition("\n")
@@ -62,15 +75,16 @@ def components(
                     tell(f"{'':<{width}}  {line}")
         if kind in _CUSTOM:
             say(_CUSTOM[kind])
-    elif name in descriptions:
-        tell(f"{name}: {descriptions[name]}")
     else:
-        raise ArgumentError(f"unknown {kind} {name!r}; {meant(name, descriptions)}")
+        tell(f"{name}: {descriptions[name]}")
 
 
 @info.command()
 def skill() -> None:
-    """Print the guide for coding agents: which command answers which question, and how to quote its numbers."""
+    """Print the guide for coding agents: which command answers which question, and how to quote its numbers.
+
+    Example: turnwise info skill > SKILL.md
+    """
     path = Path(turnwise.__file__).parent / ".agents" / "skills" / "turnwise" / "SKILL.md"
     tell(path.read_text(encoding="utf-8").rstrip())
 

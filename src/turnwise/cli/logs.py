@@ -1,10 +1,12 @@
 """Commands that open logs. Verbs are imported inside, so that `--help` starts at once."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from turnwise.cli.answers import FileFormat, document, tell_files
 from turnwise.cli.app import app
 from turnwise.cli.inputs import LogInput, naming, read_call, read_logs, scan_logs
 from turnwise.cli.options import (
@@ -27,8 +29,6 @@ from turnwise.cli.tables import cluster_of, emit, ready, say, tell
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from turnwise.readers.problems import Problems
 
 
 @app.command()
@@ -59,9 +59,13 @@ def report(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
-    """Read logs and write an HTML report, tables and figures."""
+    """Read logs and write an HTML report, tables and figures.
+
+    Example: turnwise report runs --by target --by attack --out report
+    """
     from turnwise.files.atomic import check_folder
     from turnwise.readers.problems import Problems
     from turnwise.reports import report as write_report
@@ -85,7 +89,7 @@ def report(
         overwrite=overwrite,
         progress=True,
     )
-    tell(page, data=True)
+    tell_files(json.loads((page.parent / "run.json").read_text(encoding="utf-8"))["answer"], [page], format)
 
 
 @app.command()
@@ -99,15 +103,20 @@ def read(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Read logs in any supported format into one table of turns."""
+    """Read logs in any supported format into one table of turns.
+
+    Example: turnwise read runs --out turns.parquet
+    """
     from turnwise.files.writers import write
 
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet)
-    turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value))
-    tell(write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
+    turns, problems = read_logs(LogInput(paths, log_format, errors, fact, column, value))
+    file = write(turns, out, overwrite=overwrite, spreadsheet=spreadsheet)
+    tell_files(f"Read {_counts(turns, problems.height)}.", [file], format)
 
 
 @app.command()
@@ -136,9 +145,13 @@ def convert(
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
-    """Convert logs into Parquet files for large data sets. Parquet input may exceed memory."""
+    """Convert logs into Parquet files for large data sets. Parquet input may exceed memory.
+
+    Example: turnwise convert runs --out converted --partition-by target
+    """
     from turnwise.files.atomic import check_folder
     from turnwise.files.manifests import manifest_of
     from turnwise.measurement.conversion import convert as converted
@@ -157,8 +170,9 @@ def convert(
     manifest = manifest_of(folder)
     assert manifest is not None
     sizes = ((manifest.rollouts, "rollout"), (manifest.rows, "turn"), (len(manifest.files), "file"))
-    say(f"wrote {', '.join(counted(*size) for size in sizes)}")
-    tell(folder, data=True)
+    written = ", ".join(counted(*size) for size in sizes)
+    say(f"wrote {written}")
+    tell_files(f"Wrote {written}.", [folder], format)
 
 
 @app.command()
@@ -166,19 +180,28 @@ def show(
     rollout_id: Annotated[str, typer.Argument(help="Rollout ID.", show_default=False)],
     paths: Logs,
     format: Annotated[  # noqa: A002  # the name of the option
-        Literal["text", "md"],
-        typer.Option("--format", help="text, or md: Markdown that shows the log's texts as they are."),
+        Literal["text", "md", "json"],
+        typer.Option(
+            "--format",
+            help="text, md: Markdown that shows the log's texts as they are, or json: a sentence (answer), and the turns.",
+        ),
     ] = "text",
     log_format: LogFormat = None,
     fact: Facts = None,
     column: Columns = None,
     value: Values = None,
 ) -> None:
-    """Print one rollout, turn by turn."""
-    from turnwise.tables.transcripts import transcript, transcript_markdown
+    """Print one rollout, turn by turn.
+
+    Example: turnwise show ROLLOUT_ID runs
+    """
+    from turnwise.tables.transcripts import in_one_sentence, rows_of, transcript, transcript_markdown
 
     turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
-    tell(transcript(turns, rollout_id) if format == "text" else transcript_markdown(turns, rollout_id))
+    if format == "json":
+        tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)
+    else:
+        tell(transcript(turns, rollout_id) if format == "text" else transcript_markdown(turns, rollout_id))
 
 
 @app.command()
@@ -197,7 +220,10 @@ def doctor(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """List the analyses that these logs allow, why others are not possible, and the call for each."""
+    """List the analyses that these logs allow, why others are not possible, and the call for each.
+
+    Example: turnwise doctor runs
+    """
     from turnwise.estimation.doctor import doctor as diagnosed
     from turnwise.readers.problems import Problems
 
@@ -205,11 +231,14 @@ def doctor(
     problems = Problems(collect=errors == "collect")
     turns, _ = read_logs(LogInput(paths, log_format, errors, fact, column, value), problems)
     frame = problems.accounting() if accounting else diagnosed(turns)
+    counts = _counts(turns, len(problems.rows))
     if accounting or out is not None or format != "table" or spreadsheet:
-        emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+        possible = "" if accounting else f" {frame['valid'].sum()} of {frame.height} analyses are possible with them."
+        answer = f"Read {counts}.{possible}"
+        emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, answer=answer)
         return
     # For people: what was read, then each analysis with its call on lines of its own.
-    tell(_counts(turns, problems))
+    tell(f"{counts}; --accounting counts them by file" if problems.rows else counts)
     before = (
         "import turnwise as tw",
         "from turnwise import metrics as m",
@@ -221,10 +250,9 @@ def doctor(
         tell("\n    ".join([f"{'yes' if row['valid'] else 'no ':<3} {row['analysis']}", *lines]))
 
 
-def _counts(turns: "pl.DataFrame", problems: "Problems") -> str:
+def _counts(turns: "pl.DataFrame", problems: int) -> str:
     """Return the number of rollouts, turns and problems that were read."""
     from turnwise.schema.labels import counted
 
     read = f"{counted(turns['rollout_id'].n_unique(), 'rollout')}, {counted(turns['turn'].count(), 'turn')}"
-    lost = counted(len(problems.rows), "problem")
-    return f"{read}, {lost}; --accounting counts them by file" if problems.rows else f"{read}, {lost}"
+    return f"{read}, {counted(problems, 'problem')}"

@@ -25,7 +25,7 @@ from turnwise.cli.options import (
     Values,
 )
 from turnwise.cli.tables import cluster_of, crossed_of, emit, ready
-from turnwise.errors import ArgumentError
+from turnwise.errors import ArgumentError, counted
 
 UnjudgedOption = Annotated[
     Literal["bounds", "censor", "drop"],
@@ -64,7 +64,10 @@ def measure(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Compute metrics: one row per rollout, one column per metric."""
+    """Compute metrics: one row per rollout, one column per metric.
+
+    Example: turnwise measure runs --metric attack_success --out rollouts.parquet
+    """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     log_input = LogInput(paths, log_format, errors, fact, column, value)
     if engine == "polars":
@@ -78,7 +81,8 @@ def measure(
         raise ArgumentError(
             "measure: --engine ray reads files that `turnwise convert` wrote; give it the options of the logs"
         )
-    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    answer = f"Measured {counted(frame.height, 'rollout')}; `turnwise summarize` gives rates with intervals."
+    emit(frame, out, format, overwrite=overwrite, spreadsheet=spreadsheet, answer=answer)
 
 
 @app.command()
@@ -140,7 +144,10 @@ def summarize(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Estimate metrics for groups of rollouts, with intervals."""
+    """Estimate metrics for groups of rollouts, with intervals.
+
+    Example: turnwise summarize runs --by target --by attack --metric attack_success
+    """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     crossed = crossed_of(by, across, out, format)
     groups = crossed or by or ()
@@ -226,7 +233,10 @@ def contrast(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Compare groups of rollouts, paired by goal, or two evaluations, paired by item."""
+    """Compare groups of rollouts, paired by goal, or two evaluations, paired by item.
+
+    Example: turnwise contrast runs --of target --baseline base --metric attack_success
+    """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.contrast import contrast as contrasted
 
@@ -291,7 +301,10 @@ def curve(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Estimate success by turn (or tokens, cost, ...), with intervals and numbers at risk."""
+    """Estimate success by turn (or tokens, cost, ...), with intervals and numbers at risk.
+
+    Example: turnwise curve runs --by target
+    """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.curve import curve as curved
 
@@ -338,7 +351,10 @@ def attempts(
     overwrite: Overwrite = False,
     spreadsheet: Spreadsheet = False,
 ) -> None:
-    """Estimate ASR@k and pass^k: goals that succeed at least once, or every time, in k attempts."""
+    """Estimate ASR@k and pass^k: goals that succeed at least once, or every time, in k attempts.
+
+    Example: turnwise attempts runs --by target -k 1 -k 3
+    """
     ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
     from turnwise.estimation.attempts import attempts as repeated
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from turnwise.cli.answers import FileFormat, answer_of, document, tell_files
 from turnwise.cli.app import FAILED, Command, app
 from turnwise.cli.options import Overwrite, Seed
 from turnwise.cli.tables import numbers_of, pairs_of, ready, say, tell
@@ -19,9 +20,12 @@ def rollout(
     out: Annotated[
         Path | None, typer.Option("--out", help="Output folder; overrides the file.", show_default=False)
     ] = None,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
     """Roll out from a file: resumes where it was killed, stops when enough is known.
+
+    Example: turnwise rollout --config_file rollout.yml
 
     A file to begin with; a sampler with `use: chat` asks models:
 
@@ -50,10 +54,12 @@ def rollout(
             )
         evaluator.evaluate(**config.run.model_dump(), store=config.store, until=rule_of(config.until))
     errors = evaluator.rollouts["error"].drop_nulls()
-    say(f"{counted(evaluator.rollouts.height, 'rollout')}, {counted(len(errors), 'error')}")
+    counts = f"{counted(evaluator.rollouts.height, 'rollout')}, {counted(len(errors), 'error')}"
+    say(counts)
     if evaluator.decision is not None:
         say(str(evaluator.decision))
-    tell(evaluator.write(folder, overwrite=overwrite), data=True)
+    decision = "" if evaluator.decision is None else f" Decision: {evaluator.decision}."
+    tell_files(f"Rolled out {counts}.{decision}", [evaluator.write(folder, overwrite=overwrite)], format)
     if len(errors):
         say(f"the first error: {errors[0]}; all are in {folder / 'rollouts.parquet'}, column `error`")
     # All rollouts failed: an exit code that a script notices.
@@ -108,9 +114,12 @@ def evaluate(
     result_json_path: Annotated[
         str, typer.Option("--result_json_path", help="JSON path of the answer in the workflow's output.")
     ] = "$",
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
     """Answer, score and write what a configuration file describes; continues where it was killed.
+
+    Example: turnwise eval --config_file eval.yml
 
     A file to begin with; --skip_workflow reads `generated_answer` as well:
 
@@ -138,9 +147,12 @@ def evaluate(
         result_json_path=result_json_path,
         overwrite=overwrite,
     )
-    from turnwise import tables  # after the run, which so begins at once
+    if format == "json":
+        tell(document(answer_of(result.summary.filter(statistic="mean")), account(result)), data=True)
+    else:
+        from turnwise import tables  # after the run, which so begins at once
 
-    tell(tables.text(account(result)))
+        tell(tables.text(account(result)))
     if result.failed or result.items["error"].null_count() == 0:  # an evaluator has no score, or no item an answer
         raise typer.Exit(FAILED)
 
@@ -166,11 +178,16 @@ def simulate(
         ),
     ] = None,
     seed: Seed = 0,
+    format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
-    """Simulate rollouts with known true values."""
+    """Simulate rollouts with known true values.
+
+    Example: turnwise simulate --target base=0.1 --target guarded=0.03 --out turns.parquet
+    """
     from turnwise.files.writers import write
     from turnwise.rollout.simulation import simulate as simulated
+    from turnwise.schema.labels import counted
 
     effects: dict[str, Any] = {
         "targets": numbers_of(target, "--target", "base=0.1"),
@@ -179,6 +196,7 @@ def simulate(
     chosen = {name: values for name, values in effects.items() if values}
     ready(out, truth, overwrite=overwrite)
     frame, true_values = simulated(goals=goals, attempts=attempts, turns=turns, icc=icc, seed=seed, **chosen)
-    tell(write(frame, out, overwrite=overwrite), data=True)
+    files = [write(frame, out, overwrite=overwrite)]
     if truth is not None:
-        tell(write(true_values, truth, overwrite=overwrite), data=True)
+        files.append(write(true_values, truth, overwrite=overwrite))
+    tell_files(f"Simulated {counted(frame['rollout_id'].n_unique(), 'rollout')}.", files, format)

@@ -25,12 +25,19 @@ def emit(
     overwrite: bool,
     spreadsheet: bool,
     crossed: tuple[str, str] | None = None,
+    answer: str | None = None,
 ) -> None:
-    """Write the frame, or print it; see `ready`. A table of two `crossed` columns has their values as rows and columns."""
+    """Write the frame, or print it; see `ready`. A table of two `crossed` columns has their values as rows and columns.
+
+    As JSON, `answer` is the sentence about the rows; by default it is made from the result.
+    """
+    from turnwise.cli.answers import answer_of, document, tell_files
+
     if out is not None:
         from turnwise.files.writers import write
 
-        tell(write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet), data=True)
+        file = write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet)
+        tell_files((answer or answer_of(frame)) if format == "json" else "", [file], format)
     elif format in PRINTED:
         from turnwise import tables
 
@@ -44,8 +51,10 @@ def emit(
             cells, changed = defused(cells)
             say(formulas_in_words(changed))
         tell(cells.write_csv(), data=True, nl=False)
+    elif format == "json":
+        tell(document(answer or answer_of(frame), frame), data=True)
     else:
-        tell(frame.write_json() if format == "json" else frame.write_ndjson(), data=True, nl=format == "json")
+        tell(frame.write_ndjson(), data=True, nl=False)
 
 
 def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002

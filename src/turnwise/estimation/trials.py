@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, listing
+from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.arguments import no_metric
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.clusters import Unit, unit_of
@@ -25,7 +25,9 @@ REPEATED_IN = ("target", "attack", "goal", "task")
 def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
     """Raise an error if the metric is neither Boolean nor numeric, or the table has neither goals nor tasks."""
     if metric not in frame.columns:
-        raise ArgumentError(f"{verb}: there is no metric {metric!r}; there is {listing(frame.columns, most=30)}")
+        names = [name for name in frame.columns if name not in schema.ROLLOUTS.names]
+        metrics = [name for name in names if schema.kind_of(frame.schema[name]) in {"proportion", "number"}]
+        raise ArgumentError(f"{verb}: there is no metric {metric!r}; {meant(metric, metrics)}")
     if schema.kind_of(frame.schema[metric]) not in {"proportion", "number"}:
         raise ArgumentError(f"{verb}: {no_metric(frame, metric)} (attempts have a Boolean or a number)")
     if not {"goal", "task"} & set(frame.columns):

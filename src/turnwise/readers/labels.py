@@ -264,6 +264,8 @@ def refusal(
     --------
     >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
     TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
+    >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
+    "read it without this name, choose a threshold, and type `turns.with_columns(succeeded=pl.col('harm') >= 0.5)`"
     """
     first, *others = unknown
     where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
@@ -276,6 +278,12 @@ def refusal(
         reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
+    is_score = any(isinstance(label, float) and not label.is_integer() for label in unknown)
+    if is_score and name == "succeeded" and not is_mapped:
+        return LabelError(
+            f"TURNS: {where} is {_quoted(first)}{also}{reason}",
+            f"read it without this name, choose a threshold, and type `turns.with_columns(succeeded=pl.col({column!r}) >= 0.5)`",
+        )
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
         f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",

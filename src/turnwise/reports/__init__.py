@@ -25,6 +25,7 @@ from turnwise.reports.figures import figures
 from turnwise.reports.frames import Frames, Unjudged, frames
 from turnwise.reports.header import configuration, today
 from turnwise.reports.page import page
+from turnwise.reports.rates import bottom_line
 from turnwise.reports.viewer import transcripts
 from turnwise.schema.arguments import By, Cluster, frame_of
 from turnwise.schema.kinds import check_kinds
@@ -55,9 +56,10 @@ def report(
 
     The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
     ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
-    (date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows, also ``contrast``, ``changes``,
-    ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and ``costs.parquet``. It is written completely
-    or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula begins with an apostrophe.
+    (the first sentence of the page, date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows,
+    also ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and
+    ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula
+    begins with an apostrophe.
 
     Parameters
     ----------
@@ -220,6 +222,7 @@ def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **o
         }
     )
     return {
+        "answer": bottom_line(data),
         "date": today(),
         "turnwise": __version__,
         "python": platform.python_version(),

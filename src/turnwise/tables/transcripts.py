@@ -48,10 +48,8 @@ def transcript(turns: pl.DataFrame, rollout_id: str, *, width: int = 100) -> str
       prompt    Hi
       response  Hel\x1b[2Jlo
     """
-    rows = _rows(turns, rollout_id)
-    # Facts of the rollout are equal in all of its turns.
-    facts = [(name, rows[name][0]) for name in _ABOUT if name in rows.columns and rows[name][0] is not None]
-    pieces = [labels.plain(rollout_id), *(_line(name, value, width) for name, value in facts)]
+    rows = rows_of(turns, rollout_id)
+    pieces = [labels.plain(rollout_id), *(_line(name, value, width) for name, value in _facts(rows))]
     for row in rows.rows(named=True):
         pieces += ["", f"── turn {row['turn']} ──" if row["turn"] is not None else "── no prompt was sent ──"]
         pieces += [_line(name, row[name], width) for name in _TEXTS if row.get(name) is not None]
@@ -99,7 +97,7 @@ def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
     <BLANKLINE>
     - succeeded: `False`
     """
-    rows = _rows(turns, rollout_id)
+    rows = rows_of(turns, rollout_id)
     scores = [name for name in rows.columns if name.startswith("score_") and rows[name].n_unique() == 1]
     names = [name for name in (*_ABOUT, *scores) if name in rows.columns and rows[name][0] is not None]
     facts = [f"- {name if name in _ABOUT else _code(name)}: {_code(rows[name][0])}" for name in names]
@@ -117,8 +115,43 @@ def transcript_markdown(turns: pl.DataFrame, rollout_id: str) -> str:
     return "\n\n".join(pieces)
 
 
-def _rows(turns: pl.DataFrame, rollout_id: str) -> pl.DataFrame:
-    """Return the turns of the rollout, in order."""
+def in_one_sentence(turns: pl.DataFrame, rollout_id: str) -> str:
+    """Return the number of turns of the rollout and its facts.
+
+    Raises
+    ------
+    ArgumentError
+        If no rollout has that id; the message lists the nearest ones.
+
+    Examples
+    --------
+    >>> in_one_sentence(pl.DataFrame({"rollout_id": ["a"], "turn": [1], "target": ["base"]}), "a")
+    'Rollout a has 1 turn; target base.'
+    """
+    rows = rows_of(turns, rollout_id)
+    facts = ", ".join(f"{labels.label(name)} {labels.value_name(value)}" for name, value in _facts(rows))
+    count = labels.counted(rows["turn"].count(), "turn")
+    return f"Rollout {labels.plain(rollout_id)} has {count}{'; ' if facts else ''}{facts}."
+
+
+def _facts(rows: pl.DataFrame) -> list[tuple[str, object]]:
+    """Return the facts of a rollout, which are equal in all of its turns."""
+    return [(name, rows[name][0]) for name in _ABOUT if name in rows.columns and rows[name][0] is not None]
+
+
+def rows_of(turns: pl.DataFrame, rollout_id: str) -> pl.DataFrame:
+    """Return the turns of the rollout, in order.
+
+    Raises
+    ------
+    ArgumentError
+        If no rollout has that id; the message lists the nearest ones.
+
+    Examples
+    --------
+    >>> rows_of(pl.DataFrame({"rollout_id": ["a", "b", "a"], "turn": [2, 1, 1]}), "a")["turn"].to_list()
+    [1, 2]
+    """
     rows = turns.filter(pl.col("rollout_id") == rollout_id).sort("turn", nulls_last=True, maintain_order=True)
     if rows.is_empty():
         near = difflib.get_close_matches(rollout_id, turns["rollout_id"].unique().to_list(), n=3, cutoff=0)

@@ -30,10 +30,12 @@ def alt_text(
     metric: str | None = None,
     statistic: str | None = None,
     shape: schema.Schema | None = None,
+    panel: str = "panel",
 ) -> str:
     """Describe a figure of a result frame in one sentence, for readers who cannot see it.
 
-    `shape` is its schema, where that is known: columns of the user's own may be those of another schema.
+    `shape` is its schema, where that is known: columns of the user's own may be those of another schema. `panel` is the word
+    for the parts beyond the first three.
 
     Examples
     --------
@@ -58,7 +60,7 @@ def alt_text(
     parts = [describe(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
     # More than three panels would make a sentence that no one listens to.
     most = 3
-    more = f"; and {counted(len(parts) - most, 'more panel')}" if len(parts) > most else ""
+    more = f"; and {counted(len(parts) - most, f'more {panel}')}" if len(parts) > most else ""
     return sentence("; ".join(parts[:most]) + more)
 
 

@@ -265,7 +265,7 @@ def refusal(
     >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
     TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
     >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
-    "read it without this name, choose a threshold, and type `turns.with_columns(succeeded=pl.col('harm') >= 0.5)`"
+    'read it as a score, as in names={"score": "harm"}; then choose a threshold: `.with_columns(succeeded=pl.col("score") >= 0.5)`'
     """
     first, *others = unknown
     where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
@@ -282,7 +282,8 @@ def refusal(
     if is_score and name == "succeeded" and not is_mapped:
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-            f"read it without this name, choose a threshold, and type `turns.with_columns(succeeded=pl.col({column!r}) >= 0.5)`",
+            f'read it as a score, as in names={{"score": "{column}"}}; then choose a threshold: '
+            '`.with_columns(succeeded=pl.col("score") >= 0.5)`',
         )
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",

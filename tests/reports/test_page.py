@@ -141,6 +141,7 @@ def test_without_scripts_the_page_is_complete(browser: Browser, page: Path) -> N
     assert '<button type="button" id="theme" hidden' in html
 
 
+@pytest.mark.integration
 def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
     """The frames of the sections stand beside the page."""
     folder = page.parent

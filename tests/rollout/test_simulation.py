@@ -173,6 +173,7 @@ def test_truth_is_what_large_simulations_find(name: str) -> None:
         assert found == pytest.approx(exact[key], abs=within + 1e-9), key
 
 
+@pytest.mark.integration
 def test_every_kind_of_truth_is_tried() -> None:
     """No metric and statistic of the truth escapes the comparison with simulations."""
     tried = {key[:2] for name in DESIGNS for key in estimates(large(name)[0].head(20_000), DESIGNS[name])}

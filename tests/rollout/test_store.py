@@ -80,6 +80,7 @@ def executions(log):
     return [int(line) for line in log.read_text().split()] if log.exists() else []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["coroutine", pytest.param("plain", marks=pytest.mark.slow)])
 def test_killed_at_random_moments(kind, tmp_path):
     """Killed by SIGKILL 30 times, a campaign loses no finished rollout, runs none twice, and ends as if nothing had been."""

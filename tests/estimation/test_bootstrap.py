@@ -43,7 +43,7 @@ def test_a_correlation():
     assert row["estimate"] == pytest.approx(stats.pearsonr(FRAME["num_turns"], FRAME["harm"])[0])
     assert row["low"] < row["estimate"] < row["high"]
     assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("num_turns, harm", "correlation", 60, 30)
-    assert (row["method"], row["resamples"], row["seed"]) == ("percentile bootstrap", 1000, 3)
+    assert (row["method"], row["resamples"], row["seed"]) == ("expanded percentile bootstrap", 1000, 3)
     assert row["estimand"] == "correlation of num_turns, harm over rollouts; unit: goal"
 
 
@@ -121,7 +121,7 @@ def test_strata():
     assert (held["estimate"], held["low"]) == (pytest.approx(1 / 3), None)
     assert held["reason"] == "the bootstrap interval has no width"
     mean = only(tw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
-    assert mean["method"] == "cluster percentile bootstrap within strata"
+    assert mean["method"] == "cluster expanded percentile bootstrap within strata"
     assert mean["estimand"].endswith("unit: goal, drawn within category")
     with pytest.raises(ArgumentError, match="differs within a cluster"):
         tw.summarize(FRAME.with_columns(odd=pl.col("rollout_id")), metrics="harm", statistics="mean", strata="odd")
@@ -199,6 +199,28 @@ def _proportional(rng, goals):
     cost = np.exp(0.5 * rng.normal(size=(goals, 1)) + 0.3 * rng.normal(size=(goals, 3)))
     gain = 0.5 * cost * rng.gamma(4.0, 0.25, (goals, 1)) + 0.2 * rng.random((goals, 3))
     return cost, gain, (cost.sum(1), gain.sum(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [8, 12, 40])
+@pytest.mark.parametrize(
+    ("draw", "statistic", "truth"),
+    [(_correlated, pearson, 0.6), (_proportional, ratio, 0.5 + 0.1 * np.exp(-0.17))],
+    ids=["correlation", "ratio"],
+)
+def test_the_default_covers_of_few_goals(draw, statistic, truth, goals, record_property):
+    """At the expanded level .94 of the intervals hold the truth, where plain percentiles of 8 and 12 goals have .90 and .91."""
+    rng, repetitions, held = np.random.default_rng(goals), repeated(1000), 0
+    names = np.repeat([f"g{goal:02}" for goal in range(goals)], 3)
+    ids = [f"r{number:03}" for number in range(3 * goals)]
+    for repetition in range(repetitions):
+        x, y, _ = draw(rng, goals)
+        frame = pl.DataFrame({"rollout_id": ids, "goal": names, "x": x.ravel(), "y": y.ravel()})
+        options = {"vectorized": True, "resamples": 500, "seed": repetition}
+        row = only(tw.bootstrap(frame, statistic, columns=["x", "y"], **options))
+        held += row["low"] <= truth <= row["high"]
+    record_property("coverage", held / repetitions)
+    assert held / repetitions >= 0.94 - 2 * np.sqrt(0.94 * 0.06 / repetitions)
 
 
 @pytest.mark.slow

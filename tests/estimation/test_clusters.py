@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+import turnwise as tw
 from turnwise.estimation.arrays import Sheet
 from turnwise.estimation.clusters import Rows, unit_of
 from turnwise.stats.units import Groups
@@ -32,3 +33,25 @@ def test_each_group_has_its_own_unit() -> None:
     assert choices == [(("goal", "task"), [0]), (("goal",), [1]), (("task",), [2])]
     assert unit_of(rows.sheet, np.arange(7, 9), "num_turns", "auto").names == ("task",)
     assert unit_of(rows.sheet, np.arange(4, 7), "num_turns", "auto").ids() == ["=g", "=h"]
+
+
+def test_one_goal_whose_prompts_differ_has_a_way_out() -> None:
+    """Ten prompts of garak's one probe: the reason names the column that tells them apart, and with it there is an interval."""
+    n = 30
+    rollouts = pl.DataFrame(
+        {
+            "rollout_id": [f"r{i}" for i in range(n)],
+            "goal": ["probe"] * n,
+            "uuid": [f"u{i % 10}" for i in range(n)],
+            "attack_success": [i % 4 == 0 for i in range(n)],
+        }
+    )
+    of_one = tw.summarize(rollouts, metrics="attack_success").row(0, named=True)
+    assert (of_one["low"], of_one["reason"]) == (
+        None,
+        "one cluster: no interval over clusters; its prompts differ, so cluster='uuid' has an interval over prompts like these",
+    )
+    way_out = tw.summarize(rollouts, metrics="attack_success", cluster="uuid").row(0, named=True)
+    assert (way_out["n_clusters"], way_out["low"] < way_out["estimate"]) == (10, True)
+    alike = tw.summarize(rollouts.with_columns(uuid=pl.lit("u")), metrics="attack_success").row(0, named=True)
+    assert alike["reason"] == "one cluster: no interval over clusters"

@@ -144,6 +144,8 @@ def test_what_blocks_an_analysis() -> None:
     )
     one = turns.filter(pl.col("goal") == turns["goal"][0])
     assert "all of one goal: a rate, but no interval" in reason(one, "attack success rate")
+    prompts = one.with_columns(uuid=pl.col("rollout_id"))
+    assert "no interval; its prompts differ, so cluster='uuid' has" in reason(prompts, "attack success rate")
     assert "no goal is named" in reason(turns.with_columns(goal=pl.lit(None, dtype=pl.String)), "attack success rate")
 
 

@@ -1,11 +1,14 @@
-"""The same numbers from other implementations: R's published output, lifelines, statsmodels, scikit-learn, SciPy and arch.
+"""The same numbers from other implementations: R's survey, survival and boot, lifelines, statsmodels, scikit-learn, SciPy, arch.
 
-R itself is not needed: its figures are those that its documentation prints. The others are called on one table drawn here.
+R itself is not needed: `r/figures.csv` keeps what `r/figures.R` printed, and `SURVFIT` what R's documentation prints. The others
+are called on one table drawn here.
 """
 
 import warnings
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 from scipy import stats
 
 from turnwise.stats.agreement import kappa
@@ -16,6 +19,10 @@ from turnwise.stats.mean import mean
 from turnwise.stats.pairs import mcnemar_mid_p, newcombe
 from turnwise.stats.quantiles import median
 from turnwise.stats.restricted import restricted_mean
+
+from . import competitors
+
+R = Path(__file__).parent / "r"
 
 AML = {
     # Miller (1997), Survival Analysis; `aml` of R's survival: weeks, and whether a relapse was seen.
@@ -40,6 +47,47 @@ def _survival():
         place = curve.place(time)
         yield f"Kaplan-Meier at {time} weeks, aml", "R survival", 1 - curve.estimate[place], share, 3
         yield f"its standard error (Greenwood) at {time} weeks", "R survival", greenwood[time - 1], error, 4
+
+
+def _ours_of_r():
+    """Return our value of each number that R printed on `r/table.csv`: by name."""
+    table = pl.read_csv(R / "table.csv")
+    codes = table["goal"].to_numpy()
+    success, turns = (table[name].to_numpy().astype(float) for name in ("success", "turns"))
+    duration, observed = table["turns"].to_numpy(), table["event"].to_numpy()
+    share, length = variation(success, (codes,)), variation(turns, (codes,))
+    hits, sizes = np.bincount(codes, weights=success), np.bincount(codes).astype(float)
+    ours = {
+        "share of successes over 30 goals": share.estimate,
+        "its standard error (svymean)": share.variance**0.5,
+        "mean of turns over 30 goals": length.estimate,
+        "its standard error": length.variance**0.5,
+    }
+    for name, ends in (("logit", competitors.logit(hits, sizes)), ("beta", competitors.korn_graubard(hits, sizes))):
+        ours |= {f"{side} end of svyciprop, {name}": end for side, end in zip(("lower", "upper"), ends, strict=True)}
+    curve, parts = kaplan_meier(duration, observed, ()), influence(duration, observed)
+    of_goals = np.stack([parts[codes == goal].sum(axis=0) for goal in range(30)])
+    for turn in (2, 5, 8):
+        ours |= {
+            f"Kaplan-Meier at turn {turn}": 1 - curve.estimate[curve.place(turn)],
+            f"its standard error (Greenwood) at turn {turn}": np.square(parts).sum(axis=0)[turn - 1] ** 0.5,
+            # R has no factor G/(G-1), which ours adds to the variance over clusters.
+            f"its standard error over goals at turn {turn}": np.square(of_goals).sum(axis=0)[turn - 1] ** 0.5,
+        }
+    ours["restricted mean to turn 8"] = restricted_mean(duration, observed == 1, (), horizon=8).estimate
+    means = np.bincount(codes, weights=turns) / sizes
+    for name, interval in (("percentile", "percentile"), ("BCa", "bca"), ("studentized", "studentized")):
+        drawn = mean(means, (), interval=interval, rng=np.random.default_rng(0), resamples=100_000)
+        for side, end in (("lower", drawn.low), ("upper", drawn.high)):
+            ours[f"{side} end of {name} of the goals' mean turns"] = end
+    return ours
+
+
+def _r():
+    """Yield the numbers that R printed: `r/figures.R` makes them on `r/table.csv`, and `r/figures.csv` keeps them."""
+    ours = _ours_of_r()
+    for row in pl.read_csv(R / "figures.csv").iter_rows(named=True):
+        yield row["number"], row["source"], ours[row["number"]], row["value"], row["digits"]
 
 
 def _lifelines():
@@ -114,7 +162,7 @@ def _newcombe():
 
 def rows() -> list[dict]:
     """Return a row for each number: ours, theirs, and whether they agree to all digits that theirs has."""
-    parts = (_survival, _lifelines, _statsmodels, _scikit_learn, _scipy, _arch, _newcombe)
+    parts = (_survival, _r, _lifelines, _statsmodels, _scikit_learn, _scipy, _arch, _newcombe)
     return [
         {
             "number": number,

@@ -19,6 +19,7 @@ from turnwise.stats.bootstrap import (
     basic_interval,
     bca_flaw,
     bca_interval,
+    expanded,
     null_flaw,
     percentile_interval,
 )
@@ -37,7 +38,7 @@ def bootstrap(
     by: By = (),
     cluster: Cluster = "auto",
     strata: str | None = None,
-    interval: Literal["percentile", "basic", "bca"] = "percentile",
+    interval: Literal["auto", "percentile", "basic", "bca"] = "auto",
     vectorized: bool = False,
     level: float | Sequence[float] = 0.95,
     resamples: int = 2_000,
@@ -62,8 +63,10 @@ def bootstrap(
         A column, constant within clusters, within whose values clusters are drawn: correct if the number of goals of each
         category was fixed by design, wrong for inference to new categories.
     interval
+        ``"auto"``: percentiles at a level that is raised so that the normal quantile equals that of t, because a bootstrap over
+        few clusters is otherwise too narrow (Hesterberg): a correlation over 12 goals is covered in .94 instead of .91. By name
         ``"percentile"``, ``"basic"`` (for statistics without bounds) or ``"bca"`` (which calls the function once more for each
-        cluster).
+        cluster), at the plain level.
     vectorized
         True if the function takes arrays (replicates, n) and ``axis=-1``, which is much faster; all clusters must then have
         the same size.
@@ -87,7 +90,7 @@ def bootstrap(
 
     References
     ----------
-    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843.
+    Davison & Hinkley (1997), doi:10.1017/CBO9780511802843; Hesterberg (2015), doi:10.1080/00031305.2015.1089789.
 
     Examples
     --------
@@ -115,8 +118,8 @@ def bootstrap(
     for column in names:
         if column not in frame.columns:
             raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")
-    if interval not in {"percentile", "basic", "bca"}:
-        raise ArgumentError(f"bootstrap: interval={interval!r} is unknown; it is percentile, basic or bca")
+    if interval not in {"auto", "percentile", "basic", "bca"}:
+        raise ArgumentError(f"bootstrap: interval={interval!r} is unknown; it is auto, percentile, basic or bca")
     if strata is not None and interval == "bca":
         raise ArgumentError("bootstrap: no bca interval over strata; ask for interval='percentile'")
     if not callable(statistic):
@@ -191,19 +194,21 @@ def _estimates(
     plain = Estimate(estimate=point, n=rows.size, n_clusters=clusters.count)
     if clusters.count < 2:
         return [replace(plain, reason=ONE_CLUSTER)] * len(levels)
+    strata = None
+    if options.strata is not None:
+        strata = strata_of(sheet, rows, clusters.codes, clusters.count, options.strata, "bootstrap")
     replicates = gathered_replicates(
         options.statistic,
         arrays,
         clusters,
         rng=unit.generator(options.seed),
         resamples=options.resamples,
-        strata=None
-        if options.strata is None
-        else strata_of(sheet, rows, clusters.codes, clusters.count, options.strata, "bootstrap"),
+        strata=strata,
         vectorized=options.vectorized,
     )
     jackknife = gathered_jackknife(options.statistic, arrays, clusters) if options.interval == "bca" else None
-    return [_interval(plain, replicates, jackknife, level, options) for level in levels]
+    number = 1 if strata is None else np.unique(strata).size
+    return [_interval(plain, replicates, jackknife, level, options, number) for level in levels]
 
 
 def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
@@ -214,7 +219,7 @@ def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
 
 
 def _interval(
-    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options
+    plain: Estimate, replicates: FloatArray, jackknife: FloatArray | None, level: float, options: _Options, strata: int
 ) -> Estimate:
     point, flaw = plain.estimate or 0.0, null_flaw(replicates)
     # The standard error and BCa add squares, which overflow for huge or infinite replicates.
@@ -229,13 +234,13 @@ def _interval(
     elif options.interval == "basic":
         low, high = basic_interval(replicates, point, level)
     else:
-        low, high = percentile_interval(replicates, level)
+        drawn = expanded(level, plain.n_clusters, strata) if options.interval == "auto" else level
+        low, high = percentile_interval(replicates, drawn)
     row = replace(plain, resamples=replicates.size)
     if low is None:
         return replace(row, reason=flaw or "the bootstrap interval has no width")
-    method = (
-        f"{'BCa' if jackknife is not None else options.interval} bootstrap{' within strata' if options.strata else ''}"
-    )
+    name = {"auto": "expanded percentile", "bca": "BCa"}.get(options.interval, options.interval)
+    method = f"{name} bootstrap{' within strata' if options.strata else ''}"
     std_error = float(np.nanstd(replicates, ddof=1)) if overflow is None else None
     too_few = too_few_to_draw(plain.n_clusters)
     caution = too_few and f"{too_few}: the interval is too narrow"

@@ -167,9 +167,24 @@ def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit
     return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, nulls)
 
 
+def way_out_of_one(sheet: Sheet, rows: IntArray) -> str | None:
+    """Return how to get an interval where all of these rollouts are of one goal, or None if no column tells prompts apart.
+
+    garak's goal is that of a whole probe, whose prompts differ by `uuid`.
+    """
+    for name in PROMPTS:
+        if sheet.has(name) and np.unique(sheet.coded(name).codes[rows]).size > 1:
+            return f"its prompts differ, so cluster={name!r} has an interval over prompts like these"
+    return None
+
+
 def rollout_ids(sheet: Sheet, rows: IntArray) -> list[str]:
     """Return the ids of these rollouts as text."""
     return sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+
+
+PROMPTS = ("uuid", "prompt_id", "prompt")
+"""Columns outside the schema that tell the prompts of one goal apart, as producers name them."""
 
 
 def columns_of(cluster: Cluster) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import counted, listing
+from turnwise.estimation.clusters import way_out_of_one
 from turnwise.estimation.doctor_facts import USUAL_GROUPS, Facts
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE
 from turnwise.estimation.trials import Attempts
@@ -106,7 +107,8 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
                 f"no {unit_column} is named, so every rollout counts as independent{f'; {unused}' if unused else ''}"
             )
         elif with_verdict > 1 and units.n_unique() == 1:
-            notes.append(f"all of one {unit_column}: a rate, but no interval")
+            way_out = way_out_of_one(table.sheet, np.flatnonzero(row_headings == VALUE))
+            notes.append(f"all of one {unit_column}: a rate, but no interval{f'; {way_out}' if way_out else ''}")
         unknown = applicable - partial - with_verdict
         if unknown > 0:
             notes.append(

@@ -8,7 +8,7 @@ import numpy as np
 
 from turnwise.errors import counted
 from turnwise.estimation.arrays import join_reasons, row_of
-from turnwise.estimation.clusters import Rows
+from turnwise.estimation.clusters import Rows, way_out_of_one
 from turnwise.estimation.estimands import estimands
 from turnwise.estimation.means import mean_of
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, group_counts
@@ -24,7 +24,7 @@ from turnwise.estimation.unjudged import (
     in_words,
 )
 from turnwise.schema.arguments import quantile_of, statistic_in_words
-from turnwise.stats.clusters import ones_or, weighted_mean, weighted_means
+from turnwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
 from turnwise.stats.design_effect import copies_effects
 from turnwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
 from turnwise.stats.extremes import extremes, standard_deviations
@@ -128,6 +128,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
                 for group in partially_judged.tolist():
                     known = estimates.at(group)
                     estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
+            _add_ways_out(estimates, cells)
             _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
             if statistic == "mean":
                 _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
@@ -153,6 +154,14 @@ def _notes(weightless: IntArray, without_goal: IntArray) -> TextArray:
         singular, plural = "rollout without a goal weighs as one goal", "rollouts without a goal weigh as one goal each"
         notes[group] = counted(int(without_goal[group]), singular, plural)
     return notes
+
+
+def _add_ways_out(estimates: Estimates, cells: Cells) -> None:
+    """Add to the reason of groups of one cluster how they get an interval, where a column tells prompts apart."""
+    rows = cells.rows
+    for group in np.flatnonzero(estimates.reason == ONE_CLUSTER).tolist():
+        remedy = way_out_of_one(rows.sheet, rows.numbers[rows.groups.codes == group])
+        estimates.reason[group] = join_reasons(ONE_CLUSTER, remedy)
 
 
 def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray) -> None:

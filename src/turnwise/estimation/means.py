@@ -51,6 +51,7 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
         rng=lambda group: sample.generator(group, cells.options.seed),
         resamples=cells.options.resamples,
         interval="percentile" if bootstrap and len(sample.codes) > 1 else OF_A_MEAN[method],
+        bounded=_range_of(cells)[1] < np.inf,
     )
     if share and bootstrap:
         replaced, reason = np.isnan(estimates.low), "Wilson instead of the bootstrap"
@@ -81,10 +82,15 @@ def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
     return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
 
 
+def _range_of(cells: Cells) -> tuple[float, float]:
+    """Return the least and the largest value that the metric declares."""
+    entry = about(cells.metric)
+    return SHARE if cells.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
+
+
 def _clip(cells: Cells, estimates: Estimates) -> None:
     """Cut intervals where the metric's values end (at 0 for counts); t and some bootstrap intervals reach beyond."""
-    entry = about(cells.metric)
-    least, most = SHARE if cells.kind == "proportion" else ANY_NUMBER if entry is None else entry.values
+    least, most = _range_of(cells)
     # A column of the same name with values of its own keeps its interval.
     fits = (estimates.estimate >= least) & (estimates.estimate <= most)
     estimates.low = np.where(fits, np.maximum(estimates.low, least), estimates.low)
@@ -120,6 +126,6 @@ def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:
         level=level,
         rng=lambda group: sample.generator(group, options.seed),
         resamples=options.resamples,
-        interval="basic" if options.method == "basic" else "percentile",
+        interval={"auto": "auto", "basic": "basic"}.get(options.method, "percentile"),  # type: ignore[arg-type]
         strata=strata_of(cells.rows.sheet, sample.rows.numbers, labels, count, str(options.strata), "summarize"),
     )

@@ -86,8 +86,8 @@ CONTRAST = Schema(
         *_DRAWS,
         Column("p_adjusted", pl.Float64, "the same, for the whole family of comparisons in this frame"),
         Column("difference", pl.Float64, "group minus baseline; of an improvement, the probability itself"),
-        _LOW,
-        _HIGH,
+        Column("low", pl.Float64, "lower end of the interval, which holds by itself; with max-T all hold at once"),
+        Column("high", pl.Float64, "upper end of it"),
     ),
 )
 

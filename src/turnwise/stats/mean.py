@@ -31,6 +31,7 @@ from turnwise.stats.estimate import (
     without_text,
 )
 from turnwise.stats.mean_bootstrap import Interval, Plan, crossed_bounds, drawn_bounds
+from turnwise.stats.tails import reach_into_tails
 from turnwise.stats.units import Groups
 
 OF_A_MEAN: dict[str, Interval] = {
@@ -72,6 +73,7 @@ def mean(
     resamples: int = 10_000,
     interval: Interval = "auto",
     strata: ArrayLike | None = None,
+    bounded: bool = False,
 ) -> Estimate:
     """The (weighted) mean, with an interval over clusters.
 
@@ -79,7 +81,9 @@ def mean(
     because a bootstrap over few clusters is otherwise too narrow (Hesterberg). With fewer than 10 clusters, or if BCa is
     undefined, it is t with G-1 degrees of freedom, and `reason` says so; two crossed ways use t with `crossed_df`. Clusters
     of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). From 1000 clusters of equal weight
-    on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation.
+    on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation. Of one way: where no
+    value is negative and fewer than 1000 clusters are skewed to the right, the upper end is at least that of t for the
+    logarithm of the mean; values with a long tail get a `reason` (`turnwise.stats.tails`).
 
     Parameters
     ----------
@@ -102,7 +106,10 @@ def mean(
         Over two crossed ways the percentile bootstrap draws both ways (the pigeonhole bootstrap).
     strata
         Integer (G,), one per cluster in the order of the codes: the percentile and basic bootstraps draw clusters within each
-        stratum, which is correct if the sizes of the strata were fixed by design. None for one stratum.
+        stratum, which is correct if the sizes of the strata were fixed by design; ``"auto"`` is the percentile bootstrap at a
+        level expanded for few clusters. None for one stratum.
+    bounded
+        True if values have a largest possible value, as probabilities do: they have no tail to reach into.
 
     Returns
     -------
@@ -136,6 +143,7 @@ def mean(
         resamples=resamples,
         interval=interval,
         strata=strata,
+        bounded=bounded,
     ).at(0)
 
 
@@ -150,6 +158,7 @@ def means(
     resamples: int = 10_000,
     interval: Interval = "auto",
     strata: ArrayLike | None = None,
+    bounded: bool = False,
 ) -> Estimates:
     """Estimate the `mean` of each group: rows of one group after another, and clusters within each group.
 
@@ -168,6 +177,8 @@ def means(
     plan = Plan(level, rng, resamples, interval, layers)
     result = Estimates.empty(groups.count, reason=_flaws(values, spread, groups))
     _fill_bounds(result, deviations, w, spread, groups, plan, clusters)
+    if interval == "auto" and strata is None and len(clusters) < 2 and not bounded:
+        reach_into_tails(result, values, deviations, spread, groups, level)
     result.estimate, result.n, result.n_clusters = spread.estimate, spread.n, spread.n_clusters
     result.std_error = np.where(spread.variance > 0, np.sqrt(spread.variance), np.nan)
     # The variance of as many independent rollouts of equal weight is s²/n.
@@ -215,7 +226,7 @@ def _fill_bounds(
         _fill_symmetric(result, np.flatnonzero(sound), spread, half, prefix + name)
         return
     chosen = np.flatnonzero(sound)
-    if plan.interval == "auto":
+    if plan.interval == "auto" and plan.strata is None:
         chosen = _fill_few(result, chosen, spread, plan.level, prefix)
     sums, masses = spread.ways[0].sums(deviations), spread.ways[0].sums(w)
     _fill_drawn(result, chosen, sums, masses, spread, plan, prefix)
@@ -265,7 +276,7 @@ def _fill_drawn(
     prefix: TextArray,
 ) -> None:
     """Set the bootstrap intervals of the chosen groups, from their clusters' Σw(y - R) and Σw."""
-    clusters, automatic = spread.ways[0].groups, plan.interval == "auto"
+    clusters, automatic = spread.ways[0].groups, plan.interval == "auto" and plan.strata is None
     levels = np.full(chosen.size, plan.level)
     if automatic and chosen.size:
         levels = expanded_levels(plan.level, 1 + spread.df[chosen])

@@ -13,6 +13,7 @@ from turnwise.stats.bootstrap import (
     accelerations,
     bca_intervals,
     closed_form,
+    expanded,
     null_flaw,
     percentile_interval,
     percentile_intervals,
@@ -113,21 +114,27 @@ def _each(
 def _stratified(
     deviations: FloatArray, masses: FloatArray, strata: IntArray | None, rng: np.random.Generator, plan: Plan
 ) -> Estimate:
-    """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies."""
-    if plan.interval not in {"percentile", "basic"}:
+    """Return the percentile or basic interval with clusters drawn within strata; a single cluster in a stratum never varies.
+
+    The automatic one is the percentile interval at an `expanded` level.
+    """
+    if plan.interval not in {"auto", "percentile", "basic"}:
         return Estimate(reason=f"no {plan.interval} interval over strata: ask for percentile or basic")
     columns = np.stack([deviations, masses], axis=1)
     total, drawn_mass = count_sums(columns, rng=rng, resamples=plan.resamples, strata=strata).T
     replicates = np.divide(
         total, drawn_mass, out=np.full(plan.resamples, np.nan), where=drawn_mass > 0.5 * masses.min()
     )
-    low, high = percentile_interval(replicates, plan.level)
+    number = 1 if strata is None else np.unique(strata).size
+    level = expanded(plan.level, masses.size, number) if plan.interval == "auto" else plan.level
+    low, high = percentile_interval(replicates, level)
     if low is None or high is None:
         return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
     lone_strata = 0 if strata is None else int((np.unique(strata, return_counts=True)[1] == 1).sum())
     note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
     low, high = (-high, -low) if plan.interval == "basic" else (low, high)
-    method = f"{plan.interval} bootstrap within strata"
+    name = "expanded percentile" if plan.interval == "auto" else plan.interval
+    method = f"{name} bootstrap within strata"
     return Estimate(low=low, high=high, method=method, reason=note, resamples=plan.resamples)
 
 

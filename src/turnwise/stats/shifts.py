@@ -74,7 +74,7 @@ def paired_improvement(arm_a: Arm, arm_b: Arm, draws: Draws, *, level: float = 0
     row = Difference(difference=spread.estimate, n_clusters=share.size)
     if share.size == 1:
         return replace(row, reason=ONE_PAIR)
-    interval = mean(share, (), level=level, rng=draws.interval, resamples=draws.resamples)
+    interval = mean(share, (), level=level, rng=draws.interval, resamples=draws.resamples, bounded=True)
     if interval.low is None:
         interval = replace(proportion(share, (), level=level), method="Wilson over goals", reason=None)
     test = sign_flip(share - 0.5, rng=draws.test, resamples=draws.resamples)

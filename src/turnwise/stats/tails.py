@@ -1,0 +1,91 @@
+"""Long tails: what they do to the interval of a mean, and whether the values have one.
+
+Values that are never negative, such as turns, tokens, seconds and dollars, often have a long right tail. Few clusters hardly
+show it; then the mean is too small, and so is the standard error, and the interval ends too low.
+"""
+
+import numpy as np
+
+from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM, shapes
+from turnwise.stats.clusters import Variations, t_quantiles
+from turnwise.stats.estimate import Estimates, FloatArray
+from turnwise.stats.units import Groups
+
+LONG_TAIL = (
+    "long tail, hardly shown by so few: the interval holds the mean less often than its level says; see the median"
+)
+
+_LONG = 0.3
+"""Least L-skewness of a long tail: 0 for normal values, 1/3 for exponential ones, .46 for a lognormal with σ = 1."""
+
+_SKEWED = 0.15
+"""Least skewness of the mean, that of the clusters divided by √G, at which a long tail matters."""
+
+_WIDEST = 1.0
+"""Largest half width of t, relative to the mean, for the logarithm; its exponential would grow without limit."""
+
+
+def reach_into_tails(
+    result: Estimates, values: FloatArray, deviations: FloatArray, spread: Variations, groups: Groups, level: float
+) -> None:
+    """Raise the upper ends of right-skewed means without negative values, and give means of long tails their reason.
+
+    The upper end becomes at least R·exp(t·se/R), which is t's for the logarithm of the mean by the delta method; from 1000
+    clusters on this changes nothing that matters, and is left out. `result` is changed in place, where there is an interval.
+
+    Parameters
+    ----------
+    values
+        Float (n,).
+    deviations
+        Float (n,): w(y - R), whose sums over clusters show the skewness.
+    spread
+        Of the values.
+    level
+        Nominal coverage.
+    """
+    way = spread.ways[0]
+    skewness = shapes(way.sums(deviations), way.groups)[1]
+    given = ~np.isnan(result.high) & ~np.isnan(skewness)
+    center = spread.estimate
+    right = given & (skewness > 0) & (groups.least(values) >= 0) & (way.counts < FEWEST_FOR_CLOSED_FORM)
+    with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
+        relative = t_quantiles(level, spread.df) * np.sqrt(spread.variance) / center
+        high = center * np.exp(np.minimum(relative, _WIDEST))
+    raised = right & (high > result.high)
+    result.high = np.where(raised, high, result.high)
+    for group in np.flatnonzero(raised).tolist():
+        result.method[group] += "; upper end by log t"
+    skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
+    if skewed.any():  # sorting all values takes long
+        long = skewed & (np.abs(l_skewness(values, groups)) > _LONG)
+        for group in np.flatnonzero(long).tolist():
+            known = result.reason[group]
+            result.reason[group] = LONG_TAIL if known is None else f"{known}; {LONG_TAIL}"
+
+
+def l_skewness(values: FloatArray, groups: Groups) -> FloatArray:
+    """Return the L-skewness of each group: float (T,) from -1 to 1, NaN for fewer than three or equal values.
+
+    It is (6b₂ - 6b₁ + b₀) / (2b₁ - b₀) with the probability-weighted moments b of the ordered values. Unlike the skewness of
+    moments, it hardly depends on whether the largest values of a tail were seen.
+
+    References
+    ----------
+    Hosking (1990), doi:10.1111/j.2517-6161.1990.tb01775.x.
+
+    Examples
+    --------
+    >>> l_skewness(np.array([1.0, 2.0, 3.0, 1.0, 2.0, 9.0]), Groups(np.array([0, 0, 0, 1, 1, 1]), 2)).round(3).tolist()
+    [0.0, 0.75]
+    """
+    ordered = values[np.lexsort((values, groups.codes))]
+    n = groups.sizes.astype(np.float64)
+    below = np.arange(values.size) - groups.starts[groups.codes]
+    with np.errstate(invalid="ignore", divide="ignore"):  # small groups, and equal values
+        scaled = ordered / groups.largest(np.abs(ordered))[groups.codes]
+        first = groups.sums(scaled) / n
+        second = groups.sums(scaled * below) / (n * (n - 1))
+        third = groups.sums(scaled * below * (below - 1)) / (n * (n - 1) * (n - 2))
+        result = (6 * third - 6 * second + first) / (2 * second - first)
+    return np.where((n > 2) & ~groups.are_equal(values), result, np.nan)

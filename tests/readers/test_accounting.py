@@ -15,6 +15,7 @@ from turnwise.readers.read import read_into
 from turnwise.reports.reading import _accounts
 
 FIXTURES = Path(__file__).parent / "fixtures"
+PRODUCED = Path(__file__).parent / "produced"
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 
 
@@ -63,8 +64,8 @@ def assert_adds_up(turns: pl.DataFrame, problems: pl.DataFrame, accounts: pl.Dat
         | (pl.col("verdicts") > pl.col("rollouts"))
     )
     assert odd.rows(named=True) == []
-    # A file without a rollout and without a word about it would have passed in silence.
-    assert accounts.filter(rollouts=0, problems=0).rows() == []
+    # A file without a rollout, a word about it, or a count of what was passed over would have passed in silence.
+    assert accounts.filter(rollouts=0, problems=0, passed_over=0).rows() == []
 
 
 def test_lines_that_cannot_be_read_and_files_of_no_format_have_their_place(tmp_path: Path) -> None:
@@ -158,6 +159,80 @@ def test_every_real_log_adds_up(shared: Path) -> None:
     assert single.filter(pl.col("read") != pl.col("rollouts")).rows(named=True) == []
     pairs = accounts.filter(format="hh_rlhf")
     assert pairs["rollouts"].to_list() == (pairs["read"] * 2).to_list()
+
+
+# ── files beside logs ─────────────────────────────────────────────────────────────────────────────────────────────────
+def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    logs = PRODUCED / "lm_eval" / "logs"
+    assert tw.read(logs).height > 0
+    assert capsys.readouterr().err == ""
+    turns, problems, accounts = account(logs)
+    assert_adds_up(turns, problems, accounts)
+    results = accounts.filter(pl.col("file").str.contains("results_"))
+    assert (
+        results.select("format", "records", "read", "passed_over", "problems").rows() == [("lm_eval", 1, 0, 1, 0)] * 2
+    )
+
+
+def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    logs = PRODUCED / "nvidia_nat" / "logs"
+    tw.read(logs)
+    assert re.fullmatch(
+        r"turnwise: 2 files of verdicts beside the logs not read: \S+exact_output\.json, \S+exact_output\.json; "
+        r"`tw\.judges\.read_verdicts` reads them\n",
+        capsys.readouterr().err,
+    )
+    turns, problems, accounts = account(logs)
+    assert_adds_up(turns, problems, accounts)
+    assert (problems.height, accounts["passed_over"].sum()) == (0, 2)
+
+
+def test_a_cached_reading_names_verdicts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for _ in range(2):
+        tw.read(PRODUCED / "nvidia_nat" / "logs", cache=tmp_path / "cache")
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1] != ""
+
+
+def test_listings_of_inspect_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = json.loads((FIXTURES / "inspect" / "log.json").read_text())
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "log.json").write_text(json.dumps(log))
+    header = {name: log[name] for name in ("version", "status", "eval")}
+    (tmp_path / "logs.json").write_text(json.dumps({"runs/log.json": header}))  # as `write_log_dir_manifest` writes it
+    tw.read(tmp_path)
+    assert capsys.readouterr().err == ""
+    assert_adds_up(*account(tmp_path))
+    with pytest.raises(tw.errors.ReadError, match="holds headers of Inspect logs, not rollouts"):
+        tw.read(tmp_path / "logs.json")
+
+
+def test_hits_and_the_page_of_a_garak_report_are_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (PRODUCED / "garak" / "logs").glob("echo.*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "echo.report.html").write_text("<!DOCTYPE html><html><title>garak report</title></html>")
+    tw.read(tmp_path)
+    assert capsys.readouterr().err == ""
+    turns, problems, accounts = account(tmp_path)
+    assert_adds_up(turns, problems, accounts)
+    assert problems.rows() == []
+    counts = {Path(file).name: rest for file, *rest in accounts.select("file", "format", "read", "passed_over").rows()}
+    assert counts["echo.hitlog.jsonl"] == ["garak_hitlog", 0, 17]
+    assert counts["echo.report.html"] == ["garak", 0, 1]
+
+
+def test_the_same_files_without_their_logs_are_still_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    chats(tmp_path / "elsewhere" / "a.jsonl", CHAT)
+    for path in (PRODUCED / "lm_eval" / "logs" / "org__plain").glob("results_*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    tw.read(tmp_path)
+    assert capsys.readouterr().err.startswith("turnwise: 1 file not recognized: ")
+    _, problems, _ = account(tmp_path)
+    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.readers.read_summary`"]
 
 
 # ── on the command line and in the report ─────────────────────────────────────────────────────────────────────────────

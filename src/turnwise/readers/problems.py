@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt, writable
 from turnwise.readers.accounts import Accounts
+from turnwise.readers.companions import Companions
 from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
@@ -146,6 +148,7 @@ class Problems:
         # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
+        self.companions = Companions()
         self._left_out: Counter[str] = Counter()
         self._noted: Counter[str] = Counter()
         self._rows_noted: set[tuple[str, str | None, str | None, str]] = set()
@@ -206,6 +209,15 @@ class Problems:
         self.rows.append((file, None, None, reason))
         self._unread.append(file)
 
+    def settle_companions(self) -> None:
+        """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        formats = [(Path(file).parent, account.format) for file, account in self.accounts.items()]
+        for file, format_name in self.companions.settled(formats):
+            self.rows = [row for row in self.rows if row[0] != file]
+            self._unread = [name for name in self._unread if name != file]
+            self.accounts.of(file).num_passed_over = 1
+            self.accounts.close(file, format_name, 1)
+
     def left_out(self, file: str, record: object, reason: str) -> None:
         """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
@@ -257,6 +269,7 @@ class Problems:
             "rows": self.rows,
             "accounts": self.accounts.memory(),
             "unread": self._unread,
+            "verdict_files": self.companions.verdicts,
             "left_out": list(self._left_out.items()),
             "noted": list(self._noted.items()),
             "nulled": list(self._nulled.items()),
@@ -281,9 +294,11 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        verdict_files = list(memory["verdict_files"])
         self.accounts.recall(memory["accounts"])
         self.rows += rows
         self._unread += memory["unread"]
+        self.companions.verdicts += verdict_files
         self._left_out.update(left_out)
         self._nulled.update(nulled)
         self._noted.update(noted)
@@ -312,6 +327,9 @@ class Problems:
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
+        if verdicts := self.companions.verdicts:
+            number = counted(len(verdicts), "file of verdicts", "files of verdicts")
+            say(f"{number} beside the logs not read: {_some(verdicts)}; `tw.judges.read_verdicts` reads them")
         if self.collect:
             return
         if self._unread:

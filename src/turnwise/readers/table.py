@@ -141,6 +141,11 @@ class Table:
         """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
         self.problems.accounts.of(file).num_passed_over += count
 
+    def repeats(self, file: str, count: int = 1) -> None:
+        """Count records that repeat what was read from another file of the same run."""
+        self.problems.accounts.of(file).is_repeat = True
+        self.passes_over(file, count)
+
     def add(
         self,
         file: str,

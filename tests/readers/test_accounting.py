@@ -298,3 +298,42 @@ def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[st
         ["(none)", "101", "0"],
         ["all", "202", "303"],
     ]
+
+
+# ── one rollout in two files ──────────────────────────────────────────────────────────────────────────────────────────
+def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("base", "tuned"):  # two targets that answered alike, in logs that name neither
+        (tmp_path / name).mkdir()
+        chats(tmp_path / name / "run.jsonl", CHAT, {**CHAT, "id": "x"})
+    first, second = (tmp_path / name / "run.jsonl" for name in ("base", "tuned"))
+    with pytest.raises(tw.errors.ReadError, match=rf"{second}.*appears in {first} as well; read only one of them"):
+        tw.read(tmp_path)
+    for _ in range(2):  # a cached reading says so as well
+        capsys.readouterr()
+        turns, problems = tw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
+        assert capsys.readouterr().err == (
+            f"turnwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
+            "if these are two runs, write `run` or `target` into the records of each\n"
+        )
+        assert (turns["rollout_id"].n_unique(), problems.height) == (2, 2)
+    assert_adds_up(*account(tmp_path))
+
+
+def test_two_logs_that_differ_in_their_target_alone_are_two_runs(tmp_path: Path) -> None:
+    for name in ("base", "tuned"):
+        chats(tmp_path / f"{name}.jsonl", {**CHAT, "target": name}, {**CHAT, "target": name, "id": "x"})
+    turns, problems = tw.read(tmp_path, errors="collect")
+    assert problems.height == 0
+    assert turns.group_by("target").agg(pl.col("rollout_id").n_unique()).sort("target").rows() == [
+        ("base", 2),
+        ("tuned", 2),
+    ]
+
+
+def test_frames_of_two_targets_with_the_same_ids_are_never_merged(tmp_path: Path) -> None:
+    chats(tmp_path / "run.jsonl", CHAT)
+    both = pl.concat([tw.read(tmp_path, target=name) for name in ("base", "tuned")])
+    with pytest.raises(tw.errors.SchemaError, match="`target` is a fact of the rollout but varies in rollout"):
+        tw.measure(both)

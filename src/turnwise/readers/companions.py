@@ -1,7 +1,13 @@
-"""Files that a tool writes beside its logs, and that hold no rollouts: results, verdicts, listings."""
+"""Files beside logs: results, verdicts and listings, which hold no rollouts, and copies, which hold those of another file."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+
+from turnwise.schema.labels import counted
+
+TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
 
 
 class Companions:
@@ -20,6 +26,7 @@ class Companions:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
+        self.repeated: Counter[tuple[str, str]] = Counter()  # rollouts that an earlier file had, by both files
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
@@ -38,3 +45,35 @@ class Companions:
                     self.verdicts.append(file)
                 yield file, format_name
         self._formats.clear()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a user should know of these files, a sentence for each kind."""
+        if self.repeated:
+            copies = [f"{file} repeats {owner} ({count})" for (file, owner), count in self.repeated.items()]
+            rollouts = counted(self.repeated.total(), "rollout is", "rollouts are")
+            yield f"{rollouts} in a second file and read once: {some(copies)}; {TWO_RUNS}"
+        if self.verdicts:
+            files = counted(len(self.verdicts), "file of verdicts", "files of verdicts")
+            yield f"{files} beside the logs not read: {some(self.verdicts)}; `tw.judges.read_verdicts` reads them"
+
+    def memory(self) -> list[Any]:
+        """Return what the sentences say as JSON values, for a cache."""
+        return [self.verdicts, [[*files, count] for files, count in self.repeated.items()]]
+
+    def recall(self, memory: list[Any]) -> None:
+        """Add what a cache says."""
+        verdicts, repeated = memory
+        self.repeated.update({(file, owner): count for file, owner, count in repeated})
+        self.verdicts += verdicts
+
+
+def some(names: list[str], most: int = 2) -> str:
+    """List the first names, and count the others.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c"])
+    'a, b and 1 more'
+    """
+    first = ", ".join(names[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most} more"

@@ -11,7 +11,7 @@ import polars as pl
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt, writable
 from turnwise.readers.accounts import Accounts
-from turnwise.readers.companions import Companions
+from turnwise.readers.companions import Companions, some
 from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
@@ -269,7 +269,7 @@ class Problems:
             "rows": self.rows,
             "accounts": self.accounts.memory(),
             "unread": self._unread,
-            "verdict_files": self.companions.verdicts,
+            "companions": self.companions.memory(),
             "left_out": list(self._left_out.items()),
             "noted": list(self._noted.items()),
             "nulled": list(self._nulled.items()),
@@ -294,11 +294,10 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
-        verdict_files = list(memory["verdict_files"])
+        self.companions.recall(memory["companions"])
         self.accounts.recall(memory["accounts"])
         self.rows += rows
         self._unread += memory["unread"]
-        self.companions.verdicts += verdict_files
         self._left_out.update(left_out)
         self._nulled.update(nulled)
         self._noted.update(noted)
@@ -327,30 +326,24 @@ class Problems:
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
-        if verdicts := self.companions.verdicts:
-            number = counted(len(verdicts), "file of verdicts", "files of verdicts")
-            say(f"{number} beside the logs not read: {_some(verdicts)}; `tw.judges.read_verdicts` reads them")
+        for sentence in self.companions.sentences():
+            say(sentence)
         if self.collect:
             return
         if self._unread:
-            say(f"{counted(len(self._unread), 'file')} not recognized: {_some(self._unread)}")
+            say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
         hint = 'errors="collect" tells why'
         if self._left_out:
             places = [f"{place} ({count})" for place, count in self._left_out.items()]
-            say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({hint})")
+            say(f"{counted(self._left_out.total(), 'record')} left out: {some(places)} ({hint})")
         if self._noted:
             places = [f"{place} ({count})" for place, count in self._noted.items()]
-            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {_some(places)} ({hint})")
+            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {some(places)} ({hint})")
         for column, files in self._lacking.items():
-            say(f"no column {column}, in {counted(len(files), 'file')}: {_some(files)}")
+            say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
             places = [f"{place} ({count})" for place, count in self._nulled.items()]
-            say(f"{self._nulled.total()} NaN became null: {_some(places)}")
-
-
-def _some(names: list[str], most: int = 2) -> str:
-    first = ", ".join(names[:most])
-    return first if len(names) <= most else f"{first} and {len(names) - most} more"
+            say(f"{self._nulled.total()} NaN became null: {some(places)}")
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:

@@ -325,6 +325,8 @@ class Table:
         if owner is None:
             files.update(dict.fromkeys(names, file))
             return True
+        if owner != file:
+            self.problems.companions.repeated[file, owner] += 1
         where = "twice in this file" if owner == file else f"in {owner} as well"
         self.problems.broken(file, twice(rollout_id, where))
         return False

@@ -162,7 +162,7 @@ def test_results_come_back_with_their_intervals(tmp_path):
     back = read_summary(written(turns, tmp_path / "out"), errors="collect")[0]
     names = [name for name in summary.columns if name != "target"]
     assert back.select(names).equals(summary.select(names))
-    assert back["target"].to_list() == ["acme/base", "unknown/guarded"]
+    assert back["target"].to_list() == ["acme/base", "guarded"]
     path = next(tmp_path.glob("out/data/toy/acme/base/*.json"))
     result = json.loads(path.read_text())["evaluation_results"][0]
     row = summary.row(0, named=True)

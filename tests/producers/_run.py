@@ -134,6 +134,7 @@ def _produce(tool: str, module: ModuleType, environment: Path, folder: Path) -> 
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     variables.pop("PYTHONPATH", None)
     variables |= ENVIRONMENT | {"HOME": str(home), "XDG_CACHE_HOME": str(home), "PRODUCER": str(environment)}
+    variables["PATH"] = os.pathsep.join([str(_python(environment).parent), variables.get("PATH", os.defpath)])
     run = subprocess.run(command, check=False, capture_output=True, text=True, env=variables, cwd=folder, timeout=900)
     (folder / "output.txt").write_text(run.stdout + run.stderr, encoding="utf-8")
     run.check_returncode()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("verifiers",)
+PACKAGES = ("verifiers", "uv")  # its harness runs scripts with uv
 VERSION = "verifiers"
 LOST = ("token ids, masks and log-probabilities of messages, and definitions of tools",)
 TASKSET = """

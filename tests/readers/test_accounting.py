@@ -15,6 +15,7 @@ from turnwise.readers.read import read_into
 from turnwise.reports.reading import _accounts
 
 FIXTURES = Path(__file__).parent / "fixtures"
+PRODUCED = Path(__file__).parent / "produced"
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 
 
@@ -63,8 +64,8 @@ def assert_adds_up(turns: pl.DataFrame, problems: pl.DataFrame, accounts: pl.Dat
         | (pl.col("verdicts") > pl.col("rollouts"))
     )
     assert odd.rows(named=True) == []
-    # A file without a rollout and without a word about it would have passed in silence.
-    assert accounts.filter(rollouts=0, problems=0).rows() == []
+    # A file without a rollout, a word about it, or a count of what was passed over would have passed in silence.
+    assert accounts.filter(rollouts=0, problems=0, passed_over=0).rows() == []
 
 
 def test_lines_that_cannot_be_read_and_files_of_no_format_have_their_place(tmp_path: Path) -> None:
@@ -160,6 +161,80 @@ def test_every_real_log_adds_up(shared: Path) -> None:
     assert pairs["rollouts"].to_list() == (pairs["read"] * 2).to_list()
 
 
+# ── files beside logs ─────────────────────────────────────────────────────────────────────────────────────────────────
+def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    logs = PRODUCED / "lm_eval" / "logs"
+    assert tw.read(logs).height > 0
+    assert capsys.readouterr().err == ""
+    turns, problems, accounts = account(logs)
+    assert_adds_up(turns, problems, accounts)
+    results = accounts.filter(pl.col("file").str.contains("results_"))
+    assert (
+        results.select("format", "records", "read", "passed_over", "problems").rows() == [("lm_eval", 1, 0, 1, 0)] * 2
+    )
+
+
+def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    logs = PRODUCED / "nvidia_nat" / "logs"
+    tw.read(logs)
+    assert re.fullmatch(
+        r"turnwise: 2 files of verdicts beside the logs not read: \S+exact_output\.json, \S+exact_output\.json; "
+        r"`tw\.judges\.read_verdicts` reads them\n",
+        capsys.readouterr().err,
+    )
+    turns, problems, accounts = account(logs)
+    assert_adds_up(turns, problems, accounts)
+    assert (problems.height, accounts["passed_over"].sum()) == (0, 2)
+
+
+def test_a_cached_reading_names_verdicts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for _ in range(2):
+        tw.read(PRODUCED / "nvidia_nat" / "logs", cache=tmp_path / "cache")
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1] != ""
+
+
+def test_listings_of_inspect_are_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = json.loads((FIXTURES / "inspect" / "log.json").read_text())
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "log.json").write_text(json.dumps(log))
+    header = {name: log[name] for name in ("version", "status", "eval")}
+    (tmp_path / "logs.json").write_text(json.dumps({"runs/log.json": header}))  # as `write_log_dir_manifest` writes it
+    tw.read(tmp_path)
+    assert capsys.readouterr().err == ""
+    assert_adds_up(*account(tmp_path))
+    with pytest.raises(tw.errors.ReadError, match="holds headers of Inspect logs, not rollouts"):
+        tw.read(tmp_path / "logs.json")
+
+
+def test_hits_and_the_page_of_a_garak_report_are_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (PRODUCED / "garak" / "logs").glob("echo.*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "echo.report.html").write_text("<!DOCTYPE html><html><title>garak report</title></html>")
+    tw.read(tmp_path)
+    assert capsys.readouterr().err == ""
+    turns, problems, accounts = account(tmp_path)
+    assert_adds_up(turns, problems, accounts)
+    assert problems.rows() == []
+    counts = {Path(file).name: rest for file, *rest in accounts.select("file", "format", "read", "passed_over").rows()}
+    assert counts["echo.hitlog.jsonl"] == ["garak_hitlog", 0, 17]
+    assert counts["echo.report.html"] == ["garak", 0, 1]
+
+
+def test_the_same_files_without_their_logs_are_still_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    chats(tmp_path / "elsewhere" / "a.jsonl", CHAT)
+    for path in (PRODUCED / "lm_eval" / "logs" / "org__plain").glob("results_*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    tw.read(tmp_path)
+    assert capsys.readouterr().err.startswith("turnwise: 1 file not recognized: ")
+    _, problems, _ = account(tmp_path)
+    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.readers.read_summary`"]
+
+
 # ── on the command line and in the report ─────────────────────────────────────────────────────────────────────────────
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
@@ -223,3 +298,42 @@ def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[st
         ["(none)", "101", "0"],
         ["all", "202", "303"],
     ]
+
+
+# ── one rollout in two files ──────────────────────────────────────────────────────────────────────────────────────────
+def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("base", "tuned"):  # two targets that answered alike, in logs that name neither
+        (tmp_path / name).mkdir()
+        chats(tmp_path / name / "run.jsonl", CHAT, {**CHAT, "id": "x"})
+    first, second = (tmp_path / name / "run.jsonl" for name in ("base", "tuned"))
+    with pytest.raises(tw.errors.ReadError, match=rf"{second}.*appears in {first} as well; read only one of them"):
+        tw.read(tmp_path)
+    for _ in range(2):  # a cached reading says so as well
+        capsys.readouterr()
+        turns, problems = tw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
+        assert capsys.readouterr().err == (
+            f"turnwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
+            "if these are two runs, write `run` or `target` into the records of each\n"
+        )
+        assert (turns["rollout_id"].n_unique(), problems.height) == (2, 2)
+    assert_adds_up(*account(tmp_path))
+
+
+def test_two_logs_that_differ_in_their_target_alone_are_two_runs(tmp_path: Path) -> None:
+    for name in ("base", "tuned"):
+        chats(tmp_path / f"{name}.jsonl", {**CHAT, "target": name}, {**CHAT, "target": name, "id": "x"})
+    turns, problems = tw.read(tmp_path, errors="collect")
+    assert problems.height == 0
+    assert turns.group_by("target").agg(pl.col("rollout_id").n_unique()).sort("target").rows() == [
+        ("base", 2),
+        ("tuned", 2),
+    ]
+
+
+def test_frames_of_two_targets_with_the_same_ids_are_never_merged(tmp_path: Path) -> None:
+    chats(tmp_path / "run.jsonl", CHAT)
+    both = pl.concat([tw.read(tmp_path, target=name) for name in ("base", "tuned")])
+    with pytest.raises(tw.errors.SchemaError, match="`target` is a fact of the rollout but varies in rollout"):
+        tw.measure(both)

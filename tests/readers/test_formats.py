@@ -615,9 +615,8 @@ def test_the_folders_of_eight_more_tools_together(shared):
         ("swe_agent", 14, 135),
         ("tau2", 1, 10),
     ]
-    reasons = ["tw.rollout.read_prompts", "the ATIF file of this run is read", "folder `simulations` beside it"]
-    assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [2, 4, 1]
-    assert problems.height == 7
+    # Streams of events beside the ATIF file of their run and the header beside the simulations are passed over.
+    assert problems["reason"].str.contains("tw.rollout.read_prompts").sum() == problems.height == 2
 
 
 @pytest.mark.integration

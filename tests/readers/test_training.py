@@ -222,7 +222,7 @@ def test_hits_are_those_of_the_report_and_give_way_to_it(tmp_path):
         ("H1/a/0/toy.Greeting/1", "garak", "failure"),
     ]
     assert frame["rollout_id"].n_unique() == 3
-    assert problems["record"].to_list() == ["1", "3"]
+    assert problems.height == 0
     assert read(tmp_path).equals(frame)  # no error: that they repeat is their nature
 
 

@@ -19,6 +19,7 @@ from turnwise.cli.options import (
     Level,
     LogFormat,
     Logs,
+    Metrics,
     Out,
     Overwrite,
     Seed,
@@ -26,6 +27,7 @@ from turnwise.cli.options import (
     Values,
 )
 from turnwise.cli.tables import cluster_of, emit, ready, say, tell
+from turnwise.errors import ArgumentError, listing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,6 +127,14 @@ def convert(
     out: Annotated[
         Path, typer.Option("--out", help="Folder to write, or an address such as s3://bucket/runs.", show_default=False)
     ],
+    to: Annotated[
+        Literal["parquet", "every-eval-ever"],
+        typer.Option(
+            "--to",
+            metavar="<name>",
+            help="parquet, or every-eval-ever: results with intervals and all rollouts in the schema of that name.",
+        ),
+    ] = "parquet",
     partition_by: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +150,27 @@ def convert(
             "--compression", metavar="<name>", help="Parquet compression: zstd, snappy, lz4, gzip, brotli or none."
         ),
     ] = "zstd",
+    organization: Annotated[
+        str | None,
+        typer.Option("--organization", help="every-eval-ever: who publishes the records.", show_default=False),
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", help="every-eval-ever: name of the evaluation.", show_default=False)
+    ] = None,
+    metric: Metrics = None,
+    by: By = None,
+    lower_is_better: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lower-is-better", help="every-eval-ever: metric whose low values are good.", show_default=False
+        ),
+    ] = None,
+    higher_is_better: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--higher-is-better", help="every-eval-ever: metric whose high values are good.", show_default=False
+        ),
+    ] = None,
     log_format: LogFormat = None,
     errors: Errors = "raise",
     fact: Facts = None,
@@ -148,19 +179,47 @@ def convert(
     format: FileFormat = "text",  # noqa: A002  # the name of the option
     overwrite: Overwrite = False,
 ) -> None:
-    """Convert logs into Parquet files for large data sets. Parquet input may exceed memory.
+    """Convert logs into Parquet files for large data sets, or into records of Every Eval Ever. Parquet input may exceed memory.
 
     Example: turnwise convert runs --out converted --partition-by target
     """
+    from turnwise.cli.exchange import write_records
     from turnwise.files.atomic import check_folder
     from turnwise.files.manifests import manifest_of
     from turnwise.measurement.conversion import convert as converted
     from turnwise.schema.labels import counted
 
     check_folder(out, overwrite=overwrite)
+    log_input = LogInput(paths, log_format, errors, fact, column, value)
+    if to == "every-eval-ever":
+        if partition_by:
+            raise ArgumentError("--partition-by: Parquet folders alone have it; leave it out")
+        records = write_records(
+            log_input,
+            out,
+            organization=organization,
+            collection=collection,
+            metric=metric,
+            by=by,
+            lower_is_better=lower_is_better,
+            higher_is_better=higher_is_better,
+            overwrite=overwrite,
+        )
+        tell_files(f"Wrote the records of {counted(records, 'rollout')}.", [out], format)
+        return
+    of_records = {
+        "--organization": organization,
+        "--collection": collection,
+        "--metric": metric,
+        "--by": by,
+        "--lower-is-better": lower_is_better,
+        "--higher-is-better": higher_is_better,
+    }
+    if given := [name for name, setting in of_records.items() if setting is not None]:
+        raise ArgumentError(f"{listing(given)}: for --to every-eval-ever alone; leave it out, or add that")
     with naming(paths):
         folder = converted(
-            scan_logs(LogInput(paths, log_format, errors, fact, column, value)),
+            scan_logs(log_input),
             out,
             partition_by=partition_by or (),
             rollouts_per_file=rollouts_per_file,

@@ -119,10 +119,17 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
-    "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|k|keep|kind|level|method|metrics?|of|out|"
-    "overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
+    "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
+    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
 )
-_CALLED = {"against_self": "against-self", "format": "log-format", "metrics": "metric", "statistics": "statistic"}
+_CALLED = {
+    "against_self": "against-self",
+    "format": "log-format",
+    "higher_is_better": "higher-is-better",
+    "lower_is_better": "lower-is-better",
+    "metrics": "metric",
+    "statistics": "statistic",
+}
 _WORDS = {"True": "yes", "False": "no", "None": "none"}
 _NAMED = re.compile(r"names=(?=\{)")
 # An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.

@@ -6,7 +6,7 @@ neither rollouts nor problems.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,8 @@ class Account:
         Names of the records whose reading began, for files that are not lines, rows or a list.
     num_rows
         Rows or rollouts that were added all at once.
+    is_repeat
+        Whether records were passed over because another file has them: then a file without any other is no problem.
     """
 
     format: str | None = None
@@ -49,6 +51,7 @@ class Account:
     broken: set[str] = field(default_factory=set)
     names: set[object] = field(default_factory=set)
     num_rows: int = 0
+    is_repeat: bool = False
 
 
 class Accounts:
@@ -77,6 +80,10 @@ class Accounts:
         if account is None:
             account = self._accounts[file] = Account()
         return account
+
+    def items(self) -> Iterable[tuple[str, Account]]:
+        """Return each file with its account."""
+        return self._accounts.items()
 
     def close(self, file: str, format_name: str, num_records: int | None) -> None:
         """Close the account of a file that was read; `num_records` is what the file holds, unless its format states it."""

@@ -94,7 +94,7 @@ class Format:
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
     read: Callable[[Document, "Table"], None]
-    echo: bool = False
+    echo: bool | Callable[[Document], bool] = False
     outcomes: Callable[[Document, "Table"], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 

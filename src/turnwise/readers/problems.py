@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from turnwise.errors import ReadError, SchemaError, is_interrupt, writable
 from turnwise.readers.accounts import Accounts
+from turnwise.readers.companions import Companions, some
 from turnwise.readers.labels import LabelError
 from turnwise.schema import PROBLEMS
 from turnwise.schema.labels import counted, say
@@ -146,6 +148,7 @@ class Problems:
         # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
+        self.companions = Companions()
         self._left_out: Counter[str] = Counter()
         self._noted: Counter[str] = Counter()
         self._rows_noted: set[tuple[str, str | None, str | None, str]] = set()
@@ -206,6 +209,15 @@ class Problems:
         self.rows.append((file, None, None, reason))
         self._unread.append(file)
 
+    def settle_companions(self) -> None:
+        """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        formats = [(Path(file).parent, account.format) for file, account in self.accounts.items()]
+        for file, format_name in self.companions.settled(formats):
+            self.rows = [row for row in self.rows if row[0] != file]
+            self._unread = [name for name in self._unread if name != file]
+            self.accounts.of(file).num_passed_over = 1
+            self.accounts.close(file, format_name, 1)
+
     def left_out(self, file: str, record: object, reason: str) -> None:
         """Note a record that is intact but is not a rollout."""
         self.rows.append((file, str(record), None, reason))
@@ -257,6 +269,7 @@ class Problems:
             "rows": self.rows,
             "accounts": self.accounts.memory(),
             "unread": self._unread,
+            "companions": self.companions.memory(),
             "left_out": list(self._left_out.items()),
             "noted": list(self._noted.items()),
             "nulled": list(self._nulled.items()),
@@ -281,6 +294,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        self.companions.recall(memory["companions"])
         self.accounts.recall(memory["accounts"])
         self.rows += rows
         self._unread += memory["unread"]
@@ -312,27 +326,24 @@ class Problems:
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
+        for sentence in self.companions.sentences():
+            say(sentence)
         if self.collect:
             return
         if self._unread:
-            say(f"{counted(len(self._unread), 'file')} not recognized: {_some(self._unread)}")
+            say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
         hint = 'errors="collect" tells why'
         if self._left_out:
             places = [f"{place} ({count})" for place, count in self._left_out.items()]
-            say(f"{counted(self._left_out.total(), 'record')} left out: {_some(places)} ({hint})")
+            say(f"{counted(self._left_out.total(), 'record')} left out: {some(places)} ({hint})")
         if self._noted:
             places = [f"{place} ({count})" for place, count in self._noted.items()]
-            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {_some(places)} ({hint})")
+            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {some(places)} ({hint})")
         for column, files in self._lacking.items():
-            say(f"no column {column}, in {counted(len(files), 'file')}: {_some(files)}")
+            say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
             places = [f"{place} ({count})" for place, count in self._nulled.items()]
-            say(f"{self._nulled.total()} NaN became null: {_some(places)}")
-
-
-def _some(names: list[str], most: int = 2) -> str:
-    first = ", ".join(names[:most])
-    return first if len(names) <= most else f"{first} and {len(names) - most} more"
+            say(f"{self._nulled.total()} NaN became null: {some(places)}")
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:

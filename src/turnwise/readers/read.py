@@ -275,7 +275,7 @@ def tables_of(
             if is_native and batches.takes(document, by_name=by_name, is_recognized=True):
                 continue
             batches.flush()
-            if form is not None and form.echo:
+            if form is not None and (form.echo(document) if callable(form.echo) else form.echo):
                 reopened = Document(document.path, budget=document.budget)  # to free what was read so far
                 echoes.append((reopened, form, by_name))
             elif form is not None:
@@ -284,6 +284,7 @@ def tables_of(
     for document, form, by_name in echoes:
         with problems.record(document.name):
             read_file(document, form, by_name=by_name)
+    problems.settle_companions()
     # Rows are in the order of the built-in formats, then of the formats of installed packages.
     order = {form.name: place for place, form in enumerate(FORMATS)}
     ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
@@ -355,7 +356,8 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
         for record, field in document.too_deep:
             table.problems.noted(document.name, record, field or None, TOO_DEEP)
         table.problems.accounts.close(document.name, form.name, document.num_records)
-    if table.height == rows and len(table.problems.rows) == problem_count:
+    is_repeat = table.problems.accounts.of(document.name).is_repeat
+    if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
         table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")

@@ -112,7 +112,14 @@ FORMATS = (
         inspect_scout.read_inspect_scout,
         echo=True,
     ),
-    Format("petri", "audits of Petri 1 and of Bloom", (".json",), petri.sniff, petri.read_petri),
+    Format(
+        "petri",
+        "audits of Petri 1 and of Bloom",
+        (".json",),
+        petri.sniff,
+        petri.read_petri,
+        echo=petri.holds_several,
+    ),
     Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
@@ -256,12 +263,12 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     # Columns of turnwise's own table also occur in files that hold something else, such as verdicts or prompts.
     is_native = form is NATIVE
     form = form or _recognized_loosely(document)
-    refusal = lookalike(document) if is_native or form is None else None
-    if form is not None and refusal is None:
+    kind = lookalike(document) if is_native or form is None else None
+    if form is not None and kind is None:
         return form
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
     # From here on the file is not read. Find the most helpful reason.
-    refusal = refusal or wrapping(document.head, document.suffix) or hint(document)
+    refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or hint(document)
     if refusal is None and document.too_deep:
         raise BrokenError("is nested too deeply to be recognized")
     reason = refusal or ("is empty" if is_empty else "is not recognized")
@@ -269,6 +276,8 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.unread(document.name, reason)
+    if kind is not None and kind.beside is not None:
+        problems.companions.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
 
 

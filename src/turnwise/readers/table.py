@@ -141,6 +141,11 @@ class Table:
         """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
         self.problems.accounts.of(file).num_passed_over += count
 
+    def repeats(self, file: str, count: int = 1) -> None:
+        """Count records that repeat what was read from another file of the same run."""
+        self.problems.accounts.of(file).is_repeat = True
+        self.passes_over(file, count)
+
     def add(
         self,
         file: str,
@@ -320,6 +325,8 @@ class Table:
         if owner is None:
             files.update(dict.fromkeys(names, file))
             return True
+        if owner != file:
+            self.problems.companions.repeated[file, owner] += 1
         where = "twice in this file" if owner == file else f"in {owner} as well"
         self.problems.broken(file, twice(rollout_id, where))
         return False

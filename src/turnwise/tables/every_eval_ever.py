@@ -108,7 +108,8 @@ def write_every_eval_ever(
     Raises
     ------
     ArgumentError
-        If a target is null, the summary is not by target, has several levels, or a metric may point either way.
+        If a target is null, the summary is not by target, has several levels or no estimate, or a metric may point either
+        way.
     WriteError
         If the folder may not be written. It is written whole or not at all.
 
@@ -199,7 +200,12 @@ def _with_estimate(results: pl.DataFrame) -> pl.DataFrame:
     results = results.filter(pl.col("target").is_not_null())
     for row in results.filter(pl.col("estimate").is_null() | ~pl.col("estimate").is_finite()).rows(named=True):
         labels.say(f"{VERB}: {row['metric']} ({row['statistic']}) of {row['target']} has no estimate and is left out")
-    return results.filter(pl.col("estimate").is_finite())
+    results = results.filter(pl.col("estimate").is_finite())
+    if results.is_empty():
+        raise ArgumentError(
+            f"{VERB}: no result has an estimate; summarize a metric that these rollouts have a value of"
+        )
+    return results
 
 
 def _is_lower(metric: str, lower: Collection[str], higher: Collection[str]) -> bool:
@@ -208,7 +214,8 @@ def _is_lower(metric: str, lower: Collection[str], higher: Collection[str]) -> b
         return metric in lower
     if not metric.startswith((*LOWER, *HIGHER)):
         raise ArgumentError(
-            f"{VERB}: records say which way a metric points; put {metric!r} into lower_is_better= or higher_is_better="
+            f"{VERB}: records say which way a metric points; put {metric!r} into lower_is_better= or higher_is_better=, "
+            "whichever is true of it"
         )
     return metric.startswith(LOWER)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import turnwise as tw
 from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
@@ -63,7 +64,10 @@ def test_a_stream_of_events_says_the_same_as_its_trajectory(shared, number):
 def test_a_run_in_both_forms_is_read_once(shared):
     frame, problems = read(shared / "atif", errors="collect")
     assert frame["source"].unique().to_list() == ["atif"]
-    assert problems["reason"].unique().to_list() == ["the ATIF file of this run is read, which holds the same"]
+    assert problems.height == 0
+    streams = tw.readers.accounting(shared / "atif").filter(format="atof")
+    assert streams.select("read", "broken", "rollouts").unique().rows() == [(0, 0, 0)]
+    assert streams["passed_over"].to_list() == streams["records"].to_list()
     assert read(shared / "atif").equals(frame)  # known, and no error
 
 

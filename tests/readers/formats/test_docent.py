@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from turnwise.errors import ReadError
+from turnwise.judges import join_labels, read_verdicts
 from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docent"
 RUNS = FIXTURES / "runs.json"
+JUDGED = Path(__file__).parents[1] / "produced" / "docent" / "judge_results.json"  # by Docent's own classes, 0.1.88
 
 
 def test_each_transcript_is_a_rollout_with_the_scores_of_its_run():
@@ -66,3 +68,42 @@ def test_what_is_broken_is_one_sentence(tmp_path, change, words):
     assert set(read(path, errors="collect")[0]["rollout_id"]) == {"run-3"} | (
         {"run-9"} if "metadata" in change else set()
     )
+
+
+def test_results_of_judges_are_verdicts_on_runs():
+    verdicts = read_verdicts(JUDGED)
+    labels = verdicts.filter(judge="rubric-1/2")
+    assert labels.select("rollout_id", "sample", "value", "label", "error").rows() == [
+        ("run-1", 1, 1.0, "match", None),
+        ("run-1", 2, 1.0, "match", None),
+        ("run-2", 1, 0.0, "no match", None),
+        ("run-3", 1, 1.0, "match", None),
+        ("run-3", 2, None, None, '{"error":"no answer ☃"}'),
+    ]
+    assert verdicts.filter(judge="rubric-1/2/severity")["value"].to_list() == [0.0, 1.0, 1.0, 2.0]
+    assert labels["reasoning"][0] == "It answers [T0B1:<RANGE>Let me see</RANGE>] at once ☃."
+    assert json.loads(labels["quotes"][0]) == [{"transcript_id": "t1", "block_idx": 1, "quoted_text": "Let me see"}]
+    results = json.loads(JUDGED.read_text())["results"]
+    assert labels["result_id"].to_list() == [result["id"] for result in results]
+
+
+def test_results_of_judges_join_the_runs_that_they_judge():
+    labels = read_verdicts(JUDGED).filter(judge="rubric-1/2/severity", sample=1).select("run", "value")
+    labeled, _ = join_labels(read(RUNS), labels, on="run")
+    by_rollout = labeled.unique("rollout_id", maintain_order=True).select("rollout_id", "value").rows()
+    assert by_rollout == [("run-1", 0.0), ("run-2/a", 1.0), ("run-2/b", 1.0), ("run-3", 2.0)]
+
+
+def test_results_of_judges_as_lines_and_beside_their_runs(tmp_path):
+    results = json.loads(JUDGED.read_text())["results"]
+    lines = tmp_path / "results.jsonl"
+    lines.write_text("".join(f"{json.dumps(result)}\n" for result in results))
+    assert read_verdicts(lines).drop("source").equals(read_verdicts(JUDGED).drop("source"))
+    with pytest.raises(ReadError, match="holds verdicts of Docent's judges, not rollouts"):
+        read(lines)
+    (tmp_path / "runs.json").write_text(RUNS.read_text())
+    assert read(tmp_path, errors="collect")[1].rows() == []
+    results[1]["output"] = 3
+    lines.write_text(json.dumps(results))
+    with pytest.raises(ReadError, match=r"record 1: field `output`"):
+        read_verdicts(lines)

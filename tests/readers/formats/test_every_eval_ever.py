@@ -47,7 +47,7 @@ def test_records_of_the_converter_are_read_as_they_are():
         message["role"] == "assistant" for line in lines for message in line["messages"] or [{"role": "assistant"}]
     )
     assert frame.height == answers == 5
-    assert "read_summary" in problems["reason"].item()
+    assert problems.height == 0  # the results beside the samples are their companion
 
 
 def test_figures_of_the_converter_are_read_as_they_are():
@@ -162,7 +162,7 @@ def test_results_come_back_with_their_intervals(tmp_path):
     back = read_summary(written(turns, tmp_path / "out"), errors="collect")[0]
     names = [name for name in summary.columns if name != "target"]
     assert back.select(names).equals(summary.select(names))
-    assert back["target"].to_list() == ["acme/base", "unknown/guarded"]
+    assert back["target"].to_list() == ["acme/base", "guarded"]
     path = next(tmp_path.glob("out/data/toy/acme/base/*.json"))
     result = json.loads(path.read_text())["evaluation_results"][0]
     row = summary.row(0, named=True)

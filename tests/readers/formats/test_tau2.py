@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.errors import ReadError
 from turnwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau2"
@@ -18,8 +19,9 @@ def test_the_voice_run(shared):
     assert frame["total_seconds"][0] == pytest.approx(352.87473287503235)
     assert frame["solved"].null_count() == frame["response"].null_count() == frame.height == 10
     assert frame["target"].unique().to_list() == ["openai:gpt-realtime-2"]  # from the header above the folder
-    said = "the header of a run of tau2-bench, not rollouts: open it with `tw.read` from the folder `simulations`"
-    assert said in problems["reason"].item()
+    assert problems.height == 0  # the header is a companion of the simulations
+    with pytest.raises(ReadError, match="the header of a run of tau2-bench, not rollouts: open it with"):
+        read(folder / "results.json")
 
 
 def test_answers_of_the_voice_run_are_where_the_agent_speaks(shared):

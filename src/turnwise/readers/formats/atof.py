@@ -65,7 +65,7 @@ def read_atof(document: Document, table: Table) -> None:
     ========================== =============================================================================
 
     A run without model events (an opaque workflow) has one turn: the output of the root. If the ATIF file of the same run
-    is read too, this copy is left out and reported. `attack` is `none`, so `goal` and `outcome` are null, as are `solved`
+    is read too, this copy is passed over. `attack` is `none`, so `goal` and `outcome` are null, as are `solved`
     and `ending`; `attempt` is 1.
 
     The producer judges the `whole_rollout`, in other files.
@@ -97,8 +97,7 @@ def read_atof(document: Document, table: Table) -> None:
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):
-        table.problems.left_out(document.name, rollout_id, "the ATIF file of this run is read, which holds the same")
-        table.passes_over(document.name, len(events) - 1)  # `left_out` counts as one
+        table.repeats(document.name, len(events))
         return
     turns = _turns(events, root)
     models = ((event.category_profile or {}).get("model_name") for event in events)

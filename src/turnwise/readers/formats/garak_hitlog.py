@@ -66,8 +66,8 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     ================================ ==================================================================
 
     **Every rollout is a success**: other outputs are not in the file, so a rate over it is 1 and means nothing. Read the
-    report instead, where there is one. If the report of the same run is read too, its rollouts are kept, and these are left
-    out and reported. `ending` and `solved` are null.
+    report instead, where there is one. If the report of the same run is read too, its rollouts are kept, and these are passed
+    over. `ending` and `solved` are null.
 
     The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
 
@@ -98,7 +98,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
         number, _, record = hits[0]
         with table.record(document.name, number):
             if table.knows(name):
-                table.problems.left_out(document.name, number, "the report of this run is read, which holds it")
+                table.repeats(document.name)
                 continue
             if any(hit.output != hits[0][1].output for _, hit, _ in hits):
                 doubt("attempt_idx", "several outputs have the same: only the first of them is read")

@@ -20,6 +20,12 @@ class Model(msgspec.Struct):
     """The model that was evaluated."""
 
     id: str
+    name: str | None = None
+
+    @property
+    def target(self) -> str:
+        """The id; the name, where the id only adds that the developer is unknown."""
+        return self.name if self.name is not None and self.id == f"unknown/{self.name}" else self.id
 
 
 class StandardError(msgspec.Struct):
@@ -97,7 +103,7 @@ def figures(document: Document, problems: Problems) -> Iterator[dict[str, Any]]:
             interval, error = uncertainty.confidence_interval, uncertainty.standard_error
             yield {
                 "run": evaluation.evaluation_id,
-                "target": evaluation.model_info.id,
+                "target": evaluation.model_info.target,
                 "task": result.evaluation_name,
                 "metric": metric.metric_id or metric.metric_name or result.evaluation_name,
                 "result": result.evaluation_result_id,

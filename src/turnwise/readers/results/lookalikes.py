@@ -1,4 +1,8 @@
-"""Files of evaluations that hold no rollouts, and the function that reads each of them."""
+"""Files of evaluations that hold no rollouts, and the function that reads each of them.
+
+Some tools write such a file beside their logs each time. Where the logs are read, it is a companion: it is passed over, and
+counted as such.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +12,8 @@ from turnwise.readers.chats.layouts import PROMPTS as ASKED
 from turnwise.readers.formats import aisteer, garak, skyrl, tau2
 from turnwise.readers.formats.exchange import inspect_scout
 from turnwise.readers.formats.inspect import samples as inspect_ai
-from turnwise.readers.results import every_eval_ever, harness, prompt_sets
+from turnwise.readers.formats.inspect import summaries as inspect_logs
+from turnwise.readers.results import audits, every_eval_ever, harness, prompt_sets, rubrics
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.unused import likely_names
 from turnwise.schema import TURNS
@@ -16,16 +21,34 @@ from turnwise.schema import TURNS
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A kind of file that `read` refuses, with a hint at what reads it."""
+    """A kind of file that `read` refuses, with a hint at what reads it.
+
+    `beside` is the format of the logs that the file accompanies, in the same folder or above; none if it stands alone.
+    """
 
     holds: str
     verb: str
     sniff: Callable[[Document], bool]
+    beside: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """Return why the file is not read, and what reads it."""
+        return f"holds {self.holds}, not rollouts: open it with {self.verb}"
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether the file holds verdicts, which TURNS has not."""
+        return self.verb == VERDICTS
 
 
 def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
     """Return a function that checks whether a file has all these keys, and none of `without`."""
     return lambda document: set(names) <= document.keys and not set(without) & document.keys
+
+
+def _is_page_of_garak(document: Document) -> bool:
+    return document.path.name.endswith(".report.html") and b"garak" in document.head
 
 
 def _is(*names: str) -> Callable[[Document], bool]:
@@ -81,27 +104,34 @@ _JOIN = "join them to the turns with `tw.judges.join_labels`"
 # The first that fits is named, so specific kinds come before general ones.
 LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
-    Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items")),
+    Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items"), "nat"),
     Lookalike("verdicts", VERDICTS, has("uid", "scenario_id", "item_id", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
-    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans),
+    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans, "inspect_scout"),
+    Lookalike("verdicts of Bloom's judge", VERDICTS, audits.is_judgment, "petri"),
+    Lookalike("verdicts of Docent's judges", VERDICTS, rubrics.sniff, "docent"),
+    Lookalike("a stage of Bloom before its audits", "any editor", audits.is_stage, "petri"),
+    Lookalike("headers of Inspect logs", "`tw.read` from the logs beside it", inspect_logs.is_listing, "inspect"),
+    Lookalike("garak's report as a page", "a browser", _is_page_of_garak, "garak"),
     Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
     Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
     Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),
     Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
     Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
     Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
-    Lookalike("results", SUMMARY, aisteer.sniff_results),
-    Lookalike("results", SUMMARY, skyrl.sniff_results),
-    Lookalike("results", SUMMARY, lambda document: harness.is_harness(document) or harness.is_lighteval(document)),
-    Lookalike("results", SUMMARY, every_eval_ever.is_evaluation),
+    Lookalike("results", SUMMARY, aisteer.sniff_results, "aisteer"),
+    Lookalike("results", SUMMARY, skyrl.sniff_results, "skyrl"),
+    Lookalike("results", SUMMARY, harness.is_harness, "lm_eval"),
+    Lookalike("results", SUMMARY, harness.is_lighteval),
+    Lookalike("results", SUMMARY, every_eval_ever.is_evaluation, "every_eval_ever"),
     Lookalike("results", SUMMARY, numbers),
     Lookalike(
         "the header of a run of tau2-bench",
         "`tw.read` from the folder `simulations` beside it",
         tau2.sniff_header,
+        "tau2",
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
     Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),
@@ -119,8 +149,8 @@ LOOKALIKES = (
 )
 
 
-def lookalike(document: Document) -> str | None:
-    r"""Return the reason why a file of a known kind holds no rollouts; None for any other file.
+def lookalike(document: Document) -> Lookalike | None:
+    r"""Return the known kind of a file that holds no rollouts; None for any other file.
 
     Examples
     --------
@@ -128,8 +158,7 @@ def lookalike(document: Document) -> str | None:
     >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
     >>> _ = path.write_text("goal,target\nwrite a poem,Here is a poem\n")
-    >>> lookalike(Document(path))
+    >>> lookalike(Document(path)).reason
     'holds prompts, not rollouts: open it with `tw.rollout.read_prompts`'
     """
-    kind = next((kind for kind in LOOKALIKES if kind.sniff(document)), None)
-    return None if kind is None else f"holds {kind.holds}, not rollouts: open it with {kind.verb}"
+    return next((kind for kind in LOOKALIKES if kind.sniff(document)), None)

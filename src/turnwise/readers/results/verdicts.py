@@ -14,7 +14,7 @@ from turnwise.readers.formats.nat import REPEAT
 from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.records import Key, inner, parse, worded
-from turnwise.readers.results import assessments, audits, every_eval_ever, scans
+from turnwise.readers.results import assessments, audits, every_eval_ever, rubrics, scans
 from turnwise.readers.results.gathering import arranged, gather
 from turnwise.readers.results.lookalikes import WORDS, has
 from turnwise.readers.results.measured import IN_A_TURN, plain_frame
@@ -73,6 +73,12 @@ def read_verdicts(
     petri           transcripts of Petri 1 and Bloom     the dimension                the score; the reason is the
                                                                                       justification, `quotes` the
                                                                                       highlights
+    bloom           ``judgment.json``                    the dimension                the same, averaged over the samples
+                                                                                      of the judge
+    docent          results of judges, with              the rubric and the field     true and yes are 1, false and no
+                    `agent_run_id` and `rubric_id`                                    0; `label` is the value as text;
+                                                                                      the reason is the text with
+                                                                                      citations, `quotes` what it cites
     mlflow          traces with assessments              the name of the feedback     true and yes are 1, false and
                                                                                       no 0; `source_id` is who
     =============== ==================================== ============================ ===============================
@@ -330,6 +336,8 @@ JUDGEMENTS = (
     Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
     Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
     Judgement("petri", petri.sniff, audits.verdicts),
+    Judgement("bloom", audits.is_judgment, audits.judgments),
+    Judgement("docent", rubrics.sniff, rubrics.verdicts),
     Judgement("mlflow", mlflow.sniff, assessments.verdicts),
     Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

@@ -109,11 +109,16 @@ def sniff(document: Document) -> bool:
     """Return whether the file holds audits: a transcript with events or the target's messages, or Bloom's rollouts."""
     if not is_object(document) or "metadata" not in document.keys:
         return False
-    if "rollouts" in document.keys:
+    if holds_several(document):
         rollouts = document.top["rollouts"]
         return b'"transcript"' in document.head and "transcript" in names_if_any(rollouts)
     names = names_if_any(document.top["metadata"])
     return bool({"events", "target_messages"} & document.keys) and bool({"transcript_id", "target_model"} & set(names))
+
+
+def holds_several(document: Document) -> bool:
+    """Return whether the file is Bloom's file of several audits, which also have files of their own, with their judgments."""
+    return "rollouts" in document.keys
 
 
 def read_petri(document: Document, table: Table) -> None:
@@ -136,7 +141,8 @@ def read_petri(document: Document, table: Table) -> None:
     =============================== ========================================================================
 
     The judge scores dimensions and says of none whether the audit succeeded, so `outcome` is null: name a threshold, as in
-    ``pl.col("score_deception") >= 5``. `tw.judges.read_verdicts` gives the scores as verdicts, with the quotes.
+    ``pl.col("score_deception") >= 5``. `tw.judges.read_verdicts` gives the scores as verdicts, with the quotes; it also reads
+    Bloom's ``judgment.json`` beside the transcripts. Of an audit that also has a file of its own, ``rollout.json`` is not read.
 
     The producer judges the `whole_rollout`.
 
@@ -163,6 +169,9 @@ def read_petri(document: Document, table: Table) -> None:
             judged = metadata.judge_output or Judged()
             variation, repetition = numbers
             name = rollout_id_of(transcript, document, place)
+            if place is not None and table.knows(name):
+                table.repeats(document.name)
+                continue
             facts = {
                 "run": name,
                 "target": metadata.target_model,
@@ -184,7 +193,7 @@ def read_petri(document: Document, table: Table) -> None:
 
 def audits(document: Document) -> Iterator[tuple[str | None, Any, tuple[int | None, int | None]]]:
     """Yield the audits of a file: the place of each, its transcript, and its variation and repetition in Bloom."""
-    if "rollouts" not in document.keys:
+    if not holds_several(document):
         match = NUMBERS.search(document.path.name)
         yield None, document.value, (None, None) if match is None else (int(match[1]), int(match[2]))
         return

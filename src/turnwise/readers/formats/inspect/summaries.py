@@ -8,11 +8,23 @@ from turnwise.readers.formats.inspect.samples import SAMPLES, SHELL, opened, rea
 from turnwise.readers.problems import BrokenError, strictly
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.json_texts import surface_if_any
 from turnwise.readers.table import Table
 
 SUMMARIES = "summaries.json"
+OF_LOGS = (".eval", ".json")  # ends of the names of logs
+LISTINGS = ("logs.json", "listing.json")
 # Columns whose values a summary abridges or lacks.
 UNKNOWN = frozenset({"expected", "stop_reason", "metadata", "choices", "invalidation"})
+
+
+def is_listing(document: Document) -> bool:
+    """Return whether the file holds headers of logs by their names, as Inspect writes it into a folder of logs."""
+    if document.path.name not in LISTINGS or document.kind != "json" or not isinstance(document.top, dict):
+        return False
+    return bool(document.top) and all(
+        name.endswith(OF_LOGS) and isinstance(surface_if_any(header), dict) for name, header in document.top.items()
+    )
 
 
 def read_outcomes(document: Document, table: Table) -> None:

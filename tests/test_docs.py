@@ -3,9 +3,13 @@
 import contextlib
 import io
 import re
+import tomllib
+from importlib import import_module
+from inspect import getdoc, isfunction
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 import turnwise as tw
 from turnwise.readers.registry import FORMATS
@@ -58,3 +62,42 @@ def test_every_format_says_what_it_is(name: str) -> None:
 def test_the_readme_is_short() -> None:
     """450 to 600 words."""
     assert 450 <= len(README.split()) <= 600
+
+
+NAMESPACES = (
+    "turnwise",
+    *(f"turnwise.{name}" for name in ("metrics", "plots", "tables", "judges", "rollout", "readers")),
+)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_the_help_of_every_public_function_has_an_example(namespace: str) -> None:
+    """`help()` shows a call and what it returns; the doctests run it."""
+    module = import_module(namespace)
+    functions = {name: value for name in module.__all__ if isfunction(value := getattr(module, name))}
+    assert functions
+    assert [name for name, function in functions.items() if ">>> " not in (getdoc(function) or "")] == []
+
+
+def test_the_reusable_workflow_has_the_steps_of_the_example() -> None:
+    """It gates the logs of an artifact as the workflow to copy does; what its steps use are inputs that it declares."""
+    called, copied = (
+        YAML(typ="safe").load((ROOT / place).read_text())
+        for place in (".github/workflows/gate.yml", "docs/examples/gate-workflow.yml")
+    )
+    steps, model = ({step.get("name"): step for step in flow["jobs"]["gate"]["steps"]} for flow in (called, copied))
+    assert steps["Gate"]["run"] == model["Gate"]["run"].replace("gate.yml", '"$FILE"')
+    assert steps["Summary"] == model["Summary"]
+    inputs = called["on"]["workflow_call"]["inputs"]
+    used = re.findall(r"inputs\.([\w-]+)", str(called["jobs"]))
+    assert sorted(set(used)) == sorted(inputs)
+    assert [name for name, entry in inputs.items() if entry.get("required")] == ["artifact"]
+
+
+def test_a_commit_is_checked_by_what_the_tasks_run() -> None:
+    """The hooks of pre-commit are the commands of `poe lint` and `poe types`."""
+    (repository,) = YAML(typ="safe").load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    entries = [hook["entry"].removesuffix(" --force-exclude") for hook in repository["hooks"]]
+    tasks = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["poe"]["tasks"]
+    commands = [step["cmd"].removesuffix(" .") for step in tasks["lint"]["sequence"]] + [tasks["types"]["cmd"]]
+    assert entries == commands

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -22,15 +23,16 @@ FILES = {
 
 def commands() -> list[str]:
     """Return each command as it is typed."""
+    group: Any = get_command(app)
     names = []
-    for name, command in get_command(app).commands.items():
+    for name, command in group.commands.items():
         names += [f"{name} {inner}" for inner in getattr(command, "commands", ())] or [name]
     return names
 
 
 def example_of(command: str) -> list[str]:
     """Return the words of the example in the help of a command."""
-    group = get_command(app)
+    group: Any = get_command(app)
     for name in command.split():
         group = group.commands[name]
     (example,) = re.findall(r"^Example: turnwise (.+)$", group.help, re.MULTILINE)

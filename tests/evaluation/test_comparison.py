@@ -71,7 +71,7 @@ def test_runs_of_one_name_are_called_by_their_folders(bench, items, capsys) -> N
     with pytest.raises(SystemExit):
         run(["contrast", *folders, "--format", "json"])
     told = capsys.readouterr()
-    assert [(row["group"], row["baseline"]) for row in json.loads(told.out)] == [("this", "last")]
+    assert [(row["group"], row["baseline"]) for row in json.loads(told.out)["rows"]] == [("this", "last")]
     assert all(len(line.split(" -> ")[-1]) <= 6 for line in told.err.splitlines() if " -> " in line)
     assert set(paired_runs(folders[0], folders[0])["run"]) == {"last (1)", "last (2)"}
     again = [pl.read_parquet(f"{folder}/items.parquet") for folder in folders]
@@ -90,7 +90,7 @@ def test_items_are_grouped_and_gated_by_their_scores(runs, capsys) -> None:
     ):
         with pytest.raises(SystemExit):
             run([*words, "--format", "json"])
-        assert json.loads(capsys.readouterr().out) == json.loads(expected.write_json())
+        assert json.loads(capsys.readouterr().out)["rows"] == json.loads(expected.write_json())
 
 
 def test_the_command_contrasts_two_runs(runs, capsys) -> None:
@@ -99,7 +99,7 @@ def test_the_command_contrasts_two_runs(runs, capsys) -> None:
         run(["contrast", *map(str, runs), "--format", "json"])
     told = capsys.readouterr()
     assert not leaving.value.code
-    rows = {row["metric"]: row for row in json.loads(told.out)}
+    rows = {row["metric"]: row for row in json.loads(told.out)["rows"]}
     assert rows["match"]["difference"] == pytest.approx(1 / 6)
     assert "match of item 2, attempt 1: 0 -> 1" in told.err
     with pytest.raises(SystemExit) as leaving:
@@ -136,10 +136,10 @@ def test_two_runs_are_printed_in_every_format(runs, shown: str, capsys) -> None:
         run(["contrast", *map(str, runs), "--format", shown, "--metric", "match", "--baseline", "after"])
     told = capsys.readouterr().out
     assert not leaving.value.code
-    assert told.startswith({"json": "[{", "jsonl": "{", "csv": "metric,"}.get(shown, ""))
+    assert told.startswith({"json": '{"answer"', "jsonl": "{", "csv": "metric,"}.get(shown, ""))
     if shown == "json":
-        assert [(row["group"], row["baseline"]) for row in json.loads(told)] == [("before", "after")]
-        assert json.loads(told)[0]["difference"] == pytest.approx(-1 / 6)
+        assert [(row["group"], row["baseline"]) for row in json.loads(told)["rows"]] == [("before", "after")]
+        assert json.loads(told)["rows"][0]["difference"] == pytest.approx(-1 / 6)
 
 
 def test_what_the_data_set_says_is_no_score(bench, items, capsys) -> None:
@@ -156,7 +156,7 @@ def test_what_the_data_set_says_is_no_score(bench, items, capsys) -> None:
         run(["contrast", *folders, "--format", "json"])
     told = capsys.readouterr()
     assert not leaving.value.code
-    assert [row["metric"] for row in json.loads(told.out)] == ["near"]
+    assert [row["metric"] for row in json.loads(told.out)["rows"]] == ["near"]
     assert told.err.splitlines() == [
         "turnwise: only one of the runs has f1, match; left out",
         "turnwise: 0 scores differ",

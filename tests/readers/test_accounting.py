@@ -181,7 +181,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, st
 def test_the_doctor_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = command(capsys, "doctor", logs, "--accounting", "--format", "json")
     assert code == 0
-    assert pl.DataFrame(json.loads(out)).equals(tw.readers.accounting(logs))
+    assert pl.DataFrame(json.loads(out)["rows"]).equals(tw.readers.accounting(logs))
     code, out, _ = command(capsys, "doctor", logs, "--accounting")
     assert "passed over" in out.splitlines()[0]
     assert re.search(r"openai_chat +3 +2 +0 +1 +2 +2 +1 +1\n", out)

@@ -136,7 +136,7 @@ def test_two_runs_are_printed_in_every_format(runs, shown: str, capsys) -> None:
         run(["contrast", *map(str, runs), "--format", shown, "--metric", "match", "--baseline", "after"])
     told = capsys.readouterr().out
     assert not leaving.value.code
-    assert told.startswith({"json": '{"answer": ', "jsonl": "{", "csv": "metric,"}.get(shown, ""))
+    assert told.startswith({"json": '{"answer"', "jsonl": "{", "csv": "metric,"}.get(shown, ""))
     if shown == "json":
         assert [(row["group"], row["baseline"]) for row in json.loads(told)["rows"]] == [("before", "after")]
         assert json.loads(told)["rows"][0]["difference"] == pytest.approx(-1 / 6)

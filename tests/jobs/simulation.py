@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from inspect import GEN_RUNNING, getgeneratorstate
 from pathlib import Path
 from unittest import mock
 
@@ -209,8 +210,11 @@ class Process:
     def end(self) -> None:
         """Close all files, and give up what was under way."""
         self.is_over = self.is_dead = True
-        with contextlib.suppress(Killed, ValueError):  # it is running now, and ends by `Killed`
-            self.actions.close()
+        if (
+            getgeneratorstate(self.actions) != GEN_RUNNING
+        ):  # it ends by `Killed`; Python 3.12.1 crashes if a running one is closed
+            with contextlib.suppress(Killed):
+                self.actions.close()
         for file in list(self.disk.handles):
             self.disk.close(file)
         self.give_up()

@@ -160,7 +160,9 @@ def read_inspect_scout(document: Document, table: Table) -> None:
                 "total_seconds": transcript.total_time,
             }
             others = {name: value for name, value in leftovers(row, Transcript).items() if name not in NOT_COLUMNS}
-            named = {name: getattr(transcript, name) for name in ("transcript_id", "source_type", "model_roles")}
+            named = {"transcript_id": transcript.transcript_id, "source_type": transcript.source_type}
+            if transcript.model_roles is not None:
+                named["model_roles"] = transcript.model_roles
             extras = {**_scores(transcript.score), **named, "limit": transcript.limit, **others}
             table.add(document.name, transcript.rollout_id, turns, facts, extras, by_answer)
 

@@ -38,7 +38,7 @@ PRODUCED = ROOT / "tests" / "readers" / "produced"  # logs of tools, with the to
 NAMESPACES = ("metrics", "plots", "tables", "judges", "rollout", "readers", "schema", "testing", "errors")
 COMPARED = """\
 Each of these tools was installed in the version named here and wrote logs with mock models: several targets and goals,
-repeats, errors, limits, tools. The figures of the table had to equal those of the tool's own summary or API.
+repeats, errors, limits, tools. The figures of the table had to equal those of the tool's own summary or API, on the date named.
 `poe producers` repeats this with the versions of the day.
 """
 

@@ -467,7 +467,7 @@ def test_what_holds_no_rollouts_is_refused_by_name(tmp_path, name, content, verb
         ("tau2_bench/results.json", "tw.read"),
         ("MANIFEST.tsv", "not recognized"),
         ("README.md", "not recognized"),
-        ("jailbreakbench/PAIR/attack-info.json", "not recognized"),
+        ("jailbreakbench/PAIR/attack-info.json", "holds the models of an attack, not rollouts"),
     ],
 )
 def test_real_files_without_rollouts(shared, name, verb):
@@ -577,7 +577,7 @@ def test_the_folders_together(shared):
         ("jailbreakbench", 1203 + 319, 1203 + 319),
         ("tau_bench", 201, 2474),
     ]
-    assert [Path(file).name for file in problems["file"]] == ["attack-info.json"] * 4
+    assert problems.height == 0  # the lists of models beside the artifacts of JailbreakBench are companions
 
 
 @pytest.mark.integration

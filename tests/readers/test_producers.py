@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from producers._figures import comparison
 from producers._keep import KEPT, contents
-from producers._run import main, script, tools
+from producers._run import _interpreter, main, script, tools
 
 from turnwise.readers.read import read
 
@@ -64,3 +64,8 @@ def test_a_tool_that_does_not_run_fails_by_its_name(tmp_path, capsys):
     (tmp_path / "inspect_ai" / ".installed").touch()  # but without the Python that an installation would bring
     assert main(["inspect_ai", "--cache", str(tmp_path)]) == 1
     assert capsys.readouterr().out.startswith("inspect_ai: ")
+
+
+def test_a_python_that_is_missing_is_named():
+    with pytest.raises(OSError, match=r"needs Python 9\.9 or newer: none of python9\.9, .* is on the path"):
+        _interpreter((9, 9))

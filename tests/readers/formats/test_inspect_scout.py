@@ -13,7 +13,8 @@ from turnwise.readers.read import read
 
 DATABASE = Path(__file__).parents[1] / "fixtures" / "inspect_scout"
 # Scans of that database; columns with paths, tracebacks and copies of the transcripts were emptied.
-SCANS = Path(__file__).parents[1] / "produced" / "inspect_scout"
+PRODUCED = Path(__file__).parents[1] / "produced"
+SCANS = PRODUCED / "inspect_scout"
 
 
 @pytest.fixture
@@ -122,3 +123,17 @@ def test_what_is_broken_or_no_transcript_is_one_sentence(tmp_path, transcripts):
     broken.write_parquet(path)
     with pytest.raises(ReadError, match=r"field `value`: is not JSON"):
         tw.judges.read_verdicts(path)
+
+
+def test_a_database_of_audits_has_the_ids_targets_and_endings_of_their_logs():
+    """As Scout 0.6.1 wrote it of the logs of Bloom: no error and no limit are empty texts, and `model` names no model."""
+    database = read(PRODUCED / "inspect_scout_audits.parquet")
+    logs = read(PRODUCED / "petri" / "logs" / "bloom")
+    columns = ["rollout_id", "target", "attempt", "score_concerning"]
+    ours = logs.rename({"score_audit_judge_concerning": "score_concerning"}).select(columns).unique().sort("rollout_id")
+    assert database.select(columns).unique().sort("rollout_id").equals(ours)
+    assert set(database["target"]) == {"mockllm/weak", "mockllm/strong"}
+    assert database["ending"].null_count() == database["total_tokens"].null_count() == database.height
+    both, problems = read([PRODUCED / "inspect_scout_audits.parquet", PRODUCED / "petri" / "logs"], errors="collect")
+    assert set(both["source"]) == {"inspect"}  # the log, which has the whole tree, is kept
+    assert problems.height == 0

@@ -52,6 +52,11 @@ def sniff(document: Document) -> bool:
     return document.kind == "json" and {"parameters", "jailbreaks"} <= document.keys
 
 
+def is_list_of_models(document: Document) -> bool:
+    """Return whether the file names the models that an attack of JailbreakBench has artifacts of."""
+    return document.path.name == "attack-info.json" and document.kind == "json" and document.keys == {"models"}
+
+
 def read_jailbreakbench(document: Document, table: Table) -> None:
     """Read one artifact as rollouts of one turn each.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from turnwise.readers.chats.layouts import LISTS, RESPONSES, words_of
 from turnwise.readers.chats.layouts import PROMPTS as ASKED
-from turnwise.readers.formats import aisteer, garak, skyrl, tau2
+from turnwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
 from turnwise.readers.formats.exchange import inspect_scout
 from turnwise.readers.formats.inspect import samples as inspect_ai
 from turnwise.readers.formats.inspect import summaries as inspect_logs
@@ -114,6 +114,12 @@ LOOKALIKES = (
     Lookalike("verdicts of Docent's judges", VERDICTS, rubrics.sniff, "docent"),
     Lookalike("a stage of Bloom before its audits", "any editor", audits.is_stage, "petri"),
     Lookalike("headers of Inspect logs", "`tw.read` from the logs beside it", inspect_logs.is_listing, "inspect"),
+    Lookalike(
+        "the models of an attack",
+        "`tw.read` from the folders beside it",
+        jailbreakbench.is_list_of_models,
+        "jailbreakbench",
+    ),
     Lookalike("garak's report as a page", "a browser", _is_page_of_garak, "garak"),
     Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
     Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),

@@ -3,7 +3,8 @@
 - File: `transcripts_<time>_<hash>.parquet`, one row per transcript, in the folder of the database.
 - Format: https://github.com/meridianlabs-ai/inspect_scout, `TranscriptInfo` in _transcript/types.py
 - Checked on: a database and scans that version 0.6.1 wrote.
-- Lost: events, of which only the messages of the main thread become turns; the results of scans are verdicts, which
+- Lost: events, of which only the messages of the main thread become turns, so that of an audit of Petri only the
+  conversation that was left at the end is here, and all of it in the log; the results of scans are verdicts, which
   `tw.judges.read_verdicts` reads.
 """
 
@@ -15,6 +16,7 @@ import msgspec
 from turnwise.readers.chats.speakers import ANSWERS
 from turnwise.readers.chats.turns import messages_of, split, thoughts
 from turnwise.readers.formats.common import complete_last, text_in
+from turnwise.readers.formats.inspect.logs import TARGET, model_in
 from turnwise.readers.native.files import from_binary
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.records import Count, Small, leftovers, parse, spare, whole
@@ -44,7 +46,20 @@ class Transcript(msgspec.Struct):
     total_tokens: Count = None
     error: str | None = None
     limit: str | None = None
+    model_roles: str | None = None
     messages: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make null what is an empty text in a database of Inspect's logs: no error and no limit."""
+        self.error, self.limit = self.error or None, self.limit or None
+
+    @property
+    def audited(self) -> str | None:
+        """The model in the role `target` of an audit."""
+        try:
+            return model_in(json.loads(self.model_roles or "null"), TARGET)
+        except (ValueError, RecursionError):
+            return None
 
     @property
     def run(self) -> str:
@@ -85,19 +100,20 @@ def read_inspect_scout(document: Document, table: Table) -> None:
                                 run, `task_id`, `task_repeat`
     `task_set`, `task_id`       `task`, joined by a slash
     `task_repeat`               `attempt`
-    `model`                     `target`
+    `model`                     `target`; of an audit the model in the role `target`
     `messages`                  turns; the ids of the answers are the column `message_id`, by which verdicts of
                                 scanners on single messages find their turn, and `reasoning` is theirs
     `success`                   `solved`
     `score`                     `score_source` as text; `score_<name>` where it has several values
     `error`, `limit`            `error` of the last turn, and `ending`: error or budget; `limit` is a column too
-    `total_tokens`              the same
+    `total_tokens`              the same; null of an audit, where it counts all models
     `total_time`                `total_seconds`
     other columns, metadata     columns of their own
     =========================== ============================================================================
 
     `attack` is `none`, so `goal` and `outcome` are null. What scanners found is not in the database: read it with
-    `tw.judges.read_verdicts`, and join it to these rollouts with `tw.judges.join_labels`, a scanner at a time.
+    `tw.judges.read_verdicts`, and join it to these rollouts with `tw.judges.join_labels`, a scanner at a time. Transcripts
+    that were logs of Inspect are passed over where those logs are read too.
 
     The producer judges the `whole_rollout`.
 
@@ -119,7 +135,11 @@ def read_inspect_scout(document: Document, table: Table) -> None:
     for place, row in enumerate(from_binary(document).iter_rows(named=True)):
         with table.record(document.name, place):
             transcript = parse(row, Transcript)
+            if transcript.source_type == OF_LOGS and table.knows(transcript.rollout_id):
+                table.repeats(document.name)
+                continue
             messages = _messages(transcript.messages)
+            audited = transcript.audited
             turns = split(messages_of(messages, "messages"))
             answers = [message for message in messages if text_in(message, "role") in ANSWERS]
             complete_last(turns, error=transcript.error)
@@ -129,17 +149,20 @@ def read_inspect_scout(document: Document, table: Table) -> None:
             }
             facts = {
                 "run": transcript.run,
-                "target": transcript.model,
+                "target": audited or transcript.model,
                 "attack": NO_ATTACK,
                 "task": transcript.task,
                 "attempt": parse(whole(transcript.task_repeat, "task_repeat") or 1, Small, "task_repeat"),
                 "ending": ERROR if transcript.error is not None else BUDGET if transcript.limit is not None else None,
                 "solved": transcript.success,
-                "total_tokens": whole(transcript.total_tokens, "total_tokens"),
+                # Of an audit they are the tokens of all models together.
+                "total_tokens": None if audited else whole(transcript.total_tokens, "total_tokens"),
                 "total_seconds": transcript.total_time,
             }
             others = {name: value for name, value in leftovers(row, Transcript).items() if name not in NOT_COLUMNS}
             named = {"transcript_id": transcript.transcript_id, "source_type": transcript.source_type}
+            if transcript.model_roles is not None:
+                named["model_roles"] = transcript.model_roles
             extras = {**_scores(transcript.score), **named, "limit": transcript.limit, **others}
             table.add(document.name, transcript.rollout_id, turns, facts, extras, by_answer)
 

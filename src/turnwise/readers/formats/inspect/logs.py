@@ -49,10 +49,20 @@ class Spec(msgspec.Struct):
 
     def model_in(self, role: str) -> str | None:
         """Return the model in a role, which some versions write with its settings."""
-        roles = self.model_roles if isinstance(self.model_roles, dict) else {}
-        model = roles.get(role)
-        name = model.get("model") if isinstance(model, dict) else model
-        return name if isinstance(name, str) else None
+        return model_in(self.model_roles, role)
+
+
+def model_in(roles: Any, role: str) -> str | None:
+    """Return the model in a role; null where there is none.
+
+    Examples
+    --------
+    >>> model_in({"target": {"model": "acme/parrot"}}, "target"), model_in({"target": "acme/parrot"}, "judge")
+    ('acme/parrot', None)
+    """
+    model = roles.get(role) if isinstance(roles, dict) else None
+    name = model.get("model") if isinstance(model, dict) else model
+    return name if isinstance(name, str) else None
 
 
 class Header(msgspec.Struct):

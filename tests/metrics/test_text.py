@@ -95,8 +95,10 @@ def test_another_column_stands_in_the_name() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     """No words, or an unknown unit."""
-    with pytest.raises(MetricError, match="n=0; an n-gram has at least one word"):
+    with pytest.raises(MetricError, match="n=0; give n-grams of 1 to 100 words"):
         m.distinct_n(0)
+    with pytest.raises(MetricError, match="n=1000000000; give"):
+        m.distinct_n(10**9)
     with pytest.raises(MetricError, match=r"`turn` is Int64; name a column of texts"):
         pl.DataFrame({"turn": [1, 2]}).select(m.distinct_n(2, "turn"))
     with pytest.raises(ArgumentError, match="unit='pages' is unknown"):

@@ -34,6 +34,9 @@ def response_length(unit: Literal["words", "characters"] = "words") -> pl.Expr:
     return length.mean().alias(f"response_length_{unit}")
 
 
+MOST_WORDS = 100  # of an n-gram: each is a part of an expression
+
+
 @metric(values=SHARE, sets=("TEXT",), names=("distinct_<n>", "distinct_<n>_<column>"))
 def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     r"""Distinct n-grams over all n-grams in the rollout's answers (Float64); null without n-grams.
@@ -54,8 +57,8 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     0.642857
     """
     check_kinds(distinct_n, locals())
-    if n < 1:
-        raise MetricError(f"distinct_n: n={n}; an n-gram has at least one word")
+    if not 1 <= n <= MOST_WORDS:
+        raise MetricError(f"distinct_n: n={n}; give n-grams of 1 to {MOST_WORDS} words")
 
     def diversity(rollouts: pl.Series) -> pl.Series:
         if rollouts.dtype not in {pl.List(pl.String), pl.List(pl.Null)}:

@@ -225,6 +225,24 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
         "unused_columns: column mine holds Python objects",
     ),
+    "changes of tags": (
+        lambda: tw.changes(rollouts(tag=pl.lit(["x"])), of="tag", group="x", baseline="y", metric="attack_success"),
+        "changes: `tag` is a column of lists, so a rollout has several values",
+    ),
+    "verdicts without a value on a scale": (
+        lambda: tw.judges.join_verdicts(
+            TURNS, pl.DataFrame({"rollout_id": "a", "turn": 1, "judge": "harm"}), scale=(0, 3)
+        ),
+        "join_verdicts: the verdicts lack the column `value`",
+    ),
+    "metrics that are numbers": (
+        lambda: tw.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
+        "best: there is no metric 'worst' in this frame; there is 7",
+    ),
+    "more replicates than memory": (
+        lambda: tw.summarize(rollouts(), resamples=10**30),
+        "is more than 1,000,000, which change no digit",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -268,6 +286,27 @@ def test_huge_values_are_not_called_infinite(paired: bool) -> None:
     frame = rollouts(worst=pl.when(pl.col("attack_success")).then(1e308).otherwise(-1e308))
     found = tw.contrast(frame, of="target", baseline="base", metrics="worst", paired=paired)
     assert found["reason"].to_list() == ["values beyond 1e+150 cannot be squared and added: divide them first"]
+
+
+def test_attempts_at_nothing_are_drawn() -> None:
+    frame = tw.attempts(rollouts(), k=[1, 2])
+    at = pl.Series([float("nan"), 0.0] * frame.height, dtype=pl.Float64).head(frame.height)
+    assert tw.plots.attempts(frame.with_columns(at=at)).svg()
+
+
+def test_a_tree_may_have_any_number_of_rows() -> None:
+    tree, _ = tw.simulate(goals=2, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
+    one: dict[str, Any] = {"rollout_id": tree["rollout_id"][0]}
+    assert tw.plots.trace_text(tree, most=10**30, **one) == tw.plots.trace_text(tree, most=1000, **one)
+    assert tw.plots.trace_tree(tree, most=10**30, **one).svg() == tw.plots.trace_tree(tree, most=1000, **one).svg()
+
+
+def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
+    """Of goals with unequal numbers of attempts, whose shares are followed attempt by attempt."""
+    frame = rollouts(attack_success=pl.Series([True, False] * 4), target=pl.lit("base")).head(7)
+    last = tw.attempts(frame, k=[1, 10**9], stopped=False).filter(pl.col("at") == 10**9)
+    assert last["estimate"].to_list() == [None, None]
+    assert last["reason"][0] == "no goal has 1,000,000,000 attempts; the most is 2"
 
 
 def test_pareto_leaves_a_row_with_nan_out() -> None:

@@ -264,8 +264,9 @@ def _fixed_rows(repeats: Attempts, kind: str, ks: Sequence[int], level: float, s
     """Return the combinatorial estimate for each k, from all goals if they have different numbers of attempts."""
     _, judged = repeats.counts
     unequal = kind != "best@k" and judged.size and judged.min() < min(max(ks), judged.max())
-    shares = repeats.shares(kind, max(ks)) if unequal else None
-    return [_row(repeats, kind, k, level, seed, None if shares is None else float(shares[k])) for k in ks]
+    most = min(max(ks), int(judged.max(initial=0)))  # no goal has a share beyond its last attempt
+    shares = repeats.shares(kind, most) if unequal else None
+    return [_row(repeats, kind, k, level, seed, None if shares is None or k > most else float(shares[k])) for k in ks]
 
 
 def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int, share: float | None) -> dict[str, Any]:

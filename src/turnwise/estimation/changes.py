@@ -5,7 +5,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
 from turnwise.estimation.arguments import metric_columns, rollouts_frame
-from turnwise.schema.arguments import By, check_by, names_of, value_in_words
+from turnwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
 from turnwise.schema.kinds import check_kinds
 
 
@@ -66,6 +66,7 @@ def changes(
     for name in (of, unit):
         if name not in frame.columns:
             raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
+        check_one_value(frame, name, "changes")
     metric_columns(frame, by, None, (metric,), "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `tw.contrast`")

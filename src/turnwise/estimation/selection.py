@@ -9,7 +9,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, counted, listing, meant
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import By, frame_of, names_of
-from turnwise.schema.foreign import check_kinds_of_columns
+from turnwise.schema.foreign import cast_column, check_kinds_of_columns
 from turnwise.schema.kinds import check_kinds
 
 Better = Literal["higher", "lower"]
@@ -70,6 +70,8 @@ def best(
             "make one with `tw.summarize(rollouts)`"
         )
     check_kinds_of_columns(table, schema.SUMMARY, "best")
+    names = [column for column in schema.SUMMARY.columns if column.name in {"metric", "statistic"} & set(table.columns)]
+    table = table.with_columns(cast_column(table, column, "best") for column in names)
     for name in by:
         if name not in table.columns:
             raise ArgumentError(f"best: there is no column {name!r}; {meant(name, table.columns)}")

@@ -43,7 +43,8 @@ def evaluate(config_file: str | Path, options: Options | None = None, **fields: 
     Returns
     -------
     Evaluation
-        The frames; they and the JSON files are also in the output folder.
+        The frames; they and the JSON files are also in the output folder. They replace what an earlier run wrote there in one
+        step, so that a killed run leaves the earlier results, with their configuration, or its own.
 
     Raises
     ------

@@ -82,7 +82,6 @@ def join_verdicts(
     _check_place(name, frame, is_normalized=scale is not None)
     if at is not None:
         at = one_number(at, "join_verdicts: at")
-    bounds = None if scale is None else _bounds(scale, rows["value"])
     # Trees have several nodes per turn, so their verdicts are matched by node.
     keys = ["rollout_id", "node_id" if is_tree(frame) else "turn"]
     rows = _with_ids(rows, frame)
@@ -94,6 +93,7 @@ def join_verdicts(
             raise SchemaError(
                 f"join_verdicts: the {name_of_frame} lack the column `{missing[0]}` (there is {listing(table.columns)})"
             )
+    bounds = None if scale is None else _bounds(scale, rows["value"])
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
     unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
     means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))

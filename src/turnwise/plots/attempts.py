@@ -122,7 +122,7 @@ def attempts_marks(
     """
     check_kinds(attempts_marks, locals(), "attempts")
     frame = labels.finished(attempts, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
-    tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_not_null())
+    tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_finite())
     if tried.is_empty():
         raise ArgumentError(
             f"attempts: the frame has no curve over attempts (kind is {listing(frame['kind'].unique().to_list())}); "
@@ -212,7 +212,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
         pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()
     ).row(0)
     # A forecast far beyond the observed k would squeeze them at the left of a linear axis.
-    far = observed is not None and last >= _FAR * observed
+    far = observed is not None and observed > 0 and last >= _FAR * observed
     if _shared(axis_marks):
         words = replace(words, up="share of tasks" if axis_marks["metric"][0] == "task_success" else "share of goals")
     return replace(words, across="attempts (k)", log=far)

@@ -78,7 +78,7 @@ def trace_tree(
     theme.make_room(ax)
     if ax is not None:  # leave space for a caption and a key below
         most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
-    visible_marks = marks.head(max(most, 1))
+    visible_marks = marks.head(min(max(most, 1), marks.height))
     with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
         new_figure = ax is None
         if ax is None:
@@ -136,7 +136,7 @@ def trace_text(
     root = Tree(Text(labels.plain(rows["rollout_id"][0])))
     # Marks have parents before children, so the parent branch exists.
     branches: dict[int, Tree] = {}
-    for mark in marks.head(most).iter_rows(named=True):
+    for mark in marks.head(min(most, marks.height)).iter_rows(named=True):
         words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
         branch = root if mark["parent_row"] is None else branches[mark["parent_row"]]
         branches[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))

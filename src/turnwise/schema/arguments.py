@@ -15,6 +15,7 @@ from turnwise.schema.promises import check_ids
 
 Cluster = str | tuple[str, ...] | None
 By = str | Sequence[str] | None
+MOST_RESAMPLES = 1_000_000
 _LOWEST_LEVEL = 1e-6
 _LONGEST = 60  # letters of a value in a sentence
 
@@ -145,11 +146,15 @@ def one_number(argument: object, words: str) -> float:
 
 
 def check_resamples(resamples: object, verb: str, sensible: int) -> None:
-    """Raise an error if the number of bootstrap replicates is not an integer or is too small."""
+    """Raise an error if the number of bootstrap replicates is not an integer, too small, or so large that it fills memory."""
     if not _is_whole(resamples):
         raise ArgumentError(f"{verb}: resamples={shown(resamples)} is not a whole number; use, for example, {sensible}")
     if resamples < 100:  # type: ignore[operator]  # checked to be an integer above
         raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, {sensible}")
+    if resamples > MOST_RESAMPLES:  # type: ignore[operator]
+        raise ArgumentError(
+            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, {sensible}"
+        )
 
 
 def _is_number(value: object) -> bool:

@@ -94,7 +94,7 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
     kind, axis = first.get("kind", shape.name), first.get("axis", "step")
     by = [*grouping(part), *(["ending"] if kind == "incidence" and rows["ending"].n_unique() > 1 else [])]
     rate = kind not in {"trajectory", "best@k"} and (shape.name != "TRAINING" or is_rate(first["metric"], part))
-    estimated = rows.drop_nulls("estimate").sort("at")
+    estimated = rows.drop_nulls(["estimate", "at"]).sort("at")
     if str(kind).endswith("k") and (estimated["at_risk"] >= _ENOUGH).any():  # the last k may have a single goal
         estimated = estimated.filter(pl.col("at_risk") >= _ENOUGH)
     if kind == "trajectory" and (estimated["at"] == 0).any():

@@ -14,7 +14,7 @@ from simulations import repeated
 
 from turnwise.errors import ArgumentError
 from turnwise.rollout.campaign import run
-from turnwise.rollout.stopping import Above, Below, Decision, Endless, Precision, Watch
+from turnwise.rollout.stopping import Above, Below, Decision, Endless, Precision, Watch, family_means
 from turnwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence
 
 RULES = [Precision("x", 0.1), Below("x", 0.3), Above("x", 0.2), Precision("x", 0.2, level=0.8), Endless("x")]
@@ -324,3 +324,28 @@ def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     evaluator.evaluate(progress=False, until=rule)
     assert measured == [1] * 30 + [2]
     assert evaluator.decision == rule.decide(evaluator.rollouts["attack_success"].to_list())
+
+
+def test_families_are_one_observation_each():
+    """Means in the order of first appearance; one unknown goal makes its family unknown; lengths must agree."""
+    assert family_means([True, 0.25, False, True, None], [1, 2, 1, 3, 3]) == [0.5, 0.25, None]
+    assert Below("attack_success", 0.5).decide(family_means([False] * 50, range(50))).stopped_at
+    with pytest.raises(ArgumentError, match="2 observations but 1 family; give one family for each observation"):
+        family_means([True, False], ["a"])
+
+
+@pytest.mark.slow
+def test_ten_thousand_looks_at_related_goals():
+    """10,000 goals, families of five, intraclass correlation .5: one by one half of the streams exclude the truth, families few."""
+    rng, streams, rate = np.random.default_rng(0), repeated(400), 0.2
+    held = alone = 0
+    for _ in range(streams):
+        chances = rng.beta(rate, 1 - rate, 2000)  # a precision of 1 is a correlation of .5
+        goals = rng.random((2000, 5)) < chances[:, None]
+        low, high = beta_binomial_sequence(np.cumsum(goals.ravel()), np.arange(1, 10_001))
+        alone += bool(np.all((low <= rate) & (rate <= high)))
+        families = family_means(goals.ravel().tolist(), np.repeat(np.arange(2000), 5).tolist())
+        low, high = empirical_bernstein_sequence(families)
+        held += bool(np.all((low <= rate) & (rate <= high)))
+    assert alone / streams < 0.7
+    assert held / streams >= 0.95 - 2 * (0.95 * 0.05 / streams) ** 0.5

@@ -84,7 +84,8 @@ def run(
     until
         A rule of `turnwise.rollout.stopping`. It looks at the longest finished prefix, in the order of the seeds. Rollouts in
         progress when it stops are stored but not returned. The result is the prefix at which the rule stopped; it does not
-        depend on `max_concurrency`, durations or interruptions.
+        depend on `max_concurrency`, durations or interruptions. Goals must not be related; where they are, decide about
+        `turnwise.rollout.stopping.family_means` instead.
     observe
         A function that returns the value of the metric of `until` for a finished run: True or False, a score between 0 and 1,
         or None if unknown. It is called once per run, in the order of the seeds. A run that failed counts as unknown.

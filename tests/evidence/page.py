@@ -27,9 +27,21 @@ _COVERAGE = """\
 {count} settings, and {methods} methods in all. Beside ours is the narrowest interval of others that also covers in at least .94,
 out of t over goals, bootstraps over goals, Wald, the logit and the Korn-Graubard intervals of R's survey package, and Greenwood's
 as in lifelines. *Ratio* is our width over theirs. "20 × 3" is 20 goals with three attempts each; icc is the correlation of
-attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note says why.
+attempts at a goal. Where ours covers less than .94, is refused, or is more than 10 % wider than theirs, a note below the table
+says why.
 """
+_NAMES = {
+    "rate": "Rates",
+    "mean": "Means",
+    "quantile": "Quantiles",
+    "difference": "Differences",
+    "curve": "Curves",
+    "ASR@k": "ASR@k",
+    "agreement": "Agreement of judges",
+}
 _LOWEST = """\
+### The lowest coverage
+
 The lowest coverage of each method over the settings of a family, and in how many of them it is below .94:
 """
 _CERTIFIED = """\
@@ -86,24 +98,34 @@ def _lowest(rows: pl.DataFrame) -> pl.DataFrame:
     return families.agg(settings=pl.len(), lowest=pl.col("coverage").min(), below=low).rename({"below": "below .94"})
 
 
+def _families(table: pl.DataFrame) -> str:
+    """Return a section for each family of intervals: its table, and the notes that the last column refers to by number."""
+    parts = []
+    for family in table["family"].unique(maintain_order=True):
+        rows = table.filter(family=family)
+        notes = [note for note in rows["note"].unique(maintain_order=True) if note]
+        shown = rows.select(
+            "setting",
+            "coverage",
+            "width",
+            pl.col("best").alias("narrowest other that covers"),
+            pl.col("best_coverage").alias("its coverage"),
+            "ratio",
+            pl.Series("note", [notes.index(note) + 1 if note else None for note in rows["note"]], dtype=pl.Int64),
+        )
+        parts += [f"### {_NAMES[family]}\n", _table(shown)]
+        parts += [f"{number}. {note[:1].upper()}{note[1:]}." for number, note in enumerate(notes, start=1)]
+        parts += [""] if notes else []
+    return "\n".join(parts)
+
+
 def page() -> str:
     """Return the text of the page."""
     rows, table = stored("coverage"), coverage_table()
-    shown = table.select(
-        "family",
-        "setting",
-        "coverage",
-        "width",
-        pl.col("best").alias("narrowest other that covers"),
-        pl.col("best_coverage").alias("its coverage"),
-        pl.col("best_width").alias("its width"),
-        "ratio",
-        "note",
-    )
     parts = [
         _HEAD.format(repetitions=rows["repetitions"].min()),
         _COVERAGE.format(count=table.height, methods=rows["method"].n_unique()),
-        _table(shown),
+        _families(table),
         _LOWEST,
         _table(_lowest(rows)),
         _REAL,

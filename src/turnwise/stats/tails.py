@@ -12,7 +12,8 @@ from turnwise.stats.estimate import Estimates, FloatArray
 from turnwise.stats.units import Groups
 
 LONG_TAIL = (
-    "long tail, hardly shown by so few: the interval holds the mean less often than its level says; see the median"
+    "long tail of large values: with so few of them, the interval contains the true mean less often than its level says; "
+    "report the median too"
 )
 
 _LONG = 0.3

@@ -1,7 +1,6 @@
 """Bloom's folder of one behavior: transcripts, the file of all of them, and the judgments of all of them with quotes.
 
-Written by hand to `run_judgment` of safety-research/bloom (bloom/stages/step4_judgment.py) and its page of stages, as the
-package of that name on PyPI is another one.
+Written by hand to Bloom's page of stages and to `run_judgment` in a fork of it, as the package of that name on PyPI is another one.
 """
 
 import json

@@ -243,6 +243,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.summarize(rollouts(), resamples=10**30),
         "is more than 1,000,000, which change no digit",
     ),
+    "unread rollouts beyond all numbers": (
+        lambda: tw.gate(rollouts(), "attack_success < 0.5", unread=10**30),
+        "is not a number of rollouts; give a whole number from 0",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -307,6 +311,10 @@ def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
     last = tw.attempts(frame, k=[1, 10**9], stopped=False).filter(pl.col("at") == 10**9)
     assert last["estimate"].to_list() == [None, None]
     assert last["reason"][0] == "no goal has 1,000,000,000 attempts; the most is 2"
+
+
+def test_there_are_no_paths_in_no_turns() -> None:
+    assert tw.trees.paths(TURNS.clear()).is_empty()
 
 
 def test_pareto_leaves_a_row_with_nan_out() -> None:

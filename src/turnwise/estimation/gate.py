@@ -183,7 +183,7 @@ def _texts(argument: object) -> list[object]:
 
 def _check_options(options: _Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
     unread: Any = options.unread
-    if not (isinstance(unread, Integral) or unread == math.inf) or unread < 0:
+    if not (isinstance(unread, Integral) and 0 <= int(unread) <= 2**53) and unread != math.inf:
         raise ArgumentError(
             f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
         )

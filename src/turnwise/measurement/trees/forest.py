@@ -85,7 +85,7 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
 
 def forest_of(frame: pl.DataFrame, verb: str) -> Forest:
     """Return the trees of a frame; a rollout without node ids is a chain in the order of its turns."""
-    node = frame["node_id"].is_not_null() if "node_id" in frame.columns else pl.Series([False] * frame.height)
+    node = frame["node_id"].is_not_null() if "node_id" in frame.columns else pl.repeat(False, frame.height, eager=True)
     rows_above = _rows_above(frame, node, verb)
     children = np.bincount(rows_above[rows_above >= 0], minlength=frame.height)
     by_parent = np.argsort(rows_above, kind="stable")  # the roots, then the children of row 0, of row 1, ...

@@ -691,14 +691,16 @@ def test_what_may_be_more_than_one_keeps_t(values: list[float]) -> None:
     st.lists(st.floats(0, 1), min_size=2, max_size=14), st.sampled_from(["auto", "t", "normal", "basic", "studentized"])
 )
 def test_an_interval_stays_where_its_metric_does(metric: str, values: list[float], method) -> None:
-    """Metrics that cannot leave [0, 1] have no interval that does; one that nobody knows has the same, uncut."""
+    """Metrics that cannot leave [0, 1] have no interval that does; an unknown one has the same, uncut, or reaches into a tail."""
     asked: dict[str, Any] = {"statistics": "mean", "method": method, "resamples": 200}
     cut = only(tw.summarize(rollouts(**{metric: values}), metrics=metric, **asked))
     whole = only(tw.summarize(rollouts(mine=values), metrics="mine", **asked))
     assert (cut["low"] is None) == (whole["low"] is None)
     if whole["low"] is not None:
-        assert (cut["low"], cut["high"]) == (max(whole["low"], 0.0), min(whole["high"], 1.0))
-        assert cut["method"] == whole["method"]
+        plain = whole["method"].removesuffix("; upper end by log t")
+        assert cut["method"] == plain
+        assert cut["low"] == max(whole["low"], 0.0)
+        assert (cut["high"] == min(whole["high"], 1.0)) if plain == whole["method"] else (cut["high"] <= whole["high"])
 
 
 @pytest.mark.parametrize(

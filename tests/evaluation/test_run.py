@@ -901,7 +901,7 @@ def test_items_are_made_when_they_are_looked_at(bench, items) -> None:
     """An evaluator of single items never has more of them in memory than are under way."""
     gc.collect()
     before = sum(type(each) is EvalInputItem for each in gc.get_objects())
-    bench.data([{**items[0], "id": n} for n in range(500)])
+    bench.data([{**items[0], "id": n} for n in range(60)])
     bench.config({"alive": {"_type": "alive"}})
     scores = bench.run(skip_workflow=True).scores
     assert scores["value"].max() <= before + 2

@@ -8,6 +8,7 @@ import string
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -178,7 +179,7 @@ def test_names_that_cannot_be():
         SchemaError, match=r'no column `rollout_id`: its columns are `x` \(1\); .*names=\{"rollout_id": "..."\}'
     ):
         turns([{"x": 1}])
-    for wrong in ("runs.csv", Path("runs.csv"), 3, None):
+    for wrong in ("runs.csv", Path("runs.csv"), 3, None, np.array(3)):
         with pytest.raises(ArgumentError, match="is not a table"):
             turns(wrong)
     with pytest.raises(ArgumentError, match="record 1 is a int, not a dict"):

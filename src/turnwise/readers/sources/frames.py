@@ -41,7 +41,8 @@ def frame_of(data: object, words: AbstractSet[str] = WORDS) -> pl.DataFrame:
         raise ArgumentError("turns: a value is nested too deeply, or holds itself") from error
     except (pl.exceptions.PolarsError, ValueError, TypeError) as error:
         raise SchemaError(f"TURNS: the table cannot be read ({first_line(error)}); give it plain columns") from error
-    if isinstance(data, Iterable) and not isinstance(data, str | bytes):
+    is_array_of_one = getattr(data, "ndim", 1) == 0  # NumPy calls it iterable
+    if isinstance(data, Iterable) and not isinstance(data, str | bytes) and not is_array_of_one:
         return _from_records(data, words)
     hint = "; `tw.read(path)` reads files" if isinstance(data, str) or hasattr(data, "__fspath__") else ""
     raise ArgumentError(f"turns: a {type(data).__name__} is not a table; pass a frame or a list of dicts{hint}")

@@ -298,6 +298,7 @@ def test_attempts_at_nothing_are_drawn() -> None:
     assert tw.plots.attempts(frame.with_columns(at=at)).svg()
 
 
+@pytest.mark.integration
 def test_a_tree_may_have_any_number_of_rows() -> None:
     tree, _ = tw.simulate(goals=2, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
     one: dict[str, Any] = {"rollout_id": tree["rollout_id"][0]}

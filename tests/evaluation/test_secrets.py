@@ -167,6 +167,7 @@ def test_mistakes_in_addresses_and_options_are_told_without_secrets(bench, items
     assert (done.returncode, leaks(done.stderr)) == (2, [])
 
 
+@pytest.mark.integration
 def test_an_endpoint_of_the_command_line_is_written_without_its_query(bench, items, address) -> None:
     """With the results stands where the answers came from, and not the signature."""
     bench.data(items)

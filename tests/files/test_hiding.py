@@ -67,6 +67,7 @@ PURE = (
 KEYS = st.text(st.characters(codec="ascii", exclude_categories=["C", "Z"]), min_size=PART, max_size=64)
 
 
+@pytest.mark.integration
 @given(KEYS, st.sampled_from(sorted(FORMS)), st.text(max_size=30), st.text(max_size=30), st.data())
 def test_no_part_of_any_key_stays(key: str, form: str, before: str, after: str, data: st.DataObject) -> None:
     """Any key of 8 characters or more, any part of it, in any form, within any text."""

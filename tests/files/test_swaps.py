@@ -177,6 +177,7 @@ def test_drafts_of_killed_processes_are_removed_and_those_of_others_are_not(tmp_
     assert (tmp_path / "t.csv").read_text() == "a"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("where", ["beside", "inside"])
 def test_many_that_replace_one_folder_at_once_never_mix(
     tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch

@@ -211,6 +211,7 @@ def test_unsigned_verdicts_are_taken_on_request_and_counted(address: str) -> Non
 UNSIGNED = {"unsigned": "accept", "max_retries": 0}
 
 
+@pytest.mark.integration
 def test_unsigned_verdicts_are_counted_wherever_they_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On stderr, in AGREEMENT and its reasons, in the turns that they are joined to, and at the top of the report."""
     turns, _ = tw.simulate(goals=4, attempts=2, turns=2, seed=1)

@@ -267,6 +267,7 @@ def test_a_sum_is_that_of_its_own_rows() -> None:
     assert whole.equals(pl.concat([tw.measure(part, **asked) for part in parts]))
 
 
+@pytest.mark.integration
 def test_sums_of_floats_do_not_depend_on_batches_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mean has the same last digits in memory, in a scan, and in batches of any size."""
     drawn = tw.simulate(goals=60, attempts=5, seed=3)[0]

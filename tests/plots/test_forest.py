@@ -298,6 +298,7 @@ def test_very_large_and_small_numbers_are_written_out(summary_of, mean_row, size
     assert told in {label.get_text() for label in ax.get_xticklabels()}
 
 
+@pytest.mark.integration
 def test_ticks_above_many_rows_keep_off_the_headings(summary_of, rate):
     """The last label, half of it beyond the axis, and the heading of the numbers stand in rows of their own."""
     (ax,) = plots.forest(summary_of([rate(place, 30, target=f"t{place}") for place in range(5, 28)])).axes

@@ -47,6 +47,7 @@ def test_marks_are_a_row_per_group_with_both_intervals(both):
     assert marks["text"][0].startswith("attack success 10.0 % [")
 
 
+@pytest.mark.integration
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=8))
 def test_the_front_is_whatever_no_other_group_beats(pairs):

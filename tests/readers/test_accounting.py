@@ -138,6 +138,7 @@ def test_records_that_are_gone_through_twice_count_once() -> None:
     assert records == RECORDS
 
 
+@pytest.mark.integration
 def test_the_fixtures_of_all_formats_add_up() -> None:
     for folder in sorted(path for path in FIXTURES.iterdir() if path.is_dir()):
         try:

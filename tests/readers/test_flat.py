@@ -134,6 +134,7 @@ def test_what_is_passed_over_must_be_json(tmp_path):
     assert problems["record"].to_list() == ["13"]
 
 
+@pytest.mark.integration
 def test_many_columns_are_read(tmp_path):
     records = [{**record, **{f"c{number}": number for number in range(600)}} for record in TURNS]
     assert read(written(tmp_path / "log.jsonl", records))["c99"].to_list() == [99] * len(TURNS)

@@ -170,6 +170,7 @@ def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted, more):
         assert_frame_equal(some[0], whole[0].select(*keys, *wanted))
 
 
+@pytest.mark.integration
 def test_some_columns_of_any_log_and_of_a_cache(tmp_path):
     chats = FIXTURE.parent.parent / "openai_chat" / "chats.jsonl"
     for paths in (chats, FIXTURE, [chats, FIXTURE], FIXTURE.parent / "toy.csv"):
@@ -248,6 +249,7 @@ def test_turns_may_have_turns(tmp_path):
     assert read(path)["turns"].to_list() == [2] * read(path).height
 
 
+@pytest.mark.integration
 def test_many_columns_are_read(tmp_path):
     records = [{**record, **{f"c{number}": number for number in range(600)}} for record in ROLLOUTS]
     frame = read(written(tmp_path / "log.jsonl", records))

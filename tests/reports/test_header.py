@@ -3,6 +3,7 @@
 from typing import Any
 
 import polars as pl
+import pytest
 
 import turnwise as tw
 from turnwise import schema
@@ -55,6 +56,7 @@ def test_groups_that_cannot_be_told_apart_are_not_ranked() -> None:
     assert line == "Attacks succeeded in 50 % to 75 % of rollouts in 2 groups, which their intervals do not tell apart."
 
 
+@pytest.mark.integration
 def test_a_single_group_has_its_rate_and_its_size() -> None:
     """Without groups the sentence has the rate of all; a small one says so."""
     assert "of 40 judged rollouts." in bottom_line(made(judged(("a", 10, 4, 1))))
@@ -63,6 +65,7 @@ def test_a_single_group_has_its_rate_and_its_size() -> None:
     )
 
 
+@pytest.mark.integration
 def test_what_was_left_out_is_counted_under_one_word() -> None:
     """Records that were not read, crashed rollouts and unjudged ones; nothing is said to be nothing."""
     turns = judged(("a", 6, 2, 1))
@@ -82,6 +85,7 @@ def test_what_was_left_out_is_counted_under_one_word() -> None:
     assert [table.rows[0][heads.index(name)] for name in ("ended in error", "unjudged")] == ["1", "2"]
 
 
+@pytest.mark.integration
 def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_the_estimate() -> None:
     """The rates of the page are those of `summarize` with the same choice."""
     turns, _ = tw.simulate(goals=8, attempts=2, turns=4, unjudged=0.2, seed=2)
@@ -115,6 +119,7 @@ def test_the_configuration_names_what_was_run() -> None:
     assert facts["analysis"] == f"turnwise {tw.__version__}; 90 % intervals; seed 7; unjudged turns: drop"
 
 
+@pytest.mark.integration
 def test_a_report_has_a_title_of_its_own() -> None:
     """It names the targets, or counts them."""
     assert usual_title(made(judged(("gpt", 2, 1, 1)))) == "Red-team report: gpt"

@@ -156,6 +156,7 @@ def test_closed_form_declines():
         assert closed_form(values, 0.95, "bca") is None
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["percentile", "basic", "bca"])
 def test_closed_form_against_many_draws(kind):
     """Four moments against 200,000 replicates: within their scatter, .02 of a standard error."""

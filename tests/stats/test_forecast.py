@@ -14,6 +14,7 @@ def likelihood(alpha, beta, c, n):
     return stats.betabinom(n, alpha, beta).logpmf(c).sum()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("goals", "size", "rate", "icc"), [(50, 10, 0.1, 0.3), (100, 20, 0.02, 0.6), (20, 5, 0.5, 0.5), (60, 8, 0.3, 0.2)]
 )

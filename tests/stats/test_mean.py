@@ -381,6 +381,7 @@ def test_two_way_coverage(covers, record_property):
     assert covers(hits, repetitions, 0.94)
 
 
+@pytest.mark.integration
 def test_closed_form_replaces_draws_of_many_values():
     """From 1000 values of equal weight on: a closed form, near what draws give; below, and with a heavy tail, draws."""
     generator = np.random.default_rng(0)

@@ -265,6 +265,7 @@ def test_the_coverage_table(truth, se, sp, n, positives, negatives, published):
     assert found[3] >= 0.95 - 2 * math.sqrt(0.95 * 0.05 / repetitions)
 
 
+@pytest.mark.integration
 def test_how_little_an_uncorrected_interval_covers():
     """The first column by enumeration instead of simulation: .48, .001, .914, .014."""
     for truth, se, sp, n, covered in (

@@ -189,9 +189,11 @@ def test_the_packages_that_are_listed_are_the_ones_that_are_imported() -> None:
     extras = project["optional-dependencies"]
     of_tests = [*extras.pop("dev"), *extras.pop("docs")]  # tools among them are run, not imported
     extras.pop("notebook")
+    extras.pop("release")
     used = listed(*project["dependencies"], *(one for extra in extras.values() for one in extra))
     assert imported(ROOT / "src") == used
-    assert imported(ROOT / "tests") <= used | listed(*of_tests)
+    # ragas needs an environment of its own, as its versions exclude ours; its tests skip without it.
+    assert imported(ROOT / "tests") - {"ragas"} <= used | listed(*of_tests)
 
 
 @pytest.mark.parametrize("name", tw.__all__)

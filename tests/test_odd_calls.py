@@ -247,6 +247,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.gate(rollouts(), "attack_success < 0.5", unread=10**30),
         "is not a number of rollouts; give a whole number from 0",
     ),
+    "a NUL character in a name": (
+        lambda: tw.convert(TURNS.with_columns(pl.lit(1).alias("a\0")), "converted"),
+        "convert: the name of column 'a\\x00' holds a NUL character, which Arrow does not take; rename it",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -312,6 +316,11 @@ def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
     last = tw.attempts(frame, k=[1, 10**9], stopped=False).filter(pl.col("at") == 10**9)
     assert last["estimate"].to_list() == [None, None]
     assert last["reason"][0] == "no goal has 1,000,000,000 attempts; the most is 2"
+
+
+def test_a_column_without_any_value_is_diagnosed() -> None:
+    row = tw.doctor(TURNS.with_columns(succeeded=None)).filter(analysis="score before and after success")
+    assert row["reason"].to_list() == ["no turn is known to have succeeded, so turns cannot be aligned"]
 
 
 def test_there_are_no_paths_in_no_turns() -> None:

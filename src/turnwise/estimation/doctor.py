@@ -273,7 +273,7 @@ def _plan_flaw(repeats: Attempts, flaw: str | None) -> str | None:
 
 def _of_turns(table: Facts) -> Iterator[Finding]:
     score = table.score
-    has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].any())
+    has_event = "succeeded" in table.frame.columns and bool(table.frame["succeeded"].cast(pl.Boolean).any())
     flaw = None
     if table.tree:
         flaw = "nodes of a tree are not a sequence of turns; `tw.trees.paths(turns)` makes rollouts of the paths first"

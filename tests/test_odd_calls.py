@@ -319,7 +319,7 @@ def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
 
 
 def test_a_column_without_any_value_is_diagnosed() -> None:
-    row = tw.doctor(TURNS.with_columns(succeeded=None)).filter(analysis="score before and after success")
+    row = tw.doctor(TURNS.with_columns(succeeded=None, score=0.5)).filter(analysis="score before and after success")
     assert row["reason"].to_list() == ["no turn is known to have succeeded, so turns cannot be aligned"]
 
 

@@ -113,7 +113,9 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
     if objects:
         raise SchemaError(f"convert: column {listing(objects)} holds Python objects; cast it to text, or leave it out")
     if broken := [name for name in columns if "\0" in name]:
-        raise SchemaError(f"convert: the name of column {broken[0]!r} holds a NUL character, which Arrow does not take; rename it")
+        raise SchemaError(
+            f"convert: the name of column {broken[0]!r} holds a NUL character, which Arrow does not take; rename it"
+        )
     if rollouts_per_file < 1:
         raise ArgumentError(
             f"convert: rollouts_per_file={rollouts_per_file} is not a number of rollouts; give 1 or more"

@@ -251,6 +251,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.convert(TURNS.with_columns(pl.lit(1).alias("a\0")), "converted"),
         "convert: the name of column 'a\\x00' holds a NUL character, which Arrow does not take; rename it",
     ),
+    "a name of a cache that no disk takes": (
+        lambda: tw.read("data", cache="a" * 300),
+        "cannot be a folder (File name too long); name another",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -321,6 +325,12 @@ def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
 def test_a_column_without_any_value_is_diagnosed() -> None:
     row = tw.doctor(TURNS.with_columns(succeeded=None, score=0.5)).filter(analysis="score before and after success")
     assert row["reason"].to_list() == ["no turn is known to have succeeded, so turns cannot be aligned"]
+
+
+def test_steps_may_be_any_number() -> None:
+    """As floats in the result, also where an integer has no float of its own."""
+    frame = rollouts(train_step=pl.lit(2**64 - 1, pl.UInt64))
+    assert tw.training(frame)["step"].to_list() == [2.0**64]
 
 
 def test_there_are_no_paths_in_no_turns() -> None:

@@ -104,7 +104,7 @@ def training(
     unit_of(
         Sheet(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed
-    numbers_of_step = pl.col(step).fill_nan(None) if frame.schema[step].is_float() else pl.col(step)
+    numbers_of_step = pl.col(step).cast(pl.Float64).fill_nan(None)  # steps are floats in the result
     with_step = frame.with_columns(numbers_of_step).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
     if with_step.is_empty():
         return rows_of([], frame, by, schema.TRAINING)

@@ -9,6 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
 from turnwise.estimation.arrays import Sheet
+from turnwise.readers.problems import first_line
 from turnwise.schema.arguments import one_number
 from turnwise.schema.columns import Column
 from turnwise.schema.foreign import cast_column
@@ -221,8 +222,13 @@ def _units(frames: list[pl.DataFrame], keys: list[str], facts: tuple[str, ...]) 
     parts = [
         frame.select(*keys, *(name for name in facts if name in frame.columns and name not in keys)) for frame in frames
     ]
-    rows = pl.concat(parts, how="diagonal_relaxed")
-    units = rows.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
+    try:
+        rows = pl.concat(parts, how="diagonal_relaxed")
+        units = rows.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
+    except pl.exceptions.PolarsError as error:  # a number in one table and a struct in the other
+        raise SchemaError(
+            f"agreement: the columns {listing(keys)} cannot be compared ({first_line(error)}); make them text or numbers"
+        ) from error
     # A goal known of one turn is that of the whole rollout, which must not fall into two clusters.
     of_rollouts = [pl.col(name) for name in facts if name in schema.TURNS.facts and name in units.columns]
     units = units.with_columns(fact.fill_null(fact.drop_nulls().first().over("rollout_id")) for fact in of_rollouts)

@@ -48,7 +48,13 @@ class Cache:
 
     def __init__(self, folder: str | Path, logs: Iterable[Path], *settings: object) -> None:
         place = Path(folder).expanduser()
-        if place.exists() and not place.is_dir():
+        try:
+            is_other = place.exists() and not place.is_dir()
+        except OSError as error:  # such as a name that is too long
+            raise ArgumentError(
+                f"cache={str(folder)[:80]!r} cannot be a folder ({error.strerror}); name another"
+            ) from error
+        if is_other:
             raise ArgumentError(f"cache={str(folder)!r} is a file; name a folder")
         key = hashlib.blake2b(_code_of_readers(), digest_size=16)
         # Paths count as well, since rollout ids and problems name them.

@@ -255,6 +255,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.read("data", cache="a" * 300),
         "cannot be a folder (File name too long); name another",
     ),
+    "more simulated rollouts than fit anywhere": (
+        lambda: tw.simulate(tasks=10**30),
+        "and at most 10,000,000,000 are made; take fewer goals, tasks or attempts",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -331,6 +335,11 @@ def test_steps_may_be_any_number() -> None:
     """As floats in the result, also where an integer has no float of its own."""
     frame = rollouts(train_step=pl.lit(2**64 - 1, pl.UInt64))
     assert tw.training(frame)["step"].to_list() == [2.0**64]
+
+
+def test_a_rate_too_small_to_be_excluded_has_no_number_of_goals() -> None:
+    row = tw.plan(rate=1e-300, icc=0.0, below=1e-150).filter(question="goals for none")
+    assert (row["goals"].to_list(), row["reason"].to_list()) == ([None], ["more than ten million goals"])
 
 
 def test_there_are_no_paths_in_no_turns() -> None:

@@ -17,6 +17,7 @@ from turnwise.schema.arguments import Cluster, finite_numbers, whole_numbers
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import t_quantile
 from turnwise.stats.sizes import (
+    MOST_GOALS,
     detectable,
     goals_for_difference,
     goals_for_gate,
@@ -237,7 +238,8 @@ def _half_width(rate: float, variance: float, goals: int, level: float) -> tuple
 def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: float) -> list[dict[str, Any]]:
     rollouts = rollouts_for_none(below, level=level)
     # Attempts at a goal carry less information the more they are correlated; the tolerance absorbs rounding.
-    needed = math.ceil(rollouts * (1 + (m - 1) * icc) / m - 1e-9)
+    goals_of_none = math.ceil(rollouts * (1 + (m - 1) * icc) / m - 1e-9)
+    needed = goals_of_none if goals_of_none <= MOST_GOALS else None
     goals_of_gate = goals_for_gate(below, level=level, repeated=m > 1)
     rate = shared["rate"]
     chances = [
@@ -249,10 +251,11 @@ def _of_none(shared: dict[str, Any], below: float, icc: float, m: int, level: fl
             **shared,
             "question": "goals for none",
             "goals": needed,
-            "rollouts": needed * m,
+            "rollouts": None if needed is None else needed * m,
             "below": below,
             "chance": chances[0],
             "method": "ln(1 - level) / ln(1 - below), one-sided; attempts worth 1 / (1 + (m - 1)·icc)",
+            "reason": _TOO_MANY if needed is None else None,
         },
         {
             **shared,

@@ -23,6 +23,10 @@ Named = TypeVar("Named", bound=Collection[str])
 PLAIN_HAZARD = 0.1
 
 
+MOST_ROLLOUTS = 10_000_000_000
+"""No machine holds as many; numbers beyond all arrays are refused before any is made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Rollouts that have target, attack and category in common; benign ones have no category."""
@@ -76,6 +80,12 @@ class Design:
             raise ArgumentError(
                 f"simulate: icc={self.icc} and icc_task={self.icc_task} cannot hold together; "
                 "make their square roots add up to less than 1"
+            )
+        per_target = sum(self.goals.values()) * max(self.tasks, 1) * self.attempts[1] * len(self.attacks) + self.benign
+        if (rollouts := per_target * len(self.targets)) > MOST_ROLLOUTS:
+            raise ArgumentError(
+                f"simulate: these are up to {rollouts:,} rollouts, and at most {MOST_ROLLOUTS:,} are made; take fewer goals, "
+                "tasks or attempts"
             )
 
     def groups(self) -> Iterator[Group]:

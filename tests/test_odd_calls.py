@@ -6,8 +6,9 @@
 import inspect
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import odd_calls
 import polars as pl
@@ -240,11 +241,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "best: there is no metric 'worst' in this frame; there is 7",
     ),
     "more replicates than memory": (
-        lambda: tw.summarize(rollouts(), resamples=10**30),
+        lambda: tw.summarize(rollouts(), resamples=10**18),
         "is more than 1,000,000, which change no digit",
     ),
     "unread rollouts beyond all numbers": (
-        lambda: tw.gate(rollouts(), "attack_success < 0.5", unread=10**30),
+        lambda: tw.gate(rollouts(), "attack_success < 0.5", unread=10**18),
         "is not a number of rollouts; give a whole number from 0",
     ),
     "a NUL character in a name": (
@@ -256,7 +257,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "cannot be a folder (File name too long); name another",
     ),
     "more simulated rollouts than fit anywhere": (
-        lambda: tw.simulate(tasks=10**30),
+        lambda: tw.simulate(tasks=10**18),
         "and at most 10,000,000,000 are made; take fewer goals, tasks or attempts",
     ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
@@ -269,6 +270,40 @@ def test_once_raw_now_one_sentence(case: str) -> None:
     with pytest.raises(TurnwiseError, match=re.escape(words)) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [10**30, 10**400, 10**5000, -(2**64), Fraction(10**400, 3)],
+    ids=["1e30", "1e400", "1e5000", "-2e64", "fraction"],
+)
+def test_no_verb_takes_a_number_that_no_column_can_hold(size: Any) -> None:
+    """Each option of every public function that takes a number, alone and in a list, is refused by one sentence."""
+    raw = []
+    for name, function in odd_calls.functions().items():
+        parameters = inspect.signature(function).parameters.values()
+        required = [
+            parameter
+            for parameter in parameters
+            if parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ]
+        for option in parameters:
+            if option.kind is option.KEYWORD_ONLY and {int, float} & set(
+                get_args(option.annotation) or [option.annotation]
+            ):
+                others = {
+                    other.name: "target"
+                    for other in parameters
+                    if other.kind is other.KEYWORD_ONLY and other.default is other.empty
+                }
+                for value in (size, [1, size]):
+                    try:
+                        function(*([rollouts()] * len(required)), **(others | {option.name: value}))
+                    except TurnwiseError as error:
+                        raw += [f"{name}: {option.name}: {error}"] if "\n" in str(error) else []
+                    except Exception as error:  # noqa: BLE001  # this is what is looked for
+                        raw.append(f"{name}: {option.name}: {error!r:.200}")
+    assert raw == []
 
 
 def test_two_metrics_of_one_name_are_refused_without_their_expressions() -> None:

@@ -181,7 +181,10 @@ def shown(value: Any) -> str:
     if isinstance(value, pl.DataFrame | pl.LazyFrame | pl.Series | pl.Expr):
         return f"a {type(value).__name__}"
     plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
-    text = " ".join(writable(repr(plain)).split())
+    try:
+        text = " ".join(writable(repr(plain)).split())
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

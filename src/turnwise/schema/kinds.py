@@ -5,7 +5,6 @@ place that compares them; what a value means (a level between 0 and 1, a column 
 """
 
 import inspect
-import math
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -29,6 +28,7 @@ _WORDS = {
     type(None): "None",
     Callable: "a function",
 }
+_LARGEST = 2**63 - 1
 _SEVERAL = {str: "a list of texts", int: "a list of whole numbers", float: "a list of numbers"}
 _EXAMPLES = {float: "0.5", str: "'text'"}
 
@@ -69,6 +69,7 @@ def check_kinds(
     label = name or verb.__name__
     for option, hint in _hints(verb):
         value = arguments[option]
+        _check_sizes(value, f"{label}: {option}")
         if option in own or _is_of(value, hint):
             continue
         # A wrong word gets the nearest choice, a wrong level and an expression get sentences of their own; all other values
@@ -83,6 +84,20 @@ def check_kinds(
         ):
             names_of(value)  # says what to do with an expression
         raise ArgumentError(f"{label}: {option}={shown(value)} is not {_in_words(hint)}")
+
+
+def _check_sizes(value: Any, words: str) -> None:
+    """Raise an error for a number that no column of a table can hold, in an argument or in a list or mapping of one."""
+    items: Iterable[Any] = [value]
+    if isinstance(value, Mapping):
+        items = [*value, *value.values()]
+    elif isinstance(value, range):
+        items = [value.start, value.stop]
+    elif _is_several(value):
+        items = _items(value)
+    for item in items:
+        if isinstance(item, Real) and not isinstance(item, float) and abs(item) > _LARGEST:
+            raise ArgumentError(f"{words}={shown(item)} is too large a number; the largest is 2**63 - 1")
 
 
 @cache
@@ -146,7 +161,8 @@ _CHECKS: dict[Any, Callable[[Any], object]] = {
     type(None): lambda value: value is None,
     bool: lambda value: type(value).__name__ in {"bool", "bool_"},
     int: lambda value: isinstance(value, Integral) and not isinstance(value, bool),
-    float: lambda value: isinstance(value, Real) and type(value).__name__ != "bool" and not math.isnan(value),
+    # Only NaN differs from itself; `math.isnan` fails on whole numbers that are larger than any float.
+    float: lambda value: isinstance(value, Real) and type(value).__name__ != "bool" and value == value,  # noqa: PLR0124
     str: is_text,
     Callable: callable,
     PathLike: lambda value: isinstance(value, PathLike),

@@ -1,14 +1,20 @@
 """The documentation's pages: their code runs and prints what they show, and their site is built without a warning."""
 
 import importlib.util
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from pages import PAGES, ROOT, pages, run
+from pages import BLOCK, PAGES, ROOT, pages, run
+from ruamel.yaml import YAML
+
+SETTINGS = re.compile(r"^```(yaml|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.integration
 
@@ -18,6 +24,76 @@ def test_the_code_prints_what_the_page_shows(page: str) -> None:
     """`python tests/pages.py --accept` writes what the code prints into the page."""
     path = PAGES / page
     assert run(path) == path.read_text(encoding="utf-8")
+
+
+def settings() -> list[tuple[str, str, str]]:
+    """The YAML and TOML blocks of the pages: page, language and text."""
+    found = [(page, block) for page in pages() for block in SETTINGS.findall(page.read_text(encoding="utf-8"))]
+    return [(page.name, language, text) for page, (language, text) in found]
+
+
+def test_every_block_is_run_or_printed() -> None:
+    """A block of a page is code that runs, what code prints, or settings, which the next test uses."""
+    languages = {
+        word for page in pages() for word in re.findall(r"^```(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert languages <= {"python", "bash", "text", "yaml", "toml"}
+    assert len(settings()) >= 4
+
+
+@pytest.mark.parametrize(("page", "language", "text"), settings(), ids=lambda value: str(value).split("\n")[0])
+def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp_path: Path, monkeypatch) -> None:
+    """Requirements gate logs, the steps of a workflow run in its order, and an entry point adds a format."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    shutil.copytree(ROOT / "data" / "rollouts", "runs")
+    if language == "toml":
+        blocks = [match.group(2) for match in BLOCK.finditer((PAGES / "how-to" / page).read_text(encoding="utf-8"))]
+        _install_package(next(code for code in blocks if "FORMAT =" in code), text)
+        Path("log.jsonl").write_text('{"ask": "Hi", "reply": "Hello"}\n', encoding="utf-8")
+        places = f"site{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        assert _bash("turnwise read log.jsonl --out turns.csv", PYTHONPATH=places) == 0
+        assert "toy" in Path("turns.csv").read_text(encoding="utf-8")
+        return
+    content = YAML(typ="safe").load(text)
+    if "require" in content:
+        Path("gate.yml").write_text(text, encoding="utf-8")
+        assert (
+            _bash("turnwise gate runs --file gate.yml") == 1
+        )  # these logs fail; 2 would be a file that is not understood
+    elif "jobs" in content:
+        shutil.copy(ROOT / "docs" / "examples" / "gate.yml", "gate.yml")
+        Path("evaluate.sh").write_text("#!/bin/sh\ntest -d $1\n", encoding="utf-8")
+        Path("evaluate.sh").chmod(0o755)
+        steps = {step["name"]: step["run"] for step in content["jobs"]["gate"]["steps"] if "name" in step}
+        codes = [_bash(step, GITHUB_STEP_SUMMARY="summary.md") for step in steps.values()]
+        assert dict(zip(steps, codes, strict=True)) == {"Evaluate": 0, "Gate": 3, "Summary": 0}
+        assert Path("summary.md").read_text(encoding="utf-8").startswith("**undecided**")
+    else:
+        job = content["gate"]
+        called = YAML(typ="safe").load(
+            (ROOT / job["uses"].removeprefix("OWNER/turnwise/").partition("@")[0]).read_text()
+        )
+        inputs = called["on"]["workflow_call"]["inputs"]
+        required = {name for name, entry in inputs.items() if entry.get("required")}
+        assert required <= set(job["with"]) <= set(inputs)
+
+
+def _bash(command: str, **variables: str) -> int:
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command], check=False, env=os.environ | variables
+    ).returncode
+
+
+def _install_package(code: str, table: str) -> None:
+    """A package of one module with these entry points, as `pip install --target site` leaves it."""
+    metadata = Path("site", "toy_logs-1.0.dist-info")
+    metadata.mkdir(parents=True)
+    Path("site", "toy_logs.py").write_text(code, encoding="utf-8")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-logs\nVersion: 1.0\n", encoding="utf-8")
+    ((group, points),) = tomllib.loads(table)["project"]["entry-points"].items()
+    lines = [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (metadata / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
 def test_the_reference_names_every_public_function(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from turnwise.readers import Format, Turn
 
 
 def sniff(document):
-    return document.kind == "lines" and {"ask", "reply"} <= document.keys
+    return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
 
 
 def read(document, table):
@@ -41,7 +41,7 @@ FORMAT = Format("toy", "logs of the toy harness", (".jsonl",), sniff, read)
 
 
 def sniff(document: Document) -> bool:
-    return document.kind == "lines" and {"ask", "reply"} <= document.keys
+    return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
 
 
 def read_toy(document: Document, table: Table) -> None:

@@ -61,7 +61,7 @@ class Format:
     ...     reply: str
     ...     model: str | None = None
     >>> def sniff(document):
-    ...     return document.kind == "lines" and {"ask", "reply"} <= document.keys
+    ...     return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
     >>> def read(document, table):
     ...     '''Each line is a rollout of one turn.'''
     ...     for number, record in document.records():

@@ -7,8 +7,9 @@ place that compares them; what a value means (a level between 0 and 1, a column 
 import inspect
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from os import PathLike
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -96,7 +97,7 @@ def _check_sizes(value: Any, words: str) -> None:
     elif _is_several(value):
         items = _items(value)
     for item in items:
-        if isinstance(item, Real) and not isinstance(item, float) and abs(item) > _LARGEST:
+        if isinstance(item, Rational) and abs(Fraction(item)) > _LARGEST:
             raise ArgumentError(f"{words}={shown(item)} is too large a number; the largest is 2**63 - 1")
 
 

@@ -320,6 +320,20 @@ def test_ids_may_be_numbers_where_verdicts_are_joined() -> None:
     assert tw.judges.join_verdicts(turns, verdicts)["score_harm"].to_list() == [0.5]
 
 
+def test_verdicts_may_lack_the_name_of_their_judge() -> None:
+    verdicts = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "judge": [None], "value": [0.5]})
+    assert tw.judges.join_verdicts(TURNS, verdicts, into="harm")["harm"].to_list() == [0.5]
+    with pytest.raises(ArgumentError, match=r"there is no verdict of 'a'; there are verdicts of \(none\)"):
+        tw.judges.join_verdicts(TURNS, verdicts, judge="a")
+
+
+def test_the_best_of_values_that_are_too_far_apart_to_be_subtracted() -> None:
+    frame = rollouts(worst=pl.when(pl.col("rollout_id") < "e").then(1e308).otherwise(-1e308))
+    found = tw.attempts(frame, metric="worst", k=[1, 2])
+    assert found["estimate"].to_list() == [None, None]
+    assert found["reason"].str.starts_with("values beyond 1e+150 cannot be").all()
+
+
 def test_an_agreement_may_have_a_column_called_metric() -> None:
     row = {"comparison": "labels", "judge": "rule", "statistic": "kappa", "level": 0.95, "n": 90, "metric": 3}
     frame = pl.DataFrame(row | {"estimate": 0.4, "low": 0.2, "high": 0.6})

@@ -200,7 +200,8 @@ def _bounds(scale: tuple[float, float], values: pl.Series) -> tuple[float, float
 
 
 def _of_one(verdicts: pl.DataFrame, judge: str | None) -> pl.DataFrame:
-    """Return the verdicts of one version of one judge."""
+    """Return the verdicts of one version of one judge; one without a name is called "(none)", as in `agreement`."""
+    verdicts = verdicts.with_columns(pl.col("judge").fill_null("(none)"))
     judges = verdicts["judge"].unique(maintain_order=True).to_list()
     matches = [name for name in judges if judge is None or judge in {name, name.partition("@")[0]}]
     if len(matches) > 1:

@@ -168,10 +168,12 @@ def best_of(k: int, values: ArrayLike, goals: Grouping) -> FloatArray:
     # C(i-1, k-1) / C(n, k) = k / i · C(i, k) / C(n, k)
     weight, owner, ranked = (k / i * _none_of(k, i, m))[inside], codes[inside], x[order][inside]
     # A weighted mean of deviations gives exactly the common value if all are equal. The lowest values are never the maximum
-    # of k and may be infinite.
-    low = np.full(goals.count, np.inf)
+    # of k and may be infinite. Where the deviations are too large for a float, the values themselves are averaged.
+    low, high = np.full(goals.count, np.inf), np.full(goals.count, -np.inf)
     np.minimum.at(low, owner, ranked)
-    low = np.where(np.isfinite(low), low, 0.0)
+    np.maximum.at(high, owner, ranked)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low = np.where(np.isfinite(high - low), low, 0.0)
     expected = low + np.bincount(owner, weights=weight * (ranked - low[owner]), minlength=goals.count)
     return np.where(size >= k, expected, np.nan)
 

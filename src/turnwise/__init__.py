@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from turnwise.measurement.conversion import convert
     from turnwise.measurement.measure import measure
     from turnwise.measurement.step_activity import measure_steps
-    from turnwise.readers.read import read, scan
+    from turnwise.readers.read import read
+    from turnwise.readers.scan import scan
     from turnwise.readers.traces.steps import steps
     from turnwise.readers.turns import turns
     from turnwise.reports import report
@@ -149,7 +150,7 @@ _MODULES = {
     "profile": "estimation.profile",
     "read": "readers.read",
     "report": "reports",
-    "scan": "readers.read",
+    "scan": "readers.scan",
     "score": "judges",
     "simulate": "rollout.simulation",
     "steps": "readers.traces.steps",

@@ -21,8 +21,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from turnwise.readers.read import read, scan
+from turnwise.readers.read import read
 from turnwise.readers.results.outcomes import read_rollouts
+from turnwise.readers.scan import scan
 from turnwise.readers.sources.archives import Archive
 from turnwise.readers.sources.documents import Document
 

@@ -22,7 +22,8 @@ from tests.readers.both_ways import agree, one_by_one, written
 from turnwise.cli import run
 from turnwise.errors import ReadError
 from turnwise.readers.native import files as native_files
-from turnwise.readers.read import read, scan
+from turnwise.readers.read import read
+from turnwise.readers.scan import scan
 from turnwise.readers.sources import binary as binary_files
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.turns import turns

@@ -9,7 +9,8 @@ import pytest
 
 from turnwise.errors import ArgumentError, ReadError, WriteError
 from turnwise.readers import read as reading
-from turnwise.readers.read import read, scan
+from turnwise.readers.read import read
+from turnwise.readers.scan import scan
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 
 from tests.readers.both_ways import written
 from turnwise.errors import ReadError
-from turnwise.readers.read import read, scan
+from turnwise.readers.read import read
+from turnwise.readers.scan import scan
 from turnwise.readers.turns import turns
 
 CHATS = {

@@ -16,8 +16,9 @@ import turnwise as tw
 from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.plugins import Format
-from turnwise.readers.read import read, scan
+from turnwise.readers.read import read
 from turnwise.readers.registry import FORMATS
+from turnwise.readers.scan import scan
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.turns import turns
 from turnwise.schema import TURNS

@@ -124,7 +124,7 @@ def _say_read(rollouts: int, turns: int, problems: int) -> None:
 def scan_logs(log_input: LogInput) -> "pl.LazyFrame":
     """Return the turns lazily; with `--errors collect`, read everything at once and list the problems."""
     from turnwise.readers.problems import in_words_of
-    from turnwise.readers.read import scan
+    from turnwise.readers.scan import scan
 
     if log_input.errors == "collect":
         return read_logs(log_input)[0].lazy()

@@ -18,7 +18,7 @@ from turnwise.estimation.summary import to_merge
 from turnwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
 from turnwise.files.object_stores import Options, address_of, joined, sizes
 from turnwise.measurement.measure import measure
-from turnwise.readers.read import scan
+from turnwise.readers.scan import scan
 from turnwise.readers.sources.paths import Paths, listed
 from turnwise.schema.arguments import names_of
 

@@ -1,8 +1,7 @@
-"""All files, of any mix of formats, into one table (`read`), or into a lazy one (`scan`)."""
+"""All files, of any mix of formats, into one table."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -17,10 +16,9 @@ from turnwise.readers.native.alike import Alike
 from turnwise.readers.owners import Owners
 from turnwise.readers.plugins import Format, versions
 from turnwise.readers.problems import TOO_DEEP, Problems
-from turnwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of, is_known
+from turnwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from turnwise.readers.sources.cache import Cache
 from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.hive import scanned
 from turnwise.readers.sources.paths import Paths, documents, journal_of, listed
 from turnwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from turnwise.readers.table import Table
@@ -173,14 +171,14 @@ def read_into(
         turns = native.conformed(collect_remote(lazy, remote))
         values["source"] = pl.lit(NATIVE.name)
     else:
-        turns = _read_local(places, format, problems, naming, cache, wanted)
+        turns = read_local(places, format, problems, naming, cache, wanted)
     problems.announce()
     if wanted is not None:
         turns = selected(turns, wanted)
     return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in values.items()).collect()
 
 
-def _read_local(
+def read_local(
     paths: list[Path],
     format_name: str | None,
     problems: Problems,
@@ -294,57 +292,6 @@ def tables_of(
     return filled
 
 
-def scan(
-    paths: Paths,
-    *,
-    format: str | None = None,  # noqa: A002 - as in read
-    names: Mapping[str, Any] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    storage_options: Options | None = None,
-    **facts: Any,
-) -> pl.LazyFrame:
-    """Read like `read`, but as a LazyFrame: Parquet files of TURNS are scanned, not loaded; all other files are read first.
-
-    With `cache`, logs that were read before are scanned as well, from their Parquet in the cache.
-
-    The files of a folder of `convert` are checked against its manifest; of a scanned file only columns and dtypes are
-    checked. That turns are numbered, in order and unique is up to the writer (`tw.write` of a table from `read` or `turns`
-    guarantees it). NaN becomes null and is not counted.
-
-    Parameters
-    ----------
-    paths, format, names, cache, storage_options, **facts
-        As in `read`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "turns.parquet"
-    >>> native.conformed(pl.DataFrame({"rollout_id": ["a"], "prompt": ["Hi"]})).write_parquet(path)
-    >>> scan(path).select("rollout_id", "turn").collect().rows()
-    [('a', 1)]
-    """
-    check_kinds(scan, locals(), own=("names",))
-    values = fact_literals(facts, "scan")
-    forced = format_named(format)
-    places = listed(paths, "scan")
-    problems = Problems()
-    naming = Naming(checked_names(names, "scan"), problems, "scan")
-    lazy: pl.LazyFrame | None
-    if remote := addresses(places):
-        lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
-    else:
-        lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
-    if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
-        problems = Problems()
-        lazy = _read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
-    else:
-        values["source"] = pl.lit(NATIVE.name)
-        naming.finish()
-    problems.announce()
-    return lazy.with_columns([pl.col(name).fill_null(value) for name, value in values.items()])
-
-
 def _read(document: Document, form: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
@@ -361,38 +308,6 @@ def _read(document: Document, form: Format, table: Table, *, by_name: bool, outc
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
         table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
-
-
-def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:
-    """Return the files if all that can be read are Parquet, and else none."""
-    files = []
-    for document, by_name in documents(paths, problems, rollouts=True):
-        with problems.record(document.name):
-            sample = naming.beginning(document)
-            if naming.names and (document.kind != "parquet" or not is_known(sample)):
-                return []  # `read` can tell more about it
-            form = format_of(sample, forced, by_name=by_name, problems=problems)
-            if form is not None and (document.kind != "parquet" or document.packed):
-                return []
-            if form is not None:
-                files.append(document)
-    return files
-
-
-def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
-    """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
-    schemas = [naming.renamed(document.schema) for document in files]
-    if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
-        return None
-    joint: dict[str, pl.DataType] = {}  # where two files differ, Polars would fail when the frame is collected
-    if any(joint.setdefault(name, dtype) != dtype for columns in schemas for name, dtype in columns.items()):
-        return None
-    lazies = []
-    for _, group in groupby(files, key=lambda document: (document.schema, document.folder_facts.columns)):
-        part = list(group)
-        lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
-        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in part])))
-    return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:

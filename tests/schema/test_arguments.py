@@ -175,8 +175,12 @@ def test_strata_have_no_interval_over_two_ways(metric: str) -> None:
     assert row["reason"] == "no interval within strata over two crossed ways: name one cluster, or leave strata out"
 
 
-@pytest.mark.parametrize("metric", ["attack_success", "harm"])
-@pytest.mark.parametrize("method", ["t", "bca", "studentized", "wilson", "exact", "jeffreys", "agresti-coull"])
+KNOW_NO_STRATA = [("attack_success", method) for method in ("t", "bca", "studentized")] + [
+    ("harm", method) for method in ("t", "bca", "studentized", "wilson", "exact", "jeffreys", "agresti-coull")
+]
+
+
+@pytest.mark.parametrize(("metric", "method"), KNOW_NO_STRATA)
 def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
     """Who names a method that knows no strata gets no other in its place."""
     options: dict[str, Any] = {
@@ -189,6 +193,21 @@ def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
     row = tw.summarize(CROSSED, **options).row(0, named=True)
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert row["reason"] == f"no {method} interval within strata: ask for percentile or basic"
+
+
+@pytest.mark.parametrize("method", ["auto", "wilson", "exact", "jeffreys", "agresti-coull"])
+def test_strata_of_a_share(method: Method) -> None:
+    """Categories of which every goal succeeds or fails together leave goals nothing to vary by: the interval is narrower."""
+    options: dict[str, Any] = {"metrics": "attack_success", "cluster": "goal", "method": method}
+    plain = tw.summarize(CROSSED, **options).row(0, named=True)
+    within = tw.summarize(CROSSED, strata="category", **options).row(0, named=True)
+    assert within["estimate"] == plain["estimate"]
+    assert plain["low"] < within["low"] < within["high"] < plain["high"]
+    assert within["method"] == f"{plain['method']} within strata"
+    named = tw.summarize(CROSSED.with_columns(all="category"), strata="category", by="all", margins=True, **options)
+    assert named.filter(all="all").select("low", "high").row(0) == (within["low"], within["high"])
+    lone = named.filter(all="c1").row(0, named=True)
+    assert lone["method"] == within["method"]
 
 
 @pytest.mark.parametrize("method", ["auto", "bootstrap", "percentile", "basic"])

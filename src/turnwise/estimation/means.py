@@ -9,7 +9,7 @@ from turnwise.estimation.clusters import strata_of
 from turnwise.estimation.samples import Cells, Sample
 from turnwise.metrics.catalog import about
 from turnwise.metrics.metric import ANY_NUMBER, SHARE
-from turnwise.stats.estimate import BoolArray, Estimates
+from turnwise.stats.estimate import BoolArray, Estimates, IntArray
 from turnwise.stats.intervals import ShareInterval
 from turnwise.stats.mean import OF_A_MEAN, means
 from turnwise.stats.proportion import proportions
@@ -70,9 +70,15 @@ def mean_of(cells: Cells, sample: Sample, level: float) -> Estimates:
     return estimates
 
 
-def _proportions(sample: Sample, level: float, interval: ShareInterval) -> Estimates:
+def _proportions(sample: Sample, level: float, interval: ShareInterval, strata: IntArray | None = None) -> Estimates:
     return proportions(
-        sample.values, sample.codes, sample.groups, weights=sample.weights, level=level, interval=interval
+        sample.values,
+        sample.codes,
+        sample.groups,
+        weights=sample.weights,
+        level=level,
+        interval=interval,
+        strata=strata,
     )
 
 
@@ -106,18 +112,24 @@ def _without_interval(sample: Sample, level: float, reason: str) -> Estimates:
     return estimates
 
 
+def _strata(cells: Cells, sample: Sample) -> IntArray:
+    """Return the stratum of each cluster of each group."""
+    (units,) = ways_of(sample.codes, sample.groups)
+    name = str(cells.options.strata)
+    return strata_of(cells.rows.sheet, sample.rows.numbers, units.of_rows, units.groups.codes.size, name, "summarize")
+
+
 def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:
-    """Estimate means with clusters drawn within strata: by the basic bootstrap if requested, else by percentiles."""
+    """Estimate means within strata: shares with Wilson's interval, all else by drawing clusters within each stratum."""
     options = cells.options
     if len(sample.codes) > 1:
         reason = "no interval within strata over two crossed ways: name one cluster, or leave strata out"
         return _without_interval(sample, level, reason)
+    if cells.kind == "proportion" and options.method in _OF_A_SHARE:
+        return _proportions(sample, level, _OF_A_SHARE[options.method], _strata(cells, sample))
     if options.method not in _WITHIN_STRATA:
         reason = f"no {options.method} interval within strata: ask for percentile or basic"
         return _without_interval(sample, level, reason)
-    (units,) = ways_of(sample.codes, sample.groups)
-    labels = np.arange(sample.values.size) if units.labels is None else units.labels
-    count = int(units.counts.sum())
     return means(
         sample.values,
         sample.codes,
@@ -127,5 +139,5 @@ def _stratified_mean(cells: Cells, sample: Sample, level: float) -> Estimates:
         rng=lambda group: sample.generator(group, options.seed),
         resamples=options.resamples,
         interval={"auto": "auto", "basic": "basic"}.get(options.method, "percentile"),  # type: ignore[arg-type]
-        strata=strata_of(cells.rows.sheet, sample.rows.numbers, labels, count, str(options.strata), "summarize"),
+        strata=_strata(cells, sample),
     )

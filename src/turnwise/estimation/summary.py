@@ -99,9 +99,10 @@ def summarize(
         the censored share, valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates
         the rate.
     strata
-        A column within whose values clusters are drawn (a percentile or basic bootstrap of means): correct if the number
-        of goals of each category was fixed by design, wrong for inference to new categories. Other methods and statistics,
-        and two crossed ways, then have no interval.
+        A column whose values are strata: correct if the number of goals of each category was fixed by design, wrong for
+        inference to new categories. Goals then vary around the average of their stratum: a share has Wilson's interval (or
+        another of `method`) with that variance, and of a mean a percentile or basic bootstrap draws clusters within each
+        stratum. Other methods and statistics, and two crossed ways, then have no interval.
     resamples, seed
         Number of bootstrap replicates and their seed. The same clusters and seed give the same draws, whatever other rows
         the table has.

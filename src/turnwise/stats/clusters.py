@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.degrees_of_freedom import group_degrees_of_freedom
-from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray, TextArray
-from turnwise.stats.units import Groups, Units, ways_of
+from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray, TextArray, texts
+from turnwise.stats.units import Groups, Units, units_of, ways_of
 
 NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
@@ -91,6 +91,8 @@ class Variations:
     ----------
     ways
         The units: one way, or two crossed ways and their pairs.
+    strata
+        The strata of the clusters of each group, as units of clusters; None without strata.
     """
 
     estimate: FloatArray
@@ -101,6 +103,7 @@ class Variations:
     n_clusters: IntArray
     singletons: BoolArray
     ways: tuple[Units, ...]
+    strata: Units | None = None
 
     def of(self, group: int) -> Variation:
         """Return the variation of one group."""
@@ -303,18 +306,31 @@ def variation(values: ArrayLike, clusters: Clusters, *, weights: ArrayLike | Non
 
 
 def variations(
-    values: FloatArray, clusters: Clusters, groups: Groups, *, weights: ArrayLike | None = None
+    values: FloatArray,
+    clusters: Clusters,
+    groups: Groups,
+    *,
+    weights: ArrayLike | None = None,
+    strata: IntArray | None = None,
 ) -> Variations:
-    """Return the `variation` of each group: rows of one group after another, and clusters within each group."""
+    """Return the `variation` of each group: rows of one group after another, and clusters within each group.
+
+    With `strata`, integer (U,), one per cluster of a single way, clusters vary around the average of their stratum:
+    V = Σ_h G_h/(G_h-1) · Σ_{g in h} (z_g - z̄_h)² / W² for z_g = Σ_{i in g} wᵢ(yᵢ - R), with G - H degrees of freedom for H strata
+    (Cochran 1977, Sampling Techniques, 3rd ed., equation 5.9; ISBN 0-471-16240-X).
+    """
     ways = ways_of(clusters, groups)
+    layers = None if strata is None else units_of(strata, ways[0].groups)
     w = ones_or(weights, values.size)
     mean = weighted_means(values, w, groups)
     total = groups.sums(w)
     counts = np.stack([way.counts for way in ways])
     smallest = counts.min(axis=0)
     masses = [way.sums(w) for way in ways]
-    parts = _variances((values - mean[groups.codes]) * w, total, ways, groups)
-    if len(ways) == 1:
+    parts = _variances((values - mean[groups.codes]) * w, total, ways, groups, layers)
+    if layers is not None:
+        df = (counts[0] - layers.counts).astype(np.float64)
+    elif len(ways) == 1:
         df = group_degrees_of_freedom(masses[0], ways[0].groups)
     else:
         df = np.where(smallest > 1, crossed_df(parts, (counts[0], counts[1])), smallest - 1.0)
@@ -330,20 +346,45 @@ def variations(
         n_clusters=smallest,
         singletons=smallest == n,
         ways=ways,
+        strata=layers,
     )
 
 
-def _variances(residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups) -> list[FloatArray]:
+def _variances(
+    residuals: FloatArray, total: FloatArray, ways: tuple[Units, ...], groups: Groups, strata: Units | None
+) -> list[FloatArray]:
     """Return the variance of each group over each of the ways, float (T,) each, from residuals (n,)."""
     rounding = _ROUNDING * groups.sums(np.abs(residuals))
     parts = []
     for way in ways:
         sums = way.sums(residuals)
+        if strata is not None:
+            size = strata.sums(np.ones_like(sums))
+            sums -= (strata.sums(sums) / size)[strata.of_rows]
         # Sums below the rounding error of the residuals are set to 0, so that identical clusters give exactly 0.
         sums[np.abs(sums) <= rounding[way.groups.codes]] = 0.0
         sums /= total[way.groups.codes]
-        parts.append(way.counts / np.maximum(way.counts - 1, 1) * way.groups.sums(np.square(sums)))
+        squares = np.square(sums)
+        if strata is None:
+            parts.append(way.counts / np.maximum(way.counts - 1, 1) * way.groups.sums(squares))
+        else:
+            parts.append(way.groups.sums((size / np.maximum(size - 1, 1))[strata.of_rows] * squares))
     return parts
+
+
+def lone_strata(strata: Units) -> TextArray:
+    """Return for each group the reason that names its strata of one cluster, which vary in no sample: object (T,).
+
+    Examples
+    --------
+    >>> lone_strata(units_of(np.array([0, 0, 1, 2]), Groups.single(4))).tolist()
+    ['2 strata of one cluster contribute no variance']
+    """
+    sizes = strata.sums(np.ones(strata.of_rows.size))
+    counts = strata.groups.sums(sizes == 1).astype(np.int64)
+    one, many = "stratum of one cluster contributes", "strata of one cluster contribute"
+    words = [f"{counted(count, one, many)} no variance" for count in counts.tolist()]
+    return texts(counts > 0, words, None)
 
 
 @lru_cache(maxsize=4096)  # many intervals of one table have the same degrees of freedom

@@ -18,10 +18,11 @@ from turnwise.stats.bootstrap import (
     percentile_interval,
     percentile_intervals,
 )
+from turnwise.stats.clusters import lone_strata
 from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray, IntArray, generator_of, texts
 from turnwise.stats.replicates import count_sums, crossed_replicates, jackknife_ratio, ratio_replicates
 from turnwise.stats.studentized import studentized_interval
-from turnwise.stats.units import Groups
+from turnwise.stats.units import Groups, units_of
 
 Drawn = Literal["bca", "percentile", "basic"]
 Interval = Literal["auto", "t", "normal", "bca", "percentile", "basic", "studentized"]
@@ -130,8 +131,7 @@ def _stratified(
     low, high = percentile_interval(replicates, level)
     if low is None or high is None:
         return Estimate(reason=null_flaw(replicates) or NO_WIDTH, resamples=plan.resamples)
-    lone_strata = 0 if strata is None else int((np.unique(strata, return_counts=True)[1] == 1).sum())
-    note = f"{lone_strata} strata of one cluster contribute no variance" if lone_strata else None
+    note = None if strata is None else lone_strata(units_of(strata, Groups.single(strata.size)))[0]
     low, high = (-high, -low) if plan.interval == "basic" else (low, high)
     name = "expanded percentile" if plan.interval == "auto" else plan.interval
     method = f"{name} bootstrap within strata"

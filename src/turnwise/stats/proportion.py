@@ -4,11 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, ones_or, variations
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, lone_strata, ones_or, variations
 from turnwise.stats.design_effect import copies_effects, correlation_effects, shrunk
-from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray, texts
+from turnwise.stats.estimate import Clusters, Estimate, Estimates, FloatArray, IntArray, texts
 from turnwise.stats.intervals import NAMES_OF_A_SHARE, ShareInterval, share_intervals
 from turnwise.stats.units import Groups, Units
+
+ALONE = "each stratum has one cluster: no interval over clusters"
 
 
 def proportion(
@@ -19,6 +21,7 @@ def proportion(
     level: float = 0.95,
     interval: ShareInterval = "wilson",
     trials: float = 1.0,
+    strata: ArrayLike | None = None,
 ) -> Estimate:
     """Estimate the share of successes, with Wilson's (or another) interval at the effective sample size.
 
@@ -29,7 +32,8 @@ def proportion(
     number of clusters. For clusters of unequal weight, d̂ is at least what the intraclass correlation implies
     (`correlation_effect`), because a dominating cluster hardly shows the variance that it causes. For two crossed ways, d̂ is
     from the two-way variance, m and s are the larger of both ways, and t has Satterthwaite's degrees of freedom
-    (`crossed_df`). A cluster whose scores sum to less than one success counts in s as that fraction.
+    (`crossed_df`). Within strata, V and R(1-R) are those within them, and t has one degree of freedom less for each further
+    stratum. A cluster whose scores sum to less than one success counts in s as that fraction.
 
     Parameters
     ----------
@@ -45,6 +49,9 @@ def proportion(
         ``"wilson"``, ``"exact"`` (Clopper-Pearson), ``"jeffreys"`` or ``"agresti-coull"``, all at the same effective size.
     trials
         Number of 0/1 trials averaged in one value, at least 1: the effective size can then be up to `trials` times n.
+    strata
+        Integer (G,), one per cluster of the one way, in the order of the codes: whole clusters were chosen within each
+        stratum, and the sizes of the strata were fixed by design. None for one stratum.
 
     Returns
     -------
@@ -66,7 +73,17 @@ def proportion(
     """
     y = np.asarray(values, dtype=np.float64)
     single = Groups.single(y.size)
-    return proportions(y, clusters, single, weights=weights, level=level, interval=interval, trials=trials).at(0)
+    estimates = proportions(
+        y,
+        clusters,
+        single,
+        weights=weights,
+        level=level,
+        interval=interval,
+        trials=trials,
+        strata=None if strata is None else np.asarray(strata, dtype=np.int64),
+    )
+    return estimates.at(0)
 
 
 def proportions(
@@ -78,28 +95,35 @@ def proportions(
     level: float = 0.95,
     interval: ShareInterval = "wilson",
     trials: float = 1.0,
+    strata: IntArray | None = None,
 ) -> Estimates:
     """Estimate the `proportion` of each group: rows of one group after another, and clusters within each group."""
     if values.size and (values.min() < 0 or values.max() > 1):
         raise ArgumentError(
             f"a share needs values between 0 and 1; these range from {values.min():g} to {values.max():g}"
         )
-    spread = variations(values, clusters, groups, weights=weights)
+    spread = variations(values, clusters, groups, weights=weights, strata=strata)
     w = ones_or(weights, values.size)
     share, n = spread.estimate, spread.n
-    plain = spread.singletons & groups.are_equal(w) & (trials == 1)
-    defined = plain | (spread.n_clusters >= 2)
+    plain = spread.singletons & groups.are_equal(w) & (trials == 1) & (strata is None)
+    defined = plain | ((spread.n_clusters >= 2) & (spread.df > 0))
     effect = np.where(plain, 1.0, np.nan)
     if (defined & ~plain).any():
         effect = np.where(plain, 1.0, _design_effects(values, w, spread, groups, trials))
     effect[~defined | (n == 0)] = np.nan
     size = n / effect
-    df = np.where(plain, np.inf, spread.df if len(clusters) > 1 else spread.n_clusters - 1)
+    has_own_df = len(clusters) > 1 or strata is not None
+    df = np.where(plain, np.inf, spread.df if has_own_df else spread.n_clusters - 1)
     low, high = share_intervals(interval, share * size, size, level=level, df=df)
     name = NAMES_OF_A_SHARE[interval]
     method = texts(plain, name, f"two-way {name}" if len(clusters) > 1 else f"clustered {name}")
+    if strata is not None:
+        method = texts(plain, name, f"clustered {name} within strata")
     method[~defined | (n == 0)] = None
     reason = texts(defined, None, ONE_CLUSTER)
+    if spread.strata is not None:
+        reason[~defined & (spread.n_clusters > 1)] = ALONE
+        reason[defined] = lone_strata(spread.strata)[defined]
     reason[n == 0] = NO_VALUES
     return Estimates.empty(
         groups.count,
@@ -117,16 +141,33 @@ def proportions(
 
 def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Groups, trials: float) -> FloatArray:
     ways = spread.ways[:2]
+    least = 1 / trials * (1.0 if spread.strata is None else _within(y, w, spread.ways[0], spread.strata, groups))
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without rows, and shares of 0 and 1
         binomial = spread.estimate * (1 - spread.estimate) / spread.n
         observed = np.where((spread.variance > 0) & (binomial > 0), spread.variance / binomial, 1.0)
-    observed = np.maximum(1 / trials, observed)
+    observed = np.maximum(least, observed)
     if len(ways) == 1 and trials == 1:
         (way,) = ways
-        observed = np.maximum(observed, correlation_effects(way.sums(w * y) / way.sums(w), w, way, groups))
+        means = way.sums(w * y) / way.sums(w)
+        if spread.strata is not None:  # clusters vary around the average of their stratum
+            layers, ones = spread.strata, np.ones_like(means)
+            stratum, whole = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
+            means = means - stratum[layers.of_rows] + whole[way.groups.codes]
+        observed = np.maximum(observed, least * correlation_effects(means, w, way, groups))
     mixed = np.max([_mixed(y, way, trials) for way in ways], axis=0)
     copies = np.max([copies_effects(w, way, groups) for way in ways], axis=0)
     return shrunk(observed, mixed, copies)
+
+
+def _within(y: FloatArray, w: FloatArray, way: Units, strata: Units, groups: Groups) -> FloatArray:
+    """Return the variance of one rollout within strata divided by that of one in the whole group, p(1-p); 1 where that is 0."""
+    weight, hits = way.sums(w), way.sums(w * y)
+    share = strata.sums(hits) / strata.sums(weight)
+    whole = groups.sums(w * y) / groups.sums(w)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        within = strata.groups.sums(strata.sums(weight) * share * (1 - share)) / groups.sums(w)
+        ratio = within / (whole * (1 - whole))
+    return np.where(np.isfinite(ratio), ratio, 1.0)
 
 
 def _mixed(y: FloatArray, units: Units, trials: float) -> FloatArray:

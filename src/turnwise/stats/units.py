@@ -106,6 +106,11 @@ class Units:
     codes: IntArray
 
     @property
+    def of_rows(self) -> IntArray:
+        """The unit of each row: integer (n,)."""
+        return np.arange(self.groups.codes.size) if self.labels is None else self.labels
+
+    @property
     def counts(self) -> IntArray:
         """Number of units of each group: integer (T,)."""
         return self.groups.sizes

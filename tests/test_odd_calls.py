@@ -260,6 +260,18 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tw.simulate(tasks=10**18),
         "and at most 10,000,000,000 are made; take fewer goals, tasks or attempts",
     ),
+    "a condition that is a number": (
+        lambda: tw.best(SUMMARY, metric="worst", where=pl.lit(1)),
+        "best: where= cannot be evaluated: ",
+    ),
+    "a condition on a column that is not there": (
+        lambda: tw.best(SUMMARY, metric="worst", where=pl.col("count") > 1),
+        "best: where= cannot be evaluated: ",
+    ),
+    "a chosen step that no axis reaches": (
+        lambda: tw.plots.sweep(SWEEP, of="step", chosen=1e308),
+        "sweep: chosen=1e+308 is not a value of 'step'",
+    ),
     "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
@@ -318,6 +330,17 @@ def test_ids_may_be_numbers_where_verdicts_are_joined() -> None:
     verdicts = pl.DataFrame({"rollout_id": ["7"], "turn": [1], "judge": "harm", "value": [0.5]})
     turns = TURNS.with_columns(rollout_id=pl.lit(7))
     assert tw.judges.join_verdicts(turns, verdicts)["score_harm"].to_list() == [0.5]
+
+
+def test_rollouts_without_turns_are_counted_where_turns_are_the_weights() -> None:
+    found = tw.summarize(rollouts(num_turns=pl.Series([2, 0] * 4)), metrics="attack_success", weighting="turn")
+    counts = found.select("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable").row(0)
+    assert counts == (3, 0, 0, 1, 4)
+
+
+def test_rows_named_twice_by_a_column_are_named_once() -> None:
+    named = tw.plots.marks.forest(SUMMARY.with_columns(estimate=0.5), by=["target", "target"])
+    assert named["group"].to_list() == ["a"]
 
 
 def test_verdicts_may_lack_the_name_of_their_judge() -> None:

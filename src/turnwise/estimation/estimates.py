@@ -117,6 +117,7 @@ def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[floa
     partially_judged = np.flatnonzero(groups.sums(cells.headings == PARTIALLY_JUDGED))
     stopped = groups.sums(later_attempts(cells.rows.sheet, cells.metric)[cells.rows.numbers]) > 0
     weightless = groups.sums(cells.headings == VALUE).astype(np.int64) - sample.groups.sizes
+    missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
     notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
     nulls = np.full(groups.count, np.nan)
     for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:

@@ -79,7 +79,11 @@ def best(
     if rows.is_empty():
         raise ArgumentError(f"best: there is no metric {metric!r} in this frame; there is {listing(table['metric'])}")
     rows = _comparable_rows(rows, statistic)
-    candidates = rows.filter(pl.col("estimate").is_not_null() & (pl.lit(value=True) if where is None else where))
+    candidates = rows.filter(pl.col("estimate").is_not_null())
+    try:
+        candidates = candidates if where is None else candidates.filter(where)
+    except pl.exceptions.PolarsError as error:  # the user's own expression
+        raise ArgumentError(f"best: where= cannot be evaluated: {str(error).splitlines()[0]}") from error
     if candidates.is_empty():
         raise ArgumentError(
             f"best: none of the {counted(rows.height, 'row')} of {metric!r} meets the condition; relax `where`"

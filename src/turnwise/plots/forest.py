@@ -10,6 +10,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.plots import interval_rows, theme
 from turnwise.plots.figures import Plot
 from turnwise.schema import labels
+from turnwise.schema.arguments import names_of
 from turnwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def forest_marks(
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
-    columns = labels.grouping(frame) if by is None else [by] if isinstance(by, str) else list(by)
+    columns = labels.grouping(frame) if by is None else list(dict.fromkeys(names_of(by)))
     for name in columns:
         if name not in frame.columns:
             raise ArgumentError(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -171,8 +170,9 @@ def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> 
         return None
     if names and labels.plain(chosen) in names:
         return float(names.index(labels.plain(chosen)))
-    if not names and isinstance(chosen, int | float) and not isinstance(chosen, bool) and isfinite(chosen):
-        return float(chosen)
+    is_number = isinstance(chosen, int | float) and not isinstance(chosen, bool)
+    if not names and is_number and abs(chosen) <= schema.LARGEST_DRAWN:  # type: ignore[arg-type]
+        return float(chosen)  # type: ignore[arg-type]
     available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
     raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {of!r}; there is {available}")
 

@@ -254,3 +254,16 @@ def test_reasons_that_differ_in_numbers_alone_are_one():
     assert merged == [one, None, one, "no values", one]
     nothing = pl.DataFrame({"reason": [None]}, schema={"reason": pl.String})
     assert labels.merge_reasons(nothing).equals(nothing)
+
+
+def test_long_titles_of_panels_are_no_wider_than_their_cells(crossed):
+    """The names of three targets, as long as a path of a checkpoint: their panels stay beside each other."""
+    names = [f"org/llama-3.3-70b-instruct-safety-tuned-checkpoint-{step}-of-12000" for step in (4000, 8000, 12000)]
+    summary = pl.concat([crossed.with_columns(target=pl.lit(name)) for name in names])
+    plot = plots.heat_map(summary, rows="category", columns="attack")
+    plot.svg()
+    titles = [ax.title if ax.get_title() else ax._left_title for ax in plot.axes]
+    boxes = [title.get_window_extent() for title in titles]
+    assert len({title.get_text() for title in titles}) == 3
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert boxes[-1].x1 < plot.figure.bbox.x1

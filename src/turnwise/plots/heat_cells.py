@@ -21,6 +21,7 @@ _HIGH, _LEAST = 16.0, 38.0  # least height of a row and least width of a column,
 _KEY, _KEY_HIGH = (24.0, 84.0), 122.0  # size of the color key in points; its height with its texts
 KEY_WIDE = 1.15  # width of the key with its texts, in inches
 _NAME, _LINE = 40, 18  # characters of a name, and of one line
+_BOLD_WIDTH, _SHORTEST_LINE = 6.6, 16  # width of a bold character of a title in points; least characters of its lines
 _HATCH = 0.4
 _FEW = 6  # up to so many columns are as wide as their names
 
@@ -97,12 +98,18 @@ def _places(names: Sequence[str], factor: float) -> tuple[list[float], list[floa
     return starts, [factor if pooled and place == len(names) - 1 else 1.0 for place in range(len(names))]
 
 
-def size(plan: Plan, *, title: bool, names: bool) -> tuple[float, float]:
-    """Return width and height of one panel with its names, in inches."""
+def heading(part: pl.DataFrame, plan: Plan) -> str:
+    """Return the title of a panel, in lines that are no wider than its cells; empty if it has none."""
+    characters = max(int(plan.ends[0] * plan.wide / _BOLD_WIDTH), _SHORTEST_LINE)
+    return lettering.wrapped(part["title"][0] or "", characters)
+
+
+def size(plan: Plan, *, lines: int, names: bool) -> tuple[float, float]:
+    """Return width and height of one panel with its names and this many lines of title, in inches."""
     across, down = plan.ends
     names_width = max(lettering.text_width(name) for name in plan.rows) + 12 if names else 0.0
     longest = max(lettering.text_width(name) for name in plan.columns) if plan.slanted else 0.0
-    above = (longest * 0.65 + 14 if plan.slanted else 28) + (28 if title else 0)
+    above = (longest * 0.65 + 14 if plan.slanted else 28) + (16 + 12 * lines if lines else 0)
     return (across * plan.wide + names_width + 16) / 72, (down * plan.high + above + 8) / 72
 
 
@@ -206,9 +213,8 @@ def _names(ax: "Axes", part: pl.DataFrame, plan: Plan, *, names: bool) -> None:
         label.set_parse_math(False)
         if label.get_text() == schema.POOLED:
             label.set_fontweight("bold")
-    heading = part["title"][0]
-    if heading is not None:
-        ax.set_title(heading, loc="left", fontsize=theme.NORMAL, fontweight="bold", pad=8, parse_math=False)
+    if title := heading(part, plan):
+        ax.set_title(title, loc="left", fontsize=theme.NORMAL, fontweight="bold", pad=8, parse_math=False)
 
 
 def _color(ax: "Axes", value: float, strength: float, scale: tuple[float, float]) -> str:

@@ -129,9 +129,10 @@ def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
     plans = [heat_cells.plan(part) for part in panels]
-    titled = marks["title"].null_count() == 0
+    headings = [heat_cells.heading(part, plan) for part, plan in zip(panels, plans, strict=True)]
+    lines = max(heading.count("\n") + 1 if heading else 0 for heading in headings)
     # Sizes with and without names of rows: only the first panel of a row has them.
-    sizes = [heat_cells.size(plan, title=titled, names=names) for plan in plans for names in (True, False)]
+    sizes = [heat_cells.size(plan, lines=lines, names=names) for plan in plans for names in (True, False)]
     (first, high), (wide, _) = (tuple(max(size[side] for size in sizes[k::2]) for side in (0, 1)) for k in (0, 1))
     several = marks.select("metric", "statistic").n_unique() > 1
     width = max(first + wide * (across - 1) + heat_cells.KEY_WIDE * (across if several else 1), _WIDE)

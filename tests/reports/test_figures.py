@@ -1,4 +1,4 @@
-"""The figures of a report: of every kind, for light and dark pages, wide and narrow."""
+"""The figures of a report: of every kind, wide and narrow."""
 
 import base64
 from importlib import import_module
@@ -45,26 +45,18 @@ def text_of(address: str) -> str:
 
 
 @pytest.mark.integration
-def test_dark_figures_have_letters_that_can_be_read(tmp_path) -> None:
-    """Light letters on a dark page; the file in the folder is the light figure, and a narrow one is for a phone."""
-    turns, by = CASES["names"]
-    found = frames(turns(), by=by, cluster="auto", level=0.95, seed=0)
-    drawn = room.figures(found, tmp_path / "figures")
-    assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(drawn)
-    for name, figure in drawn.items():
-        light, dark, narrow = (text_of(address) for address in (figure.light, figure.dark, figure.light_narrow))
-        assert light == (tmp_path / "figures" / f"{name}.svg").read_text()
-        assert "#0d1117" in dark
-        assert "#0d1117" not in light
-        assert light != narrow
-        assert "<dc:description>" in light
-
-
-@pytest.mark.integration
-def test_every_kind_of_figure_is_tried() -> None:
-    """That a report draws, so that none is recolored unseen."""
+def test_every_kind_of_figure_is_drawn_wide_and_narrow(tmp_path) -> None:
+    """The file in the folder is the wide one; both describe themselves."""
     kinds = set[str]()
-    for turns, by in CASES.values():
+    for case, (turns, by) in CASES.items():
         found = frames(turns(), by=by, cluster="auto", level=0.95, seed=0)
         kinds |= {draw.__name__ for _, _, draw, _ in room._wanted(found) if hasattr(draw, "__name__")}
+        drawn = room.figures(found, tmp_path / case)
+        assert {path.stem for path in (tmp_path / case).iterdir()} == set(drawn)
+        for name, figure in drawn.items():
+            wide, narrow = text_of(figure.wide), text_of(figure.narrow)
+            assert wide == (tmp_path / case / f"{name}.svg").read_text()
+            assert wide != narrow
+            assert "<dc:description>" in wide
+            assert "<dc:description>" in narrow
     assert kinds == {"forest", "curve", "training", "attempts", "contrast"}

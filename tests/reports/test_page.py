@@ -62,13 +62,35 @@ def test_the_page_renders_fits_and_asks_for_nothing(browser: Browser, page: Path
 def test_the_switch_goes_the_other_way(browser: Browser, page: Path) -> None:
     """The button turns a light page dark, figures too, and back."""
     browser.open(page)
-    look = "return [getComputedStyle(document.body).backgroundColor, document.querySelector('.dark img').checkVisibility()]"
+    look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('figure img')).filter]"
     light = browser.run(look)
     browser.run("document.getElementById('theme').click()")
-    assert browser.run(look) == ["rgb(13, 17, 23)", True]
+    assert browser.run(look) == ["rgb(13, 17, 23)", "invert(1) hue-rotate(180deg)"]
     assert browser.run(CONTRAST)["faint"] == []
     browser.run("document.getElementById('theme').click()")
-    assert browser.run(look) == light == ["rgb(255, 255, 255)", False]
+    assert browser.run(look) == light == ["rgb(255, 255, 255)", "none"]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("dark", [False, True])
+def test_figures_have_the_colors_of_the_page(browser: Browser, page: Path, dark: bool) -> None:
+    """The ground of a figure is that of the page, and its letters stand out: white on a dark page, black on a light one."""
+    import base64
+    import io
+
+    from matplotlib.image import imread
+
+    browser.open(page, dark=dark)
+    left, top, width, height = browser.run("""
+      const box = document.querySelector("figure img").getBoundingClientRect();
+      return [box.left + scrollX, box.top + scrollY, box.width, box.height];
+    """)
+    clip = {"x": left, "y": top, "width": width, "height": height, "scale": 1}
+    shot = base64.b64decode(browser.cdp("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"])
+    pixels = (imread(io.BytesIO(shot))[..., :3] * 255).round()
+    assert pixels[2, 2].tolist() == ([13, 17, 23] if dark else [255, 255, 255])
+    shades = pixels.mean(axis=2)
+    assert (shades.max() > 220) if dark else (shades.min() < 35)
 
 
 @pytest.mark.integration
@@ -113,10 +135,11 @@ def test_paper_is_white_and_says_what_it_lacks(browser: Browser, page: Path) -> 
     browser.cdp("Emulation.setEmulatedMedia", media="print")
     seen = browser.run("""
       const visible = query => [...document.querySelectorAll(query)].some(one => one.checkVisibility());
-      return [getComputedStyle(document.body).backgroundColor, visible(".light img"), visible(".dark img"), visible("#viewer"),
+      return [getComputedStyle(document.body).backgroundColor, visible("figure img"),
+        getComputedStyle(document.querySelector("figure img")).filter, visible("#viewer"),
         visible("#transcripts .printed"), visible("nav"), visible("#theme")];
     """)
-    assert seen == ["rgb(255, 255, 255)", True, False, False, True, False, False]
+    assert seen == ["rgb(255, 255, 255)", True, "none", False, True, False, False]
     assert browser.run(CONTRAST)["faint"] == []
     printed = base64.b64decode(browser.cdp("Page.printToPDF", printBackground=True)["data"])
     assert printed.startswith(b"%PDF")

@@ -1,4 +1,4 @@
-"""Figures of a report, for light and dark pages, in full width and for phones."""
+"""Figures of a report, in full width and for phones. On a dark page, `page.css` inverts their brightness."""
 
 import base64
 import math
@@ -18,10 +18,6 @@ from turnwise.reports.grouping import at_both_ends, shown_of, visible
 from turnwise.reports.parts import FigureImages
 from turnwise.schema import labels
 
-_LETTERS, _PAGE = "#e6edf3", "#0d1117"  # as in page.css for a dark page
-_DARK: Any = dict.fromkeys(
-    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _LETTERS
-) | (dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), _PAGE))
 REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE, _LOWEST = 3.7, 2.7  # inches
 _ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
@@ -30,13 +26,11 @@ FEW_CELLS = 4  # a table says so few cells better, with their intervals
 
 
 def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
-    """Draw each figure of the report, by name; the light ones are also written to the folder as SVG.
+    """Draw each figure of the report, by name; those in full width are also written to the folder as SVG.
 
     The page embeds them as images and not as elements: text from a log inside a label cannot become part of the page, and
     styles inside an SVG need no exception from the page's security policy.
     """
-    from matplotlib import rc_context
-
     folder.mkdir()
     images = {}
     colors = _colors(data)
@@ -46,14 +40,10 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
         frame = full_frame if most is None else at_both_ends(full_frame, by, most)
         # The colors of a heat map show its scale, not groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
-        light, light_narrow, alt = _svgs(draw, frame, options)
-        (folder / f"{name}.svg").write_text(light, encoding="utf-8")
-        with rc_context(_DARK):
-            dark, dark_narrow, _ = _svgs(draw, frame, options)
+        wide, narrow, alt = _svgs(draw, frame, options)
+        (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
         note = shown_of("figure", full_frame, frame, by)
-        images[name] = FigureImages(
-            _address(light), _address(dark), _address(light_narrow), _address(dark_narrow), alt, note
-        )
+        images[name] = FigureImages(_address(wide), _address(narrow), alt, note)
     return images
 
 

@@ -43,12 +43,10 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class FigureImages:
-    """Images of one figure for light and dark pages, also for phones; its alternative text, and a note on omissions."""
+    """Images of one figure, in full width and for phones; its alternative text, and a note on omissions."""
 
-    light: str
-    dark: str
-    light_narrow: str
-    dark_narrow: str
+    wide: str
+    narrow: str
     alt: str
     note: str = ""
 

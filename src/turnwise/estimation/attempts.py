@@ -1,6 +1,6 @@
 """ROLLOUTS -> CURVE over attempts: the share of goals with at least one success in k attempts, and with k of k."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -22,12 +22,13 @@ from turnwise.estimation.unjudged import (
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, names_of, whole_numbers
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import Grouping
-from turnwise.stats.estimate import Estimate
+from turnwise.stats.estimate import BoolArray, Clusters, Estimate, IntArray
 from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.intervals import wilson
 from turnwise.stats.mean import mean
-from turnwise.stats.proportion import proportion
+from turnwise.stats.proportion import proportions
 from turnwise.stats.repeats import Stopping, best_of
+from turnwise.stats.units import Groups
 
 Stopped = Literal["detect", True, False]
 Course = Literal["fixed", "stopped", "either"]
@@ -37,6 +38,7 @@ _ESTIMANDS = {
     "pass^k": "share of {goal}s with success in all of {attempts}",
     "best@k": "expected largest value of {attempts}",
 }
+_AT_ONCE = 1_000_000  # chances that are in memory at once
 _UNDETERMINED = "it is not known whether attempts stopped at a success"
 _REFUSED = (
     "attempts stopped at the first success: the combinatorial estimate is not valid, because it assumes a fixed number"
@@ -266,27 +268,54 @@ def _fixed_rows(repeats: Attempts, kind: str, ks: Sequence[int], level: float, s
     unequal = kind != "best@k" and judged.size and judged.min() < min(max(ks), judged.max())
     most = min(max(ks), int(judged.max(initial=0)))  # no goal has a share beyond its last attempt
     shares = repeats.shares(kind, most) if unequal else None
-    return [_row(repeats, kind, k, level, seed, None if shares is None or k > most else float(shares[k])) for k in ks]
+    estimates: Iterator[Estimate] = (
+        (_best(repeats, k, level, seed) for k in ks) if kind == "best@k" else _chances(repeats, kind, ks, level)
+    )
+    return [
+        _row(repeats, kind, k, level, estimate, None if shares is None or k > most else float(shares[k]))
+        for k, estimate in zip(ks, estimates, strict=True)
+    ]
 
 
-def _row(repeats: Attempts, kind: str, k: int, level: float, seed: int, share: float | None) -> dict[str, Any]:
-    """Return the combinatorial estimate for k attempts: the mean over the goals with at least k, or the share over all goals."""
+def _best(repeats: Attempts, k: int, level: float, seed: int) -> Estimate:
+    """Return the mean over the goals with at least k attempts of their expected best of k."""
+    enough = repeats.counts[1] >= k
+    has_value = ~np.isnan(repeats.values)
+    goals = Grouping(repeats.goals.codes[has_value], repeats.goals.count)
+    values = best_of(k, repeats.values[has_value], goals)[enough]
+    return mean(values, _of(repeats.unit.codes, enough), level=level, rng=repeats.unit.generator(seed))
+
+
+def _chances(repeats: Attempts, kind: str, ks: Sequence[int], level: float) -> Iterator[Estimate]:
+    """Yield for each k the mean over the goals with at least k attempts of the chance that k of them hold a success.
+
+    A goal with n attempts and c successes contributes the probability that k of them, chosen at random, contain a success (or
+    only successes).
+    """
+    judged = repeats.counts[1]
+    size = max(_AT_ONCE // max(judged.size, 1), 1)
+    for part in (ks[start : start + size] for start in range(0, len(ks), size)):
+        enough = judged >= np.array(part)[:, None]
+        values = np.concatenate([repeats.chances(kind, k)[some] for k, some in zip(part, enough, strict=True)])
+        numbers, goals = np.nonzero(enough)
+        groups = Groups(numbers, len(part))
+        # Each value averages this many disjoint choices of k attempts.
+        trials = groups.sums(judged[goals].astype(np.float64)) / np.maximum(groups.sizes, 1) / part
+        trials[groups.sizes == 0] = 1.0
+        estimates = proportions(values, _of(repeats.unit.codes, goals), groups, level=level, trials=trials)
+        yield from map(estimates.at, range(len(part)))
+
+
+def _of(codes: Clusters, rows: IntArray | BoolArray) -> Clusters:
+    return tuple(way[rows] for way in codes)
+
+
+def _row(repeats: Attempts, kind: str, k: int, level: float, estimate: Estimate, share: float | None) -> dict[str, Any]:
+    """Return the row of k attempts: of the goals with at least k, or with the share over all goals."""
     successes, judged = repeats.counts
     enough = judged >= k
-    unit = tuple(codes[enough] for codes in repeats.unit.codes)
-    # A goal with n attempts and c successes contributes the probability that k of them, chosen at random,
-    # contain a success (or only successes).
-    if kind == "best@k":
-        has_value = ~np.isnan(repeats.values)
-        goals = Grouping(repeats.goals.codes[has_value], repeats.goals.count)
-        values = best_of(k, repeats.values[has_value], goals)[enough]
-        rng = repeats.unit.generator(seed)
-        estimate, events = mean(values, unit, level=level, rng=rng), None
-    else:
-        values = repeats.chances(kind, k)[enough]
-        # Each value averages this many disjoint choices of k attempts.
-        trials = float(judged[enough].mean()) / k if enough.any() else 1.0
-        estimate = proportion(values, unit, level=level, trials=trials)
+    events = None
+    if kind != "best@k":
         events = int((successes[enough] == judged[enough]).sum() if kind == "pass^k" else (successes[enough] > 0).sum())
     unknown = int(np.isnan(repeats.values).sum())
     bounds = _bounds(repeats, kind, k) if unknown and kind != "best@k" else None

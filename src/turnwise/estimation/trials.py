@@ -86,7 +86,7 @@ class Attempts:
         share = sheet.kinds[metric] == "proportion"
         return cls(metric, share, sheet.numbers(metric)[rows], goals, rank, loops, unit)
 
-    @property
+    @cached_property
     def concerns(self) -> str | None:
         """Return "attack" or "task" if the catalog says which of them the metric concerns."""
         about = catalog.about(self.metric)

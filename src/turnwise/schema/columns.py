@@ -1,6 +1,7 @@
 """Building blocks of schemas: columns, Enum values and nested dtypes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import polars as pl
 
@@ -28,7 +29,7 @@ class Column:
     fact: bool = False  # constant within a rollout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """One kind of frame: its columns in order, and the key columns that identify a row."""
 
@@ -38,7 +39,7 @@ class Schema:
     required: tuple[str, ...]
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names, in order."""
         return tuple(column.name for column in self.columns)

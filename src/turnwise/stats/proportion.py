@@ -94,16 +94,19 @@ def proportions(
     weights: ArrayLike | None = None,
     level: float = 0.95,
     interval: ShareInterval = "wilson",
-    trials: float = 1.0,
+    trials: float | FloatArray = 1.0,
     strata: IntArray | None = None,
 ) -> Estimates:
-    """Estimate the `proportion` of each group: rows of one group after another, and clusters within each group."""
+    """Estimate the `proportion` of each group: rows of one group after another, and clusters within each group.
+
+    `trials` may be a float (T,), one for each group.
+    """
     if values.size and (values.min() < 0 or values.max() > 1):
         raise ArgumentError(
             f"a share needs values between 0 and 1; these range from {values.min():g} to {values.max():g}"
         )
     spread = variations(values, clusters, groups, weights=weights, strata=strata)
-    w = ones_or(weights, values.size)
+    w, trials = ones_or(weights, values.size), np.broadcast_to(trials, groups.count)
     share, n = spread.estimate, spread.n
     plain = spread.singletons & groups.are_equal(w) & (trials == 1) & (strata is None)
     defined = plain | ((spread.n_clusters >= 2) & (spread.df > 0))
@@ -139,22 +142,23 @@ def proportions(
     )
 
 
-def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Groups, trials: float) -> FloatArray:
+def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Groups, trials: FloatArray) -> FloatArray:
     ways = spread.ways[:2]
     least = 1 / trials * (1.0 if spread.strata is None else _within(y, w, spread.ways[0], spread.strata, groups))
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without rows, and shares of 0 and 1
         binomial = spread.estimate * (1 - spread.estimate) / spread.n
         observed = np.where((spread.variance > 0) & (binomial > 0), spread.variance / binomial, 1.0)
     observed = np.maximum(least, observed)
-    if len(ways) == 1 and trials == 1:
+    if len(ways) == 1 and (trials == 1).any():
         (way,) = ways
         means = way.sums(w * y) / way.sums(w)
         if spread.strata is not None:  # clusters vary around the average of their stratum
             layers, ones = spread.strata, np.ones_like(means)
             stratum, whole = layers.sums(means) / layers.sums(ones), way.groups.sums(means) / way.counts
             means = means - stratum[layers.of_rows] + whole[way.groups.codes]
-        observed = np.maximum(observed, least * correlation_effects(means, w, way, groups))
-    mixed = np.max([_mixed(y, way, trials) for way in ways], axis=0)
+        correlated = np.maximum(observed, least * correlation_effects(means, w, way, groups))
+        observed = np.where(trials == 1, correlated, observed)
+    mixed = np.max([_mixed(y, way, trials[groups.codes]) for way in ways], axis=0)
     copies = np.max([copies_effects(w, way, groups) for way in ways], axis=0)
     return shrunk(observed, mixed, copies)
 
@@ -170,7 +174,7 @@ def _within(y: FloatArray, w: FloatArray, way: Units, strata: Units, groups: Gro
     return np.where(np.isfinite(ratio), ratio, 1.0)
 
 
-def _mixed(y: FloatArray, units: Units, trials: float) -> FloatArray:
+def _mixed(y: FloatArray, units: Units, trials: FloatArray) -> FloatArray:
     """Count each group's clusters with a success or with a failure, whichever is fewer; fractions of a success are added."""
     succeeded, failed = (units.groups.sums(np.minimum(units.sums(trials * part), 1.0)) for part in (y, 1 - y))
     return np.minimum(succeeded, failed)

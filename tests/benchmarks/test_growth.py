@@ -51,7 +51,7 @@ WAYS = {
     "def work(): tw.summarize(table, by='target')",
     "metrics: summarize 1e5 rollouts": "table = rollouts(100_000, metrics=size)\ndef work(): tw.summarize(table, by='target')",
     "resamples: bootstrap of 1e4": "table = rollouts(10_000)\n"
-    "def work(): tw.summarize(table, method='resample', cluster='goal', resamples=size, statistics='mean')",
+    "def work(): tw.summarize(table, method='bootstrap', cluster='goal', resamples=size, statistics='mean')",
     "parts: states of 1e6 rollouts": "table = rollouts(1_000_000).with_columns(attack_success=pl.col('value_0') < 0.1)\n"
     "columns = to_merge(table.schema, by='target')\nedges = np.linspace(0, table.height, size + 1).astype(int)\n"
     "def work(): tw.summarize(merged(state_of(table[low:high], *columns) for low, high in zip(edges, edges[1:])), by='target')",

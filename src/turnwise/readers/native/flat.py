@@ -1,6 +1,7 @@
 """Records that are turns, one for each: JSON lines and lists in the names of TURNS."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -40,19 +41,20 @@ def from_flat(document: Document, table: Table) -> pl.DataFrame:
     return rows.frame()
 
 
-def narrowed(record: dict[str, Any], names: Collection[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
+def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
     """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None.
 
     Examples
     --------
-    >>> narrowed({"goal": "g", "note": "n"}, {"goal", "turn"})
+    >>> narrowed({"goal": "g", "note": "n"}, frozenset({"goal", "turn"}))
     {'goal': 'g'}
     """
     if names is None:
         return record
-    # What columns of people's own mean is decided later, and so is whether an error stands where an answer should be.
-    answers = ANSWERS if with_answers or reports_error(record) else frozenset[str]()
-    return {name: value for name, value in record.items() if name in names or name in answers or is_alias(name)}
+    # Whether an error stands where an answer should be is decided later.
+    if with_answers or reports_error(record):
+        names |= ANSWERS
+    return {name: record[name] for name in _kept(tuple(record), names)}
 
 
 def reports_error(record: dict[str, Any]) -> bool:
@@ -63,7 +65,18 @@ def reports_error(record: dict[str, Any]) -> bool:
     >>> reports_error({"prompt": "Hi", "error": "timeout"}), reports_error({"prompt": "Hi", "error": None})
     (True, False)
     """
-    return any(value not in (None, "", False) and is_alias(name) for name, value in record.items())
+    return any(record[name] not in (None, "", False) for name in _aliases(tuple(record)))
+
+
+@lru_cache(maxsize=1024)  # most records of a file have the same names
+def _kept(present: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
+    # What columns of people's own mean is decided later.
+    return tuple(name for name in present if name in names or is_alias(name))
+
+
+@lru_cache(maxsize=1024)
+def _aliases(present: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(filter(is_alias, present))
 
 
 def needed(wanted: Collection[str]) -> frozenset[str]:

@@ -71,6 +71,7 @@ class _Rollouts:
         others = set() if layout.other is None else {layout.other}
         # The fields of records and turns that are kept; None stands for all.
         self._wanted = None if table.wanted is None else needed(table.wanted) | others
+        self._wanted_facts = None if self._wanted is None else self._wanted | VERDICTS
         self._rollouts = RowBuffer(TEXTS)
         self._turns = RowBuffer(TEXTS)
         self._counts: list[int] = []  # of each rollout: number of turns
@@ -89,14 +90,17 @@ class _Rollouts:
         if (problem := problem_of(record, "rollout_id" if self._layout.named else None)) is not None:
             raise problem
         rollout: Any = parse(record, self._record)
-        fields = narrowed(record, self._wanted and self._wanted | VERDICTS)
+        fields = narrowed(record, self._wanted_facts)
         name = self._name(number, rollout.rollout_id, fields.get(self._layout.other or ""))
         apart = self._record.__struct_encode_fields__
         facts = {_own_name(field): value for field, value in fields.items() if field not in apart}
         self._counts.append(len(rollout.turns))
         self._rollouts.append({"rollout_id": name, **facts})
-        with_answers = reports_error(fields)
-        self._turns.extend(narrowed(turn, self._wanted, with_answers=with_answers) for turn in rollout.turns or [{}])
+        turns = rollout.turns or [{}]
+        if self._wanted is not None:
+            with_answers = reports_error(fields)
+            turns = [narrowed(turn, self._wanted, with_answers=with_answers) for turn in turns]
+        self._turns.extend(turns)
 
     def _name(self, number: int, rollout_id: Any, other: Any) -> Any:
         """The name of a rollout; where an earlier one has the same, it is followed by the number of the record."""

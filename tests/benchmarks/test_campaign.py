@@ -2,7 +2,6 @@
 """How much of the ideal throughput a campaign reaches: 64 at once against a fake endpoint that takes 50 ms."""
 
 import asyncio
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
@@ -12,7 +11,6 @@ import pytest
 from turnwise.rollout.campaign import run
 from turnwise.rollout.graph import Graph, Node
 from turnwise.rollout.stopping import Precision
-from turnwise.rollout.store import RunStore
 
 SECONDS, CONCURRENCY, WAVES, ROUNDS = 0.05, 64, 30, 5
 LEAST, LEAST_STORED = 0.9, 0.8
@@ -78,28 +76,3 @@ def test_most_of_the_ideal_throughput_is_left(tmp_path, what):
     for name, told in (("of 64 bare workers", ratios), ("of the ideal throughput", of_ideal)):
         print(f"\n{what}: {', '.join(f'{ratio:.3f}' for ratio in sorted(told))} {name}")  # noqa: T201
     assert median(ratios) >= (LEAST_STORED if "store" in what else LEAST)
-
-
-@pytest.mark.benchmark
-def test_what_a_durable_row_costs(tmp_path):
-    """One by one, a rollout of five turns costs at most three lines that are forced to the same disk; in portions, a fraction."""
-    with RunStore(tmp_path, "k", range(4096)) as store, (tmp_path / "lines").open("ab", buffering=0) as lines:
-        graph = answer(0)
-        runs = run(lambda _: graph, range(4096), progress=False)
-        line, one, portion = [], [], []
-        for seed in range(256):
-            start = time.perf_counter()
-            lines.write(b"x" * 500 + b"\n")
-            os.fsync(lines.fileno())
-            between = time.perf_counter()
-            store.keep({seed: runs[seed]})
-            line.append(between - start)
-            one.append(time.perf_counter() - between)
-        for first in range(256, 4096, 64):
-            start = time.perf_counter()
-            store.keep({seed: runs[seed] for seed in range(first, first + 64)})
-            portion.append((time.perf_counter() - start) / 64)
-    told = {"a forced line": line, "a durable row": one, "a row in portions of 64": portion}
-    print("; ".join(f"{name} {1e6 * median(taken):.0f} µs" for name, taken in told.items()))  # noqa: T201
-    assert median(one) <= 3 * median(line)
-    assert median(portion) <= median(one) / 4

@@ -297,6 +297,7 @@ def _chances(repeats: Attempts, kind: str, ks: Sequence[int], level: float) -> I
     for part in (ks[start : start + size] for start in range(0, len(ks), size)):
         enough = judged >= np.array(part)[:, None]
         values = np.concatenate([repeats.chances(kind, k)[some] for k, some in zip(part, enough, strict=True)])
+        # Each k is a group of its own, whose rows are the goals with at least k attempts.
         numbers, goals = np.nonzero(enough)
         groups = Groups(numbers, len(part))
         # Each value averages this many disjoint choices of k attempts.

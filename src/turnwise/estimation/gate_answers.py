@@ -9,8 +9,8 @@ from turnwise.estimation.arrays import join_reasons
 from turnwise.estimation.gate_bounds import Ends
 from turnwise.estimation.requirements import NamedGroup, Required, group_in_words
 from turnwise.schema import labels
-from turnwise.stats.clusters import t_quantile
 from turnwise.stats.release import clusters_to_decide, clusters_to_exclude
+from turnwise.stats.student import t_quantile
 
 
 @dataclass(frozen=True, slots=True)

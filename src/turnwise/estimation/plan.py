@@ -15,7 +15,6 @@ from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.missingness import VALUE, headings
 from turnwise.schema.arguments import Cluster, finite_numbers, whole_numbers
 from turnwise.schema.kinds import check_kinds
-from turnwise.stats.clusters import t_quantile
 from turnwise.stats.sizes import (
     MOST_GOALS,
     detectable,
@@ -26,6 +25,7 @@ from turnwise.stats.sizes import (
     variance_of_difference,
     variance_per_goal,
 )
+from turnwise.stats.student import t_quantile
 
 Number = int | Sequence[int]
 _TOO_MANY = "more than ten million goals"

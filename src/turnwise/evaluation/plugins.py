@@ -390,10 +390,8 @@ def _import_file(path: Path) -> None:
 
 
 def _option(field: Any) -> str:
-    annotation = (
-        field.annotation if get_args(field.annotation) else getattr(field.annotation, "__name__", field.annotation)
-    )
-    kind = str(annotation).replace("typing.", "")
+    hint = field.annotation
+    kind = str(hint if get_args(hint) else getattr(hint, "__name__", hint)).replace("typing.", "")
     about = f": {field.description}" if field.description else ""
     if field.is_required():
         return f"{kind}, required{about}"

@@ -129,6 +129,7 @@ def _figure(panels: list[pl.DataFrame], marks: pl.DataFrame, description: str) -
     across = min(len(panels), 3 if len(panels) != 4 else 2)
     down = -(-len(panels) // across)
     plans = [heat_cells.plan(part) for part in panels]
+    # Titles are wrapped to the width of their cells, so the tallest one decides how high the panels are.
     headings = [heat_cells.heading(part, plan) for part, plan in zip(panels, plans, strict=True)]
     lines = max(heading.count("\n") + 1 if heading else 0 for heading in headings)
     # Sizes with and without names of rows: only the first panel of a row has them.

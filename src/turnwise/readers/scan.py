@@ -95,7 +95,8 @@ def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
     schemas = [naming.renamed(document.schema) for document in files]
     if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
         return None
-    joint: dict[str, pl.DataType] = {}  # where two files differ, Polars would fail when the frame is collected
+    # Polars reports a contradiction only when the frame is collected, and then not which file it is in.
+    joint: dict[str, pl.DataType] = {}
     if any(joint.setdefault(name, dtype) != dtype for columns in schemas for name, dtype in columns.items()):
         return None
     lazies = []

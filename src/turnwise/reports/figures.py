@@ -40,6 +40,7 @@ def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
         frame = full_frame if most is None else at_both_ends(full_frame, by, most)
         # The colors of a heat map show its scale, not groups.
         options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
+        # One drawing serves light and dark pages, but a phone needs letters of another size.
         wide, narrow, alt = _svgs(draw, frame, options)
         (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
         note = shown_of("figure", full_frame, frame, by)

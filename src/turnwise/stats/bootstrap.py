@@ -6,8 +6,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 
-from turnwise.stats.clusters import ones_or, t_quantile, t_quantiles, weighted_means
+from turnwise.stats.clusters import ones_or, weighted_means
 from turnwise.stats.estimate import FloatArray, TextArray, without_text
+from turnwise.stats.student import t_quantile, t_quantiles
 from turnwise.stats.units import Groups
 
 MOST_NULL = 0.05

@@ -3,11 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
@@ -19,8 +16,6 @@ NO_VALUES = "no values"
 ONE_CLUSTER = "one cluster: no interval over clusters"
 _LARGEST = 1e150
 _ROUNDING = 1e-14  # relative to the sum of the absolute deviations, or values
-_NORMAL_FROM_DF = 1000
-"""Degrees of freedom from which a four-term expansion around the normal quantile gives Student's t to the last digits."""
 
 _FEWEST_CROSSED = 4
 """Fewest units of a crossed way whose variance is used for the degrees of freedom; with three, t then covers .93 at .95."""
@@ -358,6 +353,7 @@ def _variances(
     parts = []
     for way in ways:
         sums = way.sums(residuals)
+        # Within strata, a cluster's sum is compared with the average of its stratum, not with 0.
         if strata is not None:
             size = strata.sums(np.ones_like(sums))
             sums -= (strata.sums(sums) / size)[strata.of_rows]
@@ -385,49 +381,3 @@ def lone_strata(strata: Units) -> TextArray:
     one, many = "stratum of one cluster contributes", "strata of one cluster contribute"
     words = [f"{counted(count, one, many)} no variance" for count in counts.tolist()]
     return texts(counts > 0, words, None)
-
-
-@lru_cache(maxsize=4096)  # many intervals of one table have the same degrees of freedom
-def t_quantile(level: float, df: float | None) -> float:
-    """Return the two-sided critical value of Student's t, or of the normal law if df is None; infinite for df of 0 or less.
-
-    From 1000 df on it is computed from the normal quantile by Fisher and Cornish's expansion, accurate to 10⁻¹³ for levels up
-    to 99.99 %. A command that summarizes many rollouts therefore need not load SciPy.
-
-    References
-    ----------
-    Fisher & Cornish (1960), doi:10.2307/1266546; Abramowitz & Stegun (1964), 26.7.5.
-
-    Examples
-    --------
-    >>> round(t_quantile(0.95, None), 4), round(t_quantile(0.95, 9), 4)
-    (1.96, 2.2622)
-    """
-    return float(t_quantiles(level, np.array([math.inf if df is None else df]))[0])
-
-
-def t_quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
-    """Return `t_quantile` for each df; infinite df give the normal quantile, NaN and df of 0 or less infinity."""
-    result = np.full(np.broadcast_shapes(np.shape(level), df.shape), math.inf)
-    levels, dfs = np.broadcast_to(level, result.shape), np.broadcast_to(df, result.shape)
-    few = (dfs < _NORMAL_FROM_DF) & (dfs > 0)
-    if few.any():
-        result[few] = scipy.special.stdtrit(dfs[few], (1 + levels[few]) / 2)
-    many = dfs >= _NORMAL_FROM_DF
-    if many.any():
-        normal = NormalDist()
-        distinct, places = np.unique(levels[many], return_inverse=True)
-        x = np.array([-normal.inv_cdf((1 - each) / 2) for each in distinct.tolist()])[places]
-        inverse = 1 / dfs[many]
-        terms = (
-            (x**3 + x) / 4,
-            (5 * x**5 + 16 * x**3 + 3 * x) / 96,
-            (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
-            (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
-        )
-        # Horner's scheme, from the smallest term; 1 / infinity leaves the normal quantile itself.
-        correction = np.zeros_like(x)
-        for term in reversed(terms):
-            correction = (correction + term) * inverse
-        result[many] = x + correction
-    return result

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from turnwise.stats.clusters import t_quantiles
 from turnwise.stats.estimate import FloatArray
+from turnwise.stats.student import t_quantiles
 
 Ends = tuple[float | None, float | None]
 ShareInterval = Literal["wilson", "exact", "jeffreys", "agresti-coull"]

@@ -8,16 +8,7 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError, counted
 from turnwise.stats.bootstrap import expanded_levels
-from turnwise.stats.clusters import (
-    NO_VALUES,
-    ONE_CLUSTER,
-    Variations,
-    ones_or,
-    t_quantile,
-    t_quantiles,
-    unaddables,
-    variations,
-)
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, ones_or, unaddables, variations
 from turnwise.stats.estimate import (
     Clusters,
     Estimate,
@@ -31,6 +22,7 @@ from turnwise.stats.estimate import (
     without_text,
 )
 from turnwise.stats.mean_bootstrap import Interval, Plan, crossed_bounds, drawn_bounds
+from turnwise.stats.student import t_quantile, t_quantiles
 from turnwise.stats.tails import reach_into_tails
 from turnwise.stats.units import Groups
 

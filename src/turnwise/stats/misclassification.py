@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, t_quantile, variation
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, variation
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
 from turnwise.stats.intervals import Ends
 from turnwise.stats.proportion import proportion
+from turnwise.stats.student import t_quantile
 
 METHOD = "Rogan-Gladen, Lang-Reiczigel"
 NO_GOLD = "no rollout has both a label and a verdict: the judge's errors are unknown"

@@ -6,17 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import (
-    NO_VALUES,
-    ONE_CLUSTER,
-    Grouping,
-    crossed,
-    groupings,
-    small_sample_factor,
-    t_quantile,
-)
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Grouping, crossed, groupings, small_sample_factor
 from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
+from turnwise.stats.student import t_quantile
 
 METHOD = "prediction-powered"
 NO_LABELS = "no rollout has both a label and a verdict"

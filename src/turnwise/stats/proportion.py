@@ -115,6 +115,7 @@ def proportions(
         effect = np.where(plain, 1.0, _design_effects(values, w, spread, groups, trials))
     effect[~defined | (n == 0)] = np.nan
     size = n / effect
+    # One degree of freedom for each cluster but one; two ways and strata have their own.
     has_own_df = len(clusters) > 1 or strata is not None
     df = np.where(plain, np.inf, spread.df if has_own_df else spread.n_clusters - 1)
     low, high = share_intervals(interval, share * size, size, level=level, df=df)
@@ -144,6 +145,7 @@ def proportions(
 
 def _design_effects(y: FloatArray, w: FloatArray, spread: Variations, groups: Groups, trials: FloatArray) -> FloatArray:
     ways = spread.ways[:2]
+    # No less than with independent rollouts; within strata, these vary less than in the whole group.
     least = 1 / trials * (1.0 if spread.strata is None else _within(y, w, spread.ways[0], spread.strata, groups))
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without rows, and shares of 0 and 1
         binomial = spread.estimate * (1 - spread.estimate) / spread.n

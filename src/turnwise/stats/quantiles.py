@@ -19,7 +19,6 @@ from turnwise.stats.clusters import (
     equal_weights,
     groupings,
     ones_or,
-    t_quantiles,
     variations,
 )
 from turnwise.stats.estimate import (
@@ -35,6 +34,7 @@ from turnwise.stats.estimate import (
     without_text,
 )
 from turnwise.stats.order_statistics import between, clustered_quantile_replicates, quantile_replicates
+from turnwise.stats.student import t_quantiles
 from turnwise.stats.units import Groups
 
 QuantileInterval = Literal["auto", "percentile"]

@@ -4,12 +4,13 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import Grouping, equal_weights, groupings, t_quantile
+from turnwise.stats.clusters import Grouping, equal_weights, groupings
 from turnwise.stats.design_effect import copies_effect, effect_of_variance, shrunk
 from turnwise.stats.estimate import Clusters, FloatArray, IntArray
 from turnwise.stats.intervals import wilson
 from turnwise.stats.proportion import proportion
 from turnwise.stats.sizes import fewest
+from turnwise.stats.student import t_quantile
 
 
 def upper_end(values: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> float | None:

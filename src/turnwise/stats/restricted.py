@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, crossed, crossed_df, equal_weights, groupings, t_quantile
+from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, crossed, crossed_df, equal_weights, groupings
 from turnwise.stats.design_effect import copies_effect, shrunk
 from turnwise.stats.estimate import Clusters, Estimate, FloatArray
 from turnwise.stats.incidence import Incidence, kaplan_meier
 from turnwise.stats.influence import Watch, area_variances, independent_variance, mixed_clusters, watch
+from turnwise.stats.student import t_quantile
 
 
 def restricted_mean(

@@ -8,7 +8,7 @@ import scipy
 
 from turnwise.errors import counted
 from turnwise.stats.bootstrap import MOST_NULL, expanded, percentile_interval
-from turnwise.stats.clusters import groupings, t_quantile, variation
+from turnwise.stats.clusters import groupings, variation
 from turnwise.stats.differences import (
     NO_UNITS,
     ONE_PAIR,
@@ -25,6 +25,7 @@ from turnwise.stats.paired_differences import Pairs, paired
 from turnwise.stats.permutation import sign_flip
 from turnwise.stats.proportion import proportion
 from turnwise.stats.quantiles import too_few
+from turnwise.stats.student import t_quantile
 from turnwise.stats.two_curves import restricted_mean_difference
 from turnwise.stats.unpaired_differences import covariance
 

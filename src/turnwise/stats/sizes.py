@@ -7,8 +7,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import grouping, t_quantile
+from turnwise.stats.clusters import grouping
 from turnwise.stats.intervals import wilson
+from turnwise.stats.student import t_quantile
 
 MOST_GOALS = 10_000_000
 """Largest number of goals that is searched."""

@@ -7,8 +7,9 @@ show it; then the mean is too small, and so is the standard error, and the inter
 import numpy as np
 
 from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM, shapes
-from turnwise.stats.clusters import Variations, t_quantiles
+from turnwise.stats.clusters import Variations
 from turnwise.stats.estimate import Estimates, FloatArray
+from turnwise.stats.student import t_quantiles
 from turnwise.stats.units import Groups
 
 LONG_TAIL = (

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_factor, t_quantile, variation
+from turnwise.stats.clusters import Grouping, crossed, groupings, small_sample_factor, variation
 from turnwise.stats.differences import difference_df, t_test
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray, IntArray
 from turnwise.stats.incidence import cumulative_incidence
 from turnwise.stats.influence import EVENT, Watch, influences, positions, watch
 from turnwise.stats.pairs import score_difference
 from turnwise.stats.restricted import within_range
+from turnwise.stats.student import t_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

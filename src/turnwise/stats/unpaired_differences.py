@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from turnwise.stats.bootstrap import percentile_interval
-from turnwise.stats.clusters import grouping, groupings, small_sample_factor, t_quantile, unaddable, variation
+from turnwise.stats.clusters import grouping, groupings, small_sample_factor, unaddable, variation
 from turnwise.stats.differences import (
     NO_UNITS,
     Arm,
@@ -25,6 +25,7 @@ from turnwise.stats.pairs import score_difference, share_of
 from turnwise.stats.permutation import Permuted, label_permutation
 from turnwise.stats.proportion import proportion
 from turnwise.stats.replicates import ratio_replicates
+from turnwise.stats.student import t_quantile
 
 
 def unpaired_difference(

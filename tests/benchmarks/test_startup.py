@@ -37,9 +37,7 @@ def test_help_costs_what_typer_costs(tmp_path: Path, compared: Callable[..., Non
     ratio = sorted(mine / theirs for mine, theirs in pairs)[ROUNDS // 2]
     best = min(mine for mine, _ in pairs), min(theirs for _, theirs in pairs)
     print(f"\n--help: {best[0]:.3f} s against {best[1]:.3f} s of an empty typer app; median ratio {ratio:.2f}")  # noqa: T201
-    compared(
-        "13. turnwise --help", "an empty typer app of as many commands", 1 / ratio, target=1 / MOST, floor=1 / MOST
-    )
+    compared("13. turnwise --help", "an empty typer app of as many commands", 1 / ratio, target=1 / MOST, floor=0.6)
 
 
 @pytest.mark.benchmark

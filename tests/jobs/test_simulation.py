@@ -18,6 +18,7 @@ from turnwise.rollout.store import RunStore
 FAST, SLOW, PARTS = 5_000, 1_000_000, 20
 
 
+@pytest.mark.integration
 def test_no_schedule_loses_doubles_or_changes_an_answer() -> None:
     """In the fast lane, 5,000 of them."""
     assert failures(range(FAST)) == []

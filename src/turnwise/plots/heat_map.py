@@ -52,7 +52,7 @@ def heat_map(
     ax: "Axes | None" = None,
     caption: bool = True,
 ) -> Plot:
-    """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, paler if less certain.
+    """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, fainter if less certain.
 
     Colors of rates run from 0 to 100 % in every figure, so that figures can be compared. A cell without rollouts is hatched,
     never 0. The pooled row and column come from `tw.summarize(..., margins=True)`.
@@ -282,7 +282,7 @@ def _mark(
     share = labels.share_text(row, rate=rate)
     number = labels.number(estimate, low, high, rate=rate)
     text = share if "/" in share else labels.interval_text(row, rate=rate) if shape == "range" else number
-    # Width of the interval as a share of the scale; it makes the color paler.
+    # Width of the interval as a share of the scale; it makes the color fainter.
     width = min(max((high - low) / scale, 0.0), 1.0) if ends else 1.0
     return mark | {
         "shape": shape,
@@ -307,10 +307,10 @@ def _caption(rows: pl.DataFrame, marks: pl.DataFrame) -> str:
     """Describe the intervals and the marks."""
     sentences = [labels.caption(labels.unpooled(rows, labels.grouping(rows)))]
     shapes = set(marks["shape"])
-    paler = "Paler: a wider interval."
+    fainter = "Fainter: a wider interval."
     if "/" in "".join(marks["text"]):
-        paler = f"{_IN_CELLS}{paler}"
-    sentences.append(paler)
+        fainter = f"{_IN_CELLS}{fainter}"
+    sentences.append(fainter)
     if marks["margin"].any():
         sentences.append(f"{schema.POOLED}: pooled.")
     if "point" in shapes:

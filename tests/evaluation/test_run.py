@@ -260,6 +260,7 @@ def server(tmp_path):
         process.terminate()
 
 
+@pytest.mark.integration
 def test_an_http_endpoint_answers(bench, items, server) -> None:
     """A busy answer is asked again, a refusal is an error of that item, a stream is joined."""
     pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")

@@ -15,6 +15,8 @@ import turnwise as tw
 from turnwise.errors import ReadError
 from turnwise.judges.clients import CallError
 
+pytestmark = pytest.mark.integration  # a real server
+
 SECRET, SIGNATURE = "hunter2-hunter2", "QUERYSECRET9"
 
 
@@ -167,7 +169,6 @@ def test_mistakes_in_addresses_and_options_are_told_without_secrets(bench, items
     assert (done.returncode, leaks(done.stderr)) == (2, [])
 
 
-@pytest.mark.integration
 def test_an_endpoint_of_the_command_line_is_written_without_its_query(bench, items, address) -> None:
     """With the results stands where the answers came from, and not the signature."""
     bench.data(items)

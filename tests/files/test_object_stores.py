@@ -22,6 +22,8 @@ from turnwise.files.atomic import MANIFEST
 from turnwise.files.manifests import check_content, check_whole, manifest_of
 from turnwise.measurement import conversion
 
+pytestmark = pytest.mark.integration  # a real server
+
 TURNS, _ = tw.simulate(goals=10, attempts=3, turns=5, seed=4)
 KEY = ["rollout_id", "turn"]
 SECRETS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "aws_region": "us-east-1"}
@@ -66,7 +68,6 @@ def store(server: str, request: pytest.FixtureRequest) -> tuple[str, dict[str, s
     return f"s3://{bucket}/runs", {**SECRETS, "aws_endpoint_url": server, "aws_allow_http": "true"}, lying
 
 
-@pytest.mark.integration
 def test_what_is_converted_there_is_read_there(store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same turns, by read, by scan and by Polars itself; the manifest vouches for every object."""
     address, options, lying = store
@@ -102,7 +103,6 @@ def test_the_bytes_are_those_of_a_folder(store, tmp_path: Path) -> None:
     assert manifest_of(address, options) == manifest_of(tmp_path / "runs")
 
 
-@pytest.mark.integration
 def test_what_the_environment_says_is_enough(store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials and endpoint as every other tool takes them; the command line has no others."""
     address, options, _ = store
@@ -131,7 +131,6 @@ def test_what_the_environment_says_is_enough(store, monkeypatch: pytest.MonkeyPa
     assert pl.read_csv(io.StringIO(summary.stdout))["estimate"].to_list() == ours["estimate"].to_list()
 
 
-@pytest.mark.integration
 def test_a_second_conversion_is_refused_or_replaces_the_first(store) -> None:
     """Nothing is overwritten unsaid; allowed, no object of the first is left, and what is not ours is left alone."""
     address, options, lying = store
@@ -207,7 +206,6 @@ def test_what_is_not_there_is_told_in_a_sentence(store, server: str, tmp_path: P
         tw.convert(TURNS, "s3://no-such-bucket/x", storage_options=options)
 
 
-@pytest.mark.integration
 def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     """As one of this machine is: what is gone, cut or added is named by `read` and `scan`, and collecting keeps the rest."""
     import obstore.store
@@ -243,7 +241,6 @@ def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     assert tw.read(address, storage_options=options)["rollout_id"].n_unique() == 35
 
 
-@pytest.mark.integration
 def test_columns_in_names_of_folders_are_facts_there_too(store, tmp_path: Path) -> None:
     """As on this machine: a data set of Polars, by its folder, a folder in it, a pattern and a file; odd names as well."""
     address, options, lying = store
@@ -269,7 +266,6 @@ def test_columns_in_names_of_folders_are_facts_there_too(store, tmp_path: Path) 
     check(f"{address}/{name.removeprefix('runs/')}", base.filter(split="two words", attempt=2))
 
 
-@pytest.mark.integration
 def test_what_stands_in_file_and_folder_there_must_agree(store) -> None:
     """The file's where they do, the folder's where it is null; else it is told. Plain files lie among the others."""
     address, options, _ = store
@@ -298,7 +294,6 @@ def test_what_stands_in_file_and_folder_there_must_agree(store) -> None:
     assert (found.height, problems[0, "field"]) == (3, "target")
 
 
-@pytest.mark.integration
 def test_partitions_are_measured_where_they_lie(store) -> None:
     """What a worker of the distributed run does with objects, and what it refuses."""
     address, options, _ = store

@@ -19,6 +19,8 @@ from turnwise.readers.results.summaries import read_summary
 from turnwise.readers.sources.documents import Document
 from turnwise.schema import TURNS
 
+pytestmark = pytest.mark.integration  # thousands of files are read
+
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.is_file())
 JSON_LOGS = [path for path in LOGS if path.suffix in {".json", ".jsonl"}]
@@ -96,7 +98,6 @@ def refused(path: Path) -> bool:
     return False
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("log", JSON_LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_mutated_records(log, tmp_path):
     rng = random.Random(log.name + log.parent.name)
@@ -127,7 +128,6 @@ def test_mutated_figures(log, tmp_path):
             assert figures.schema["estimate"] == pl.Float64
 
 
-@pytest.mark.integration
 def test_mutated_archives(tmp_path, pack):
     rng = random.Random("archive")
     log = loaded(FIXTURES / "inspect" / "log.json")
@@ -156,7 +156,6 @@ def test_mutated_archives(tmp_path, pack):
         attempt(file)
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_mutated_bytes(log, tmp_path):
     rng = random.Random(log.name)

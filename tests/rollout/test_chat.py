@@ -618,6 +618,7 @@ def test_a_passing_fault_costs_nothing_but_time(plan: str, met: dict) -> None:
     assert reply.attempts == requests == len(plan.split())
 
 
+@pytest.mark.integration
 def test_retry_after_is_waited_for(met: dict) -> None:
     """After 429 with Retry-After: 1.2 the next request comes 1.2 seconds later, not after the client's own half second."""
     reply, seconds, _ = met["429/1.2 ok"]
@@ -626,6 +627,7 @@ def test_retry_after_is_waited_for(met: dict) -> None:
     assert (seconds < 60, requests) == (True, 1)  # ten minutes are not waited for
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("plan", "said", "requests"),
     [
@@ -659,6 +661,7 @@ def test_a_fault_that_stays_is_one_sentence(plan: str, said: str, requests: int,
     assert seen == requests
 
 
+@pytest.mark.integration
 def test_answers_are_taken_as_they_are(met: dict) -> None:
     """No content, parts, refusals, filters, unknown usage, any text of any length: all are answers."""
     assert met["null"][0].text == ""

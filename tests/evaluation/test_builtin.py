@@ -136,7 +136,7 @@ def test_classification(scores, bench) -> None:
     ]
     assert scores(entries, {"_type": "classification_accuracy"}) == [True, False, False, None]
     assert scores(entries, {"_type": "classification_accuracy", "labels": ["cat", "dog"]}) == [True, False, None, None]
-    assert "none of the labels" in bench.read("it_output.json")["eval_output_items"][2]["error"]
+    assert "not one of the labels" in bench.read("it_output.json")["eval_output_items"][2]["error"]
 
 
 SEVERAL = [

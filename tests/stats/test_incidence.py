@@ -204,7 +204,7 @@ def test_beyond_the_last_watch_nothing_is_known():
     """While some had no ending, a position nobody was watched to has no share, and says so."""
     curve = cumulative_incidence([1, 2, 3], [1, 2, 0], (), horizon=5)
     assert np.isnan(curve.estimate[4:]).all()
-    assert curve.reason[4:] == ["nobody at risk"] * 2
+    assert curve.reason[4:] == ["no rollout at risk"] * 2
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_restricted_mean_beyond_the_last_event():
     assert (later.estimate, later.std_error) == (seen.estimate, pytest.approx(seen.std_error))
     unknown = restricted_mean([1, 2, 4], [True, True, False], (), horizon=9)
     assert (unknown.estimate, unknown.low) == (None, None)
-    assert unknown.reason == "nobody was watched beyond position 4, and some had no event by then"
+    assert unknown.reason == "no rollout was watched beyond position 4, and some had no event by then"
 
 
 @pytest.mark.parametrize(

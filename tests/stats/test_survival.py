@@ -41,7 +41,7 @@ def test_hazard_is_a_proportion_among_those_at_risk():
     assert (curve.low[3], curve.high[3], curve.std_error[3]) == (share.low, share.high, share.std_error)
     assert curve.high[0] == proportion(np.zeros(N), (GOAL,)).high
     assert np.isnan(curve.estimate[8])
-    assert curve.reason[8] == "nobody at risk"
+    assert curve.reason[8] == "no rollout at risk"
     assert curve.method == "hazard, clustered Wilson"
 
 
@@ -107,7 +107,7 @@ def test_hazard_edges():
     assert curve.estimate[1] == 0.5
     assert np.isnan(curve.low[1])
     assert curve.reason[1] == "one cluster: no interval over clusters"
-    assert hazard([], [], (), horizon=1).reason == ["nobody at risk"]
+    assert hazard([], [], (), horizon=1).reason == ["no rollout at risk"]
 
 
 def test_an_empty_stretch_is_not_computed_twice():

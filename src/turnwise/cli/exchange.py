@@ -10,7 +10,7 @@ from turnwise.errors import ArgumentError, listing
 if TYPE_CHECKING:
     import polars as pl
 
-VERDICTS = ("attack_success", "task_success")  # the metrics of records that nobody named
+VERDICTS = ("attack_success", "task_success")  # the metrics that are written if none is named
 
 
 def write_records(

@@ -1,7 +1,7 @@
 """What is behind a position of a curve: how many rollouts are at risk, and what censored rollouts could change.
 
 An estimate by turn lets the rollouts at risk stand for those that were censored. Two things can go wrong with that. If few are at
-risk, a few rollouts stand for many, and the interval is too narrow: fewer than ten at risk are covered in .88 to .95 of simulations
+risk, a few rollouts represent many, and the interval is too narrow: fewer than ten at risk are covered in .88 to .95 of simulations
 at a nominal .95, ten and more in .94 to .96 (`tests/estimation/test_curve_support.py`). And if a rollout that crashes or runs out
 of its budget was closer to a success than others, or farther away from it, the estimate is biased, which no number at risk shows.
 The worst-case bounds assume nothing about censored rollouts.
@@ -14,7 +14,7 @@ from turnwise.estimation.arrays import join_reasons
 from turnwise.schema.results import LEAST_AT_RISK, LEAST_CLUSTERS_AT_RISK
 
 PAST_THE_DATA = (
-    f"fewer than {LEAST_AT_RISK} rollouts or {LEAST_CLUSTERS_AT_RISK} clusters at risk stand for all that were censored: "
+    f"fewer than {LEAST_AT_RISK} rollouts or {LEAST_CLUSTERS_AT_RISK} clusters at risk represent all that were censored: "
     "the interval may be too narrow"
 )
 CENSORING_MATTERS = (

@@ -166,7 +166,7 @@ def _add_ways_out(estimates: Estimates, cells: Cells) -> None:
 
 
 def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray) -> None:
-    """Add a reason to those of some groups."""
+    """Add a reason to the reasons of some groups."""
     for group in np.flatnonzero(where).tolist():
         text = reason if isinstance(reason, str) else reason[group]
         estimates.reason[group] = join_reasons(estimates.reason[group], text)

@@ -86,8 +86,8 @@ def gate(
         leaves these rollouts out.
     unread
         Number of rollouts that are not in the table because their records could not be read (see `problems` of
-        ``tw.read(..., errors="collect")``). They count as rollouts without a verdict in every group; ``math.inf`` if nobody
-        knows how many.
+        ``tw.read(..., errors="collect")``). They count as rollouts without a verdict in every group; ``math.inf`` if
+        their number is unknown.
     expect
         Groups that must be there, such as ``"target=base"``, by columns of `by`: one without any rollout fails.
     baseline

@@ -21,7 +21,7 @@ Texts = Annotated[list[str], pydantic.BeforeValidator(_as_list)]
 
 
 class GateFile(Strict):
-    """Entries of the file; those that are absent keep the defaults of `gate`.
+    """Entries of the file; absent ones keep the defaults of `gate`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def read_gate_file(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ReadError
-        With file, line and key of an entry that is unknown, missing or of the wrong type, or for a file that is none of these.
+        With file, line and key of an entry that is unknown, missing or of the wrong type, or for a file that is not TOML.
 
     Examples
     --------

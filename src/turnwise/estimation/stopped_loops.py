@@ -26,7 +26,7 @@ def later_attempts(sheet: Sheet, metric: str) -> BoolArray:
     """Mark the attempts after the first one of loops that stopped at a success of this metric: Boolean (n,).
 
     The time to a success stops with the success itself, if the table has `attack_success`.
-    Loops are those of a target and an attack. They stopped if every success is the last attempt at its goal, and this has a
+    A loop belongs to a target and an attack. They stopped if every success is the last attempt at its goal, and this has a
     chance below .01 with a fixed number of attempts (`stats.repeats.stopping`). Tables without numbered attempts have none.
 
     Examples
@@ -64,7 +64,7 @@ def _later_attempts(sheet: Sheet, metric: str) -> BoolArray:
         loops = repeats.loops.codes[rows]
         if stopping(repeats.values[rows] == 1, repeats.rank[rows], loops).design != "stopped":
             continue
-        # The first attempt with a verdict stands for its loop.
+        # The first attempt with a verdict represents its loop.
         first = np.full(repeats.loops.count, np.iinfo(np.int64).max)
         with_verdict = judged[rows]
         np.minimum.at(first, loops[with_verdict], repeats.rank[rows][with_verdict])

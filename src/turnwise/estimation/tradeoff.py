@@ -136,7 +136,7 @@ def _share(
     cluster: Cluster,
     level: float,
 ) -> list[dict[str, Any]]:
-    """Estimate the share of rollouts with these outcomes of attack and task; `succeeded` is NaN for those that do not count."""
+    """Estimate the share of rollouts with these outcomes of attack and task; `succeeded` is NaN if it does not count."""
     known = ~np.isnan(succeeded)
     share = (succeeded if outcomes[0] else 1 - succeeded) * (solved == outcomes[1])
     unit = unit_of(sheet, rows[known], names[0], cluster)

@@ -10,7 +10,7 @@ from typing import Any
 
 MOST_BYTES = 64 * 2**20
 TOO_LONG = f"the body of its answer is longer than {MOST_BYTES // 2**20} MiB"
-_MOST_OF_A_REDIRECT = 2**16  # nobody looks at it, and there may be twenty in a row
+_MOST_OF_A_REDIRECT = 2**16  # it is not looked at, and there may be twenty in a row
 _MARK = "turnwise_too_long"  # among the extensions of a response
 
 

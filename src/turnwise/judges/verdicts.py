@@ -153,7 +153,7 @@ def verdict_of(result: Any) -> Verdict:
     if result is None or isinstance(result, str):
         return Verdict(None, label=result)
     if isinstance(result, Mapping):
-        # An empty dict is no answer; a dict of other keys is most likely a mistake, which must not pass as no answer.
+        # An empty dict is not an answer; a dict of other keys is most likely a mistake, which must not pass as no answer.
         if result and not {"score", "value", "label", "error"} & result.keys():
             return _several(result)
         verdict = verdict_of(result.get("score", result.get("value")))

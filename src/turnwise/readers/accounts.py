@@ -42,7 +42,7 @@ class Account:
     num_rows
         Rows or rollouts that were added all at once.
     is_repeat
-        Whether records were passed over because another file has them: then a file without any other is no problem.
+        Whether records were passed over because another file has them: then a file without any other is not a problem.
     """
 
     format: str | None = None
@@ -175,7 +175,7 @@ def accounting(
 
     Returns
     -------
-    ACCOUNTING: a row for each file, also for those that cannot be read, with ``records = read + passed_over + broken``.
+    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
     Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
     format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
 

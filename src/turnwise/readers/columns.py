@@ -15,7 +15,7 @@ from turnwise.errors import ArgumentError, listing
 from turnwise.readers.records import json_text
 from turnwise.schema import TREE_COLUMNS, TURNS
 
-MIXED = pl.Object()  # stands for values without a common dtype
+MIXED = pl.Object()  # represents values without a common dtype
 ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (

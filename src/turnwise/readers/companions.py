@@ -1,4 +1,4 @@
-"""Files beside logs: results, verdicts and listings, which hold no rollouts, and copies, which hold those of another file."""
+"""Files beside logs: results, verdicts and listings, which hold no rollouts, and copies, with the rollouts of another file."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -99,7 +99,7 @@ def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str
     """
     if name not in LABELED:
         raise ArgumentError(
-            f"{verb}: `{name}` does not hold labels, so they cannot be mapped; those that do are {', '.join(sorted(LABELED))}"
+            f"{verb}: `{name}` does not hold labels, so they cannot be mapped; these do: {', '.join(sorted(LABELED))}"
         )
     example = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
     if not isinstance(values, Mapping) or not values:

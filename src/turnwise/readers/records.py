@@ -139,7 +139,7 @@ def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | No
     """Return the word for a kind of entry as its format writes it, whatever its letters and blanks.
 
     A kind that is not known is noted as a doubt about the record (see `turnwise.readers.problems.doubt`), and returned
-    unchanged; one that is no text is null.
+    unchanged; one that is not text is null.
 
     Examples
     --------

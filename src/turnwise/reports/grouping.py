@@ -66,7 +66,7 @@ def varying(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
 
 
 def naming(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that name a group in figures and sentences: those that vary, without a detector that the probe implies.
+    """Return the columns that name a group in figures and sentences: columns that vary, without a detector that the probe implies.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import polars as pl
 from turnwise.reports.grouping import at_both_ends, shown_of
 from turnwise.schema import labels
 
-MOST_GROUPS = 100  # of a table: a page of more is slow to load, and nobody reads them
+MOST_GROUPS = 100  # of a table: a page of more is slow to load, and is not read
 
 
 class Head(NamedTuple):

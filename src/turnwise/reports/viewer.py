@@ -15,9 +15,7 @@ from turnwise.schema import labels
 CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
 MOST_TEXT = 60_000_000  # most characters of a page that has all transcripts,
 MOST_BYTES = 22_000_000  # and most compressed bytes: a browser has to load the whole page
-MOST_SAMPLED = (
-    15_000_000  # of a page that cannot have all: nobody reads a sample of more, and a small page opens at once
-)
+MOST_SAMPLED = 15_000_000  # of a page that cannot have all: a larger sample is not read, and a small page opens at once
 GIANT = 8  # if not all fit, rollouts larger than this fraction (1/8) of a page are left out
 TITLE = 300  # most characters of a goal or task in the index
 MOST_WORDS = 400  # most values of a column in a selection list

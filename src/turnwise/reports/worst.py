@@ -20,7 +20,7 @@ _NUMBERS = {1: "One transcript", 2: "Two transcripts", 3: "Three transcripts"}
 def worst(data: Frames, ids: list[str]) -> list[Part]:
     """Return the sentence and the excerpts of the transcripts among `ids` to read first; nothing if no rollout went wrong.
 
-    One of each group, those with the highest success rate of attacks first and those of few rollouts last; then the next ones
+    One of each group, those with the highest success rate of attacks first and groups of few rollouts last; then the next ones
     of the same groups, at other goals.
     """
     for metric, bad in (("attack_success", True), ("task_success", False)):

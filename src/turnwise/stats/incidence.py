@@ -30,7 +30,7 @@ from turnwise.stats.influence import (
 from turnwise.stats.intervals import share_intervals, wilson
 from turnwise.stats.proportion import proportion
 
-NOBODY_AT_RISK = "nobody at risk"
+NOBODY_AT_RISK = "no rollout at risk"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Incidence:
     method: str
 
     def place(self, at: int) -> int:
-        """Return the index of the values that hold at a position: those of the last position at or before it."""
+        """Return the index of the values that hold at a position: the values of the last position at or before it."""
         return int(np.searchsorted(self.at, at, side="right")) - 1
 
     def point(self, place: int) -> Estimate:

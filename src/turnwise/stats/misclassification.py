@@ -296,5 +296,5 @@ def _bounded(
         low=low if success else 0.0,
         high=1.0 if success else high,
         method=f"bounds, {METHOD}",
-        reason=f"no label is a {missing}, so the {of} is unknown: the interval holds whatever it is",
+        reason=f"no label is a {missing}, so the {of} is unknown: the interval holds for any value of it",
     )

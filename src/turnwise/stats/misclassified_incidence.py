@@ -165,7 +165,7 @@ def _ends(
 
 
 def _at(course: _Course, sensitivity: float, specificity: float) -> FloatArray:
-    """Return F at another accuracy; 1, which is no restriction, if that accuracy is at or below chance."""
+    """Return F at another accuracy; 1, which restricts nothing, if that accuracy is at or below chance."""
     if sensitivity + specificity <= 1:
         return np.ones(course.flagged.size)
     return course.share(sensitivity, specificity)

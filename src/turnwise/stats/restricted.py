@@ -67,7 +67,7 @@ def restricted_mean(
     smallest = min(unit.count for unit in units)
     row = Estimate(n=n, n_clusters=smallest)
     if last > longest + 1 and life_table.survival[-1] > 0:
-        return replace(row, reason=f"nobody was watched beyond position {longest}, and some had no event by then")
+        return replace(row, reason=f"no rollout was watched beyond position {longest}, and some had no event by then")
     # Survival is 0 beyond the longest follow-up in this case, so later positions add nothing.
     row = replace(row, estimate=float(life_table.area(life_table.survival, last)))
     if flaw := _flaw(life_table, smallest, last):

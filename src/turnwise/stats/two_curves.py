@@ -76,7 +76,7 @@ def log_rank(duration: ArrayLike, cause: ArrayLike, group: ArrayLike, clusters: 
     event = (np.asarray(cause) == EVENT).astype(np.int64)
     arm: BoolArray = np.asarray(group, dtype=np.bool_)
     if not arm.any() or arm.all():
-        return Compared(reason="one of the two groups has nobody watched")
+        return Compared(reason="one of the two groups has no rollout that was watched")
     both = watch(ends, event)
     table_a, table_b = (watch(ends[rows], event[rows], at=both.at) for rows in (arm, ~arm))
     last = both.duration  # of each rollout, as an index of the positions
@@ -241,7 +241,7 @@ def restricted_mean_difference(
     """
     arms = (group, ~group)
     if not all(rows.any() for rows in arms):
-        return Compared(reason="one of the two groups has nobody watched"), 0
+        return Compared(reason="one of the two groups has no rollout that was watched"), 0
     at = common_positions(duration, group)
     last = int(at[-1])
     life_tables = [watch(duration[rows], observed[rows].astype(np.int64), at=at) for rows in arms]

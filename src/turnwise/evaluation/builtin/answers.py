@@ -54,7 +54,7 @@ async def classification(config: ClassificationConfig, builder: EvalBuilder) -> 
         for label, expected in zip(tables.turns["response"], tables.references.to_list(), strict=True):
             # An answer outside the possible labels is an error of the workflow, not a wrong answer.
             is_unlisted = labels and label is not None and label.strip().casefold() not in labels
-            errors.append(f"{label!r:.60} is none of the labels" if is_unlisted else None)
+            errors.append(f"{label!r:.60} is not one of the labels" if is_unlisted else None)
             references = [expected] if expected is None or isinstance(expected, str) else expected
             accepted = [text.strip().casefold() for text in references if text is not None]
             is_unknown = is_unlisted or label is None or not accepted

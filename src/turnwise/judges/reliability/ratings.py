@@ -165,7 +165,7 @@ def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
             )
     if "sample" not in verdicts.columns:
         verdicts = verdicts.with_columns(sample=pl.lit(1))
-    if verdicts.schema.get("signed") != pl.Boolean:  # missing, or a column of somebody else
+    if verdicts.schema.get("signed") != pl.Boolean:  # missing, or an unrelated column
         verdicts = verdicts.with_columns(signed=pl.lit(None, pl.Boolean))
     judge = cast_column(verdicts, Column("judge", pl.String, "names the judge"), "agreement")
     return verdicts.with_columns(judge.fill_null("(none)"), pl.col("sample").fill_null(1))

@@ -8,7 +8,7 @@ from turnwise.readers.chats.layouts import TEXTS
 def usual(message: Any, text: str = "content") -> Any:
     """A message with its text and its calls where OpenAI has them; the message itself where they are there, or nowhere.
 
-    - Without a text, the `parts` of the AI SDK and of Gemini are it, or what stands under another usual name.
+    - Without a text, the `parts` of the AI SDK and of Gemini are it, or the value under another usual name.
     - A `refusal` is the text of an answer that has no other, as a part of that type.
     - A `function_call`, as it was before `tool_calls`, is a tool call.
 

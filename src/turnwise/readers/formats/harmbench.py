@@ -2,7 +2,7 @@
 
 - File: `<model>.json` of completions or of results; `<method>.json` of the website, with the answers of several models.
 - Format: https://github.com/centerforaisafety/HarmBench
-- Checked on: files built after those of HarmBench's pipeline and website.
+- Checked on: files built like the ones of HarmBench's pipeline and website.
 - Lost: nothing.
 """
 

@@ -163,7 +163,7 @@ def _likeness_of_parquet(document: Document) -> tuple[Any, list[Row], int]:
 def _is_plain(document: Document) -> bool:
     """Return whether the names of its columns alone decide what a file of our own holds: turns, and not chats or messages."""
     if document.kind == "parquet":
-        # It is known to be TURNS as it stands.
+        # It is known to be TURNS already.
         return _FILE not in document.schema and not {*LISTS} & {*document.schema} and fits(pl.Schema(document.schema))
     return _FILE not in document.keys and message_rows(document) is None
 

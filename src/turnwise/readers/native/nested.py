@@ -36,8 +36,8 @@ def nested_layout(document: Document) -> Layout | None:
 def from_nested(document: Document, table: Table, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
     r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
-    The record's facts of the rollout stand beside each of its turns. A fact under a name that a turn has, be it
-    here or in TURNS, is ``rollout_<name>``: a total of rewards is no reward of a turn. Only a `context` of the record is
+    The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it
+    here or in TURNS, is ``rollout_<name>``: a total of rewards is not the reward of a turn. Only a `context` of the record is
     that of the first turn, where the turns have none. Of each record, only the fields that the table wants are kept.
 
     Examples
@@ -69,7 +69,7 @@ class _Rollouts:
         self._run = "" if layout.named else f"{table.source}-{document.digest}"
         self._names: set[str] = set()  # of the rollouts so far, where a name may occur twice
         others = set() if layout.other is None else {layout.other}
-        # The fields of records and turns that are kept; None stands for all.
+        # The fields of records and turns that are kept; None means all.
         self._wanted = None if table.wanted is None else needed(table.wanted) | others
         self._wanted_facts = None if self._wanted is None else self._wanted | VERDICTS
         self._rollouts = RowBuffer(TEXTS)

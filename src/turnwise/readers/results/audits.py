@@ -122,7 +122,7 @@ def _rollout_ids(document: Document) -> dict[tuple[int | None, int | None], str]
     paths = [folder / "rollout.json", *(path for pattern in TRANSCRIPTS for path in sorted(folder.glob(pattern)))]
     ids: dict[tuple[int | None, int | None], str] = {}
     for path in (path for path in paths if path.is_file()):
-        # What is broken there is told by who reads it.
+        # The reader of that part reports what is broken there.
         with suppress(BrokenError, OSError), strictly():
             beside = Document(path)
             for place, value, numbers in audits(beside) if petri.sniff(beside) else ():

@@ -100,7 +100,7 @@ def read_rollouts(
 
 
 def _rollouts(table: Table, naming: Naming) -> list[pl.DataFrame]:
-    """Return the facts of a table's rollouts; those of people's own chats may follow from what stands in their turns."""
+    """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
     if table.source not in OWN:
         return table.rollouts()
     _, added = table.parts()

@@ -238,7 +238,7 @@ class Document(Contents):
         self.num_records = num_lines
 
     def bounded(self, text: bytes, record: object = None) -> bytes:
-        """Return a JSON text of this file in which null stands for what is nested too deeply, and note that in `too_deep`.
+        """Return a JSON text of this file in which null replaces what is nested too deeply, and note that in `too_deep`.
 
         `record` is the record that the text is; without one, the records may be the items of a list.
 

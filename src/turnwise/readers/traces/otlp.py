@@ -141,7 +141,7 @@ def _plain(
 
 
 def _word(name: Any) -> str:
-    """Return the name of an event, which is empty where it is no text."""
+    """Return the name of an event, which is empty if it is not text."""
     return name if isinstance(name, str) else ""
 
 

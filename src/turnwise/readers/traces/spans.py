@@ -71,7 +71,7 @@ def add_trace(
     turns: list[Turn] = []
     turn_calls: list[Span | None] = []  # the call of each turn; None for turns that only the input shows
     for call in calls:
-        # A call without output is a turn without text, unless it is the only call and nobody ever answered.
+        # A call without output is a turn without text, unless it is the only call and none was ever answered.
         is_unanswered = len(calls) == 1 and not any(message.role in ANSWERS for message in call.asked)
         answer = call.said if call.said is not None or is_unanswered else Message("assistant")
         chat = split([*call.asked, *([] if answer is None else [answer])], "input")

@@ -86,7 +86,7 @@ class Assessment(msgspec.Struct):
 
     @property
     def is_verdict(self) -> bool:
-        """Whether this is feedback that nobody has replaced."""
+        """Whether this is feedback that was not replaced."""
         return self.feedback is not None and self.valid is not False
 
     @property

@@ -227,7 +227,7 @@ class Conversation:
         """Add a message; an answer of the target is a node below the answer before it."""
         if not isinstance(message, dict) or "role" not in message:
             if not isinstance(message, dict) or "type" not in message:  # else a failure of an API, or a note
-                doubt("edit.message", "is no message with a role: it is passed over")
+                doubt("edit.message", "is not a message with a role: it is passed over")
             return
         if isinstance(message["role"], str):
             message = {**message, "role": speaker(message["role"])}

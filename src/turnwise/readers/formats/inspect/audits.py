@@ -107,7 +107,7 @@ def _events_in(root: Span) -> Iterator[str]:
 
 
 def _goal(document: Document, sample: Sample) -> str | None:
-    """Return what the auditor was told to do."""
+    """Return the instructions of the auditor."""
     content = document.typed(sample.input, logs.ANYTHING)
     if isinstance(content, list):
         return join_texts(part.get("content") for part in content if isinstance(part, dict))

@@ -69,7 +69,7 @@ def read_inspect(document: Document, table: Table) -> None:
 
     `attack` is `none`, so `goal` and `outcome` are null. Audits, which have models in the roles `auditor` and `target`
     (Petri 3 and Bloom), have the attack petri, and the auditor's seed as `goal`. Their turns are all answers of the
-    target, also those that were taken back: a tree, where some are `pruned`, with `message_id` for each answer, to
+    target, also withdrawn ones: a tree, where some are `pruned`, with `message_id` for each answer, to
     which the judge's references in `metadata_audit_judge` point. Further columns: `task_name`, `sample_id`,
     `status` (of the run), `created`, `solver`, `run_id`, `task_id`, `uuid`, `started_at`, `completed_at`,
     `working_time`, `stop_reason`, `limit`, `error_retries` (how many), and as JSON text `model_roles`, `task_args`,

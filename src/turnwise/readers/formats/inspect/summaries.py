@@ -37,7 +37,7 @@ def read_outcomes(document: Document, table: Table) -> None:
     if document.kind == "zip":
         with Archive(document) as archive:
             header, members = opened(document, archive)
-            # Only the sample says what its auditor was told to do.
+            # Only the sample has the instructions of its auditor.
             summaries = None if header.eval.is_audit else _summaries(archive, members)
         if summaries is not None and _add(document, table, header, summaries):
             return

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
+from turnwise.measurement.batches import at_once
 from turnwise.reports.comparisons import UNITS
 from turnwise.reports.frames import Frames
 from turnwise.schema import labels
@@ -54,13 +55,9 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
     size = pl.sum_horizontal(pl.lit(40), cs.string().str.len_chars().fill_null(0).cast(pl.Int64))
-    groups = [pl.col(name).first() for name in data.by if name in turns.columns and name != "rollout_id"]
-    rollouts = (
-        turns.lazy()
-        .group_by("rollout_id", maintain_order=True)
-        .agg(*groups, size=size.sum(), rows=pl.len(), begun=pl.col("turn").count() > 0)
-        .collect()
-    )
+    groups = [name for name in data.by if name in turns.columns and name != "rollout_id"]
+    values = [pl.col("size").sum(), pl.len().alias("rows"), (pl.col("turn").count() > 0).alias("begun")]
+    rollouts = at_once(turns.lazy().select("rollout_id", "turn", *groups, size=size), groups, values)
     if not data.tree:  # rollouts without a turn come last
         rollouts = rollouts.sort("begun", descending=True, maintain_order=True)
     rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")

@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 import polars as pl
+import polars.selectors as cs
 
 from turnwise.errors import SchemaError, counted, listing
 from turnwise.schema.columns import Schema
@@ -119,15 +120,13 @@ def _dtype_name(dtype: pl.DataType | type[pl.DataType]) -> str:
 
 
 def _check_nan(frame: pl.DataFrame, schema: Schema) -> None:
-    for name, dtype in frame.schema.items():
-        if not dtype.is_float():
-            continue
-        bad = frame[name].is_nan()
-        if bad.any():
+    for column in frame.select(cs.float().is_nan().any()):
+        if column.item():
+            bad = frame[column.name].is_nan()
             raise SchemaError(
-                f"{schema.name}: column `{name}` holds NaN ({counted(int(bad.sum()), 'row')}, "
+                f"{schema.name}: column `{column.name}` holds NaN ({counted(int(bad.sum()), 'row')}, "
                 f"first in {_where(frame, bad, schema)}); "
-                f'an unknown number is null: `frame.with_columns(pl.col("{name}").fill_nan(None))`'
+                f'an unknown number is null: `frame.with_columns(pl.col("{column.name}").fill_nan(None))`'
             )
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 import polars as pl
+import polars.selectors as cs
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, SchemaError, listing
@@ -135,6 +136,7 @@ def conform(
         frame, readings = interpreted(frame, of_records, {*names, *named})
         problems.read_as(readings)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
+    # A column that has its dtype stays: one that is null throughout takes no memory until it is touched.
     frame = frame.with_columns(
         values_of(frame[name], name, name, ids=ids)
         if name in LABELED
@@ -142,7 +144,7 @@ def conform(
         if name in dtypes
         else json_column(frame[name])
         for name, dtype in frame.schema.items()
-        if name in dtypes or dtype == pl.Object
+        if dtype != dtypes.get(name, dtype) or dtype == pl.Object
     )
     frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
     frame = _numbered(frame)
@@ -299,7 +301,7 @@ def _varies(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
 
 
 def _without_nan(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
-    counts = {name: int(frame[name].is_nan().sum()) for name, dtype in frame.schema.items() if dtype.is_float()}
+    counts = {column.name: int(column.item()) for column in frame.select(cs.float().is_nan().sum())}
     for name, count in counts.items():
         problems.nulled(where, count, field=name)
     with_nan = [name for name, count in counts.items() if count]

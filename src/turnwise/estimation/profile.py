@@ -19,7 +19,7 @@ from turnwise.schema.arguments import By, Cluster, check_by, check_levels, finit
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import FloatArray, IntArray
-from turnwise.stats.intervals import wilson
+from turnwise.stats.intervals import share_intervals
 from turnwise.stats.repeats import unknown_successes
 
 
@@ -157,35 +157,31 @@ def _steps(
     number = goals.count
     single_attempts = goals.binary and number == goals.values.size
     reason = "one 0/1 rollout for each goal: goals are broken always or never" if single_attempts else None
-    # Massart's constant: the probability of a deviation beyond e is at most 2·exp(-2·n·e²).
-    half_width = sqrt(log(2 / (1 - level)) / (2 * number)) if number else 0.0
+    above = np.array([_goals_above(goals, law, at) for at in thresholds.tolist()])
+    shares = above / max(number, 1)
+    if band == "simultaneous":
+        # Massart's constant: the probability of a deviation beyond e is at most 2·exp(-2·n·e²).
+        half_width = sqrt(log(2 / (1 - level)) / (2 * max(number, 1)))
+        low, high = np.maximum(0.0, shares - half_width), np.minimum(1.0, shares + half_width)
+    else:
+        sizes = np.full(above.size, float(number))
+        low, high = share_intervals("wilson", above, sizes, level=level, df=np.full(above.size, inf))
+    method = "Dvoretzky-Kiefer-Wolfowitz band" if band == "simultaneous" else "Wilson"
     result = []
-    for at in thresholds:
-        above = _goals_above(goals, law, float(at))
-        share = above / number if number else None
-        if share is None:
-            low, high, method = None, None, None
-        elif band == "simultaneous":
-            low, high, method = (
-                max(0.0, share - half_width),
-                min(1.0, share + half_width),
-                "Dvoretzky-Kiefer-Wolfowitz band",
-            )
-        else:
-            (low, high), method = wilson(above, number, level=level), "Wilson"
+    for at, share, *ends in zip(thresholds.tolist(), shares.tolist(), low.tolist(), high.tolist(), strict=True):
         result.append(
             {
                 "metric": goals.metric,
-                "at": float(at),
+                "at": at,
                 "level": level,
-                "estimate": share,
-                "std_error": sqrt(share * (1 - share) / number) if share is not None and 0 < share < 1 else None,
-                "low": low,
-                "high": high,
+                "estimate": share if number else None,
+                "std_error": sqrt(share * (1 - share) / number) if 0 < share < 1 else None,
+                "low": ends[0] if number else None,
+                "high": ends[1] if number else None,
                 "n": number,
                 "n_missing": missing,
                 "attempts": goals.values.size / number if number else None,
-                "method": method,
+                "method": method if number else None,
                 "reason": reason if number else "no values",
                 "estimand": f"share of goals whose mean of {goals.metric} over their rollouts exceeds {at:g}; "
                 f"unit: {goals.unit.words}",

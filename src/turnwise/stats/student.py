@@ -29,11 +29,17 @@ def t_quantile(level: float, df: float | None) -> float:
     >>> round(t_quantile(0.95, None), 4), round(t_quantile(0.95, 9), 4)
     (1.96, 2.2622)
     """
-    return float(t_quantiles(level, np.array([math.inf if df is None else df]))[0])
+    return float(_quantiles(level, np.array([math.inf if df is None else df]))[0])
 
 
 def t_quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
     """Return `t_quantile` for each df; infinite df give the normal quantile, NaN and df of 0 or less infinity."""
+    if df.size == 1 and isinstance(level, float):  # one group of thousands, which is often like the one before
+        return np.full(df.shape, t_quantile(level, float(df.item())))
+    return _quantiles(level, df)
+
+
+def _quantiles(level: float | FloatArray, df: FloatArray) -> FloatArray:
     result = np.full(np.broadcast_shapes(np.shape(level), df.shape), math.inf)
     levels, dfs = np.broadcast_to(level, result.shape), np.broadcast_to(df, result.shape)
     few = (dfs < _NORMAL_FROM_DF) & (dfs > 0)

@@ -13,9 +13,10 @@ from turnwise.stats.student import t_quantiles
 from turnwise.stats.units import Groups
 
 LONG_TAIL = (
-    "long tail of large values: with so few of them, the interval contains the true mean less often than its level says; "
+    "long tail of {} values: with so few of them, the interval contains the true mean less often than its level says; "
     "report the median too"
 )
+"""The reason of a mean whose interval may cover too little; the tail is of large or of small values."""
 
 _LONG = 0.3
 """Least L-skewness of a long tail: 0 for normal values, 1/3 for exponential ones, .46 for a lognormal with σ = 1."""
@@ -60,10 +61,10 @@ def reach_into_tails(
         result.method[group] += "; upper end by log t"
     skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
     if skewed.any():  # sorting all values takes long
-        long = skewed & (np.abs(l_skewness(values, groups)) > _LONG)
-        for group in np.flatnonzero(long).tolist():
-            known = result.reason[group]
-            result.reason[group] = LONG_TAIL if known is None else f"{known}; {LONG_TAIL}"
+        skew = l_skewness(values, groups)
+        for group in np.flatnonzero(skewed & (np.abs(skew) > _LONG)).tolist():
+            known, tail = result.reason[group], LONG_TAIL.format("large" if skew[group] > 0 else "small")
+            result.reason[group] = tail if known is None else f"{known}; {tail}"
 
 
 def l_skewness(values: FloatArray, groups: Groups) -> FloatArray:

@@ -359,6 +359,15 @@ def test_show_prints_one_rollout(turnwise) -> None:
     assert "goal      fraud-001" in done.out
 
 
+def test_show_names_the_order_of_its_arguments(turnwise) -> None:
+    """Logs before the id: the sentence is the command to type."""
+    done = turnwise("show", LOGS, "a/1")
+    assert (done.code, done.err) == (
+        2,
+        f"turnwise: show: the rollout's id comes first; write turnwise show a/1 {LOGS}\n",
+    )
+
+
 def test_show_lets_no_control_character_through(turnwise, tmp_path: Path) -> None:
     """Escape sequences, bells and bidirectional overrides in a log are shown as what they are."""
     hostile = "a\x1b[2J\x07b\u202ec\x00d\x9bm"

@@ -1,6 +1,7 @@
 """Commands that open logs. Verbs are imported inside, so that `--help` starts at once."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -236,7 +237,7 @@ def convert(
 
 @app.command()
 def show(
-    rollout_id: Annotated[str, typer.Argument(help="Rollout ID.", show_default=False)],
+    rollout_id: Annotated[str, typer.Argument(help="Rollout ID; `turnwise measure` lists them.", show_default=False)],
     paths: Logs,
     format: Annotated[  # noqa: A002  # the name of the option
         Literal["text", "md", "json"],
@@ -256,6 +257,10 @@ def show(
     """
     from turnwise.tables.transcripts import in_one_sentence, rows_of, transcript, transcript_markdown
 
+    if Path(rollout_id).exists() and not paths[0].exists():
+        raise ArgumentError(
+            f"show: the rollout's id comes first; write turnwise show {shlex.join([str(paths[0]), rollout_id])}"
+        )
     turns, _ = read_logs(LogInput(paths, log_format, "raise", fact, column, value))
     if format == "json":
         tell(document(in_one_sentence(turns, rollout_id), rows_of(turns, rollout_id)), data=True)

@@ -1,27 +1,12 @@
 """Bootstrap of quantiles: by the law of order statistics for independent rollouts, by counts for clusters."""
 
-from math import isfinite, isinf, nan
+from math import isinf, nan
 
 import numpy as np
 
 from turnwise.stats.clusters import Grouping
 from turnwise.stats.estimate import FloatArray
 from turnwise.stats.replicates import BLOCK, counts
-
-
-def interpolated(ordered: FloatArray, q: float) -> float:
-    """Return the q-quantile of ascending values, interpolated linearly as in NumPy; handles infinite values, NaN between ±inf.
-
-    Examples
-    --------
-    >>> interpolated(np.array([1.0, 2.0, np.inf]), 0.5), interpolated(np.array([1.0, 2.0, np.inf]), 0.75)
-    (2.0, inf)
-    """
-    place = q * (ordered.size - 1)
-    lower = int(place)
-    low, high = float(ordered[lower]), float(ordered[min(lower + 1, ordered.size - 1)])
-    part = place - lower
-    return float(np.quantile([low, high], part)) if isfinite(high - low) else between(low, high, part)
 
 
 def between(low: float, high: float, part: float) -> float:

@@ -41,6 +41,14 @@ def test_what_is_put_comes_back_and_the_last_counts(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_without_locks_nothing_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no `fcntl`."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(WriteError, match=r"cannot be locked on Windows, .*; run this in WSL"), filled(tmp_path):
+        pass
+    assert not [*tmp_path.iterdir()]
+
+
 def test_every_line_is_json_that_says_what_it_is(tmp_path: Path) -> None:
     """The file can be read by anybody: format, configuration, who opened it when, and the rows."""
     lines = [json.loads(line) for line in filled(tmp_path).path.read_text().splitlines()]

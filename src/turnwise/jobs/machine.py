@@ -3,13 +3,14 @@
 `tests/jobs/simulation.py` replaces them by a simulated disk that is torn, full or without power, under a seeded schedule.
 """
 
-import fcntl
 import os
 import platform
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+from turnwise.errors import WriteError
 
 
 class Machine:
@@ -20,7 +21,13 @@ class Machine:
         path.mkdir(parents=True, exist_ok=True)
 
     def open(self, path: Path) -> int:
-        """Open a file to read and to append to; create it if missing."""
+        """Open a file to read and to append to; create it if missing. Windows is refused: it cannot lock the file."""
+        try:
+            import fcntl  # noqa: F401
+        except ImportError:
+            raise WriteError(
+                f"{path} cannot be locked on Windows, so what is paid for would not be safe; run this in WSL, which is Linux"
+            ) from None
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
 
     def close(self, file: int) -> None:
@@ -29,6 +36,8 @@ class Machine:
 
     def lock(self, file: int, *, wait: bool) -> bool:
         """Lock a file against all other openings of it; return whether it is locked, which without `wait` it may not be."""
+        import fcntl
+
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -37,6 +46,8 @@ class Machine:
 
     def unlock(self, file: int) -> None:
         """Release the lock on a file."""
+        import fcntl
+
         fcntl.flock(file, fcntl.LOCK_UN)
 
     def size(self, file: int) -> int:

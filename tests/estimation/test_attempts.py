@@ -47,6 +47,14 @@ def test_every_number_up_to_the_most_by_default() -> None:
     assert got.filter(kind="pass^k")["estimate"].is_sorted(descending=True)
 
 
+def test_hundreds_of_attempts_are_listed_at_round_numbers() -> None:
+    """Each up to 20, about ten in each decade, the largest of the group; any other is given where it is asked for."""
+    made = tw.attempts(tried({"g": [True, *[False] * 131], "h": [False] * 40}))
+    numbers = made.filter(kind="asr@k")["at"].to_list()
+    assert numbers == [*range(1, 21), 25, 30, 40, 50, 60, 80, 100, 120, 132]
+    assert tw.attempts(tried({"g": [True, *[False] * 131]}), k=(77, 21))["at"].unique().to_list() == [21, 77]
+
+
 def test_published_pass_k_of_tau_bench(shared) -> None:
     """tau-bench, airline, gpt-4o with tool calls: pass^1..4 = .420, .273, .220, .200 as published."""
     rollouts = tw.measure(tw.read(shared / "tau_bench" / "gpt-4o-airline.json"), m.task_success())

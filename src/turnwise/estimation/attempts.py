@@ -38,6 +38,7 @@ _ESTIMANDS = {
     "pass^k": "share of {goal}s with success in all of {attempts}",
     "best@k": "expected largest value of {attempts}",
 }
+_ROUNDED = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # in each decade of the numbers of attempts
 _AT_ONCE = 1_000_000  # chances that are in memory at once
 _UNDETERMINED = "it is not known whether attempts stopped at a success"
 _REFUSED = (
@@ -70,7 +71,8 @@ def attempts(
     by
         Columns to group by; nulls form a group of their own.
     k
-        Numbers of attempts; by default every number up to the largest of any goal in the group.
+        Numbers of attempts. By default those from 1 to the largest of any goal in the group: all up to 20, then round ones
+        (25, 30, 40, ...), and the largest.
     cluster
         As in `summarize`.
     stopped
@@ -163,6 +165,12 @@ def attempts(
     return rows_of(rows, frame, by, schema.CURVE)
 
 
+def _usual_numbers(largest: int) -> tuple[int, ...]:
+    """Return the numbers of attempts to list by default."""
+    rounded = (round(step * 10**power) for power in range(1, len(str(largest))) for step in _ROUNDED)
+    return tuple(sorted(k for k in {*range(1, 21), *rounded, largest} if 0 < k <= max(largest, 1)))
+
+
 def _numbers(k: Any) -> tuple[int, ...] | None:
     return None if k is None else tuple(sorted(set(whole_numbers(k, "attempts: k", "attempts"))))
 
@@ -177,9 +185,7 @@ def _group(
 ) -> list[dict[str, Any]]:
     evidence = repeats.stopping
     course = _course(repeats, evidence, stopped)
-    # By default every number of attempts up to the largest of any goal.
-    largest = int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0))
-    ks = numbers or tuple(range(1, max(1, largest) + 1))
+    ks = numbers or _usual_numbers(int(np.bincount(repeats.goals.codes, minlength=1).max(initial=0)))
     unknown = int((np.isnan(repeats.values) & ~unjudged.rows).sum())
     exclusion = f"{counted(unknown, 'attempt')} without a value left out" if unknown else None
     shared = {"metric": repeats.metric, "axis": "attempt", "level": level}

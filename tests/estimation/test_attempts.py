@@ -48,10 +48,11 @@ def test_every_number_up_to_the_most_by_default() -> None:
 
 
 def test_hundreds_of_attempts_are_listed_at_round_numbers() -> None:
-    """Each up to 20, about ten in each decade, the largest of the group; any other is given where it is asked for."""
+    """One to ten, about ten in each further decade, the largest of the group; any other is given where it is asked for."""
     made = tw.attempts(tried({"g": [True, *[False] * 131], "h": [False] * 40}))
     numbers = made.filter(kind="asr@k")["at"].to_list()
-    assert numbers == [*range(1, 21), 25, 30, 40, 50, 60, 80, 100, 120, 132]
+    assert numbers == [*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120, 132]
+    assert tw.attempts(tried({"g": [False] * 20}))["at"].unique().to_list() == [*range(1, 21)]
     assert tw.attempts(tried({"g": [True, *[False] * 131]}), k=(77, 21))["at"].unique().to_list() == [21, 77]
 
 

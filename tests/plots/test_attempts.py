@@ -1,6 +1,7 @@
 # mypy: disable-error-code="arg-type, union-attr"
 """ASR@k and pass^k over k, and where a forecast takes over."""
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -58,6 +59,22 @@ ONE = {"a": [(0.2, 40), (0.35, 40), (0.4, 20)]}
 def said(drawn: Any) -> str:
     figure = drawn.figure
     return " ".join(figure.get_supxlabel().split())
+
+
+@pytest.mark.parametrize(("most", "scale"), [(50, "linear"), (51, "log"), (2_000, "log"), (40_000, "log")])
+def test_many_attempts_have_a_logarithmic_axis(most: int, scale: str) -> None:
+    """The first attempts are not squeezed at the left, the last one has a tick, and no labels touch."""
+    course = tried({"a": [(0.1 + 0.01 * k, 40) for k in range(12)]})
+    ends = sorted({round(most ** (step / 11)) for step in range(12)})
+    curve = course.head(len(ends)).with_columns(at=pl.Series(ends, dtype=pl.Float64))
+    plot = plots.attempts(curve)
+    (ax,) = plot.axes
+    assert ax.get_xscale() == scale
+    plot.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+    assert all(before.x1 < after.x0 for before, after in pairwise(boxes))
+    if scale == "log":
+        assert ax.get_xticks()[-1] == most
 
 
 def test_the_last_observed_point_has_its_number_below():

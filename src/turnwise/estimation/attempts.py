@@ -38,6 +38,7 @@ _ESTIMANDS = {
     "pass^k": "share of {goal}s with success in all of {attempts}",
     "best@k": "expected largest value of {attempts}",
 }
+_EACH_UP_TO = 20  # attempts at a goal, if each number of them is listed
 _ROUNDED = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)  # in each decade of the numbers of attempts
 _AT_ONCE = 1_000_000  # chances that are in memory at once
 _UNDETERMINED = "it is not known whether attempts stopped at a success"
@@ -71,8 +72,8 @@ def attempts(
     by
         Columns to group by; nulls form a group of their own.
     k
-        Numbers of attempts. By default those from 1 to the largest of any goal in the group: all up to 20, then round ones
-        (25, 30, 40, ...), and the largest.
+        Numbers of attempts. By default every number up to the largest of any goal in the group; if that is above 20: 1 to 10,
+        then round numbers (12, 15, 20, 25, 30, 40, ...), and the largest.
     cluster
         As in `summarize`.
     stopped
@@ -167,8 +168,10 @@ def attempts(
 
 def _usual_numbers(largest: int) -> tuple[int, ...]:
     """Return the numbers of attempts to list by default."""
+    if largest <= _EACH_UP_TO:
+        return tuple(range(1, max(largest, 1) + 1))
     rounded = (round(step * 10**power) for power in range(1, len(str(largest))) for step in _ROUNDED)
-    return tuple(sorted(k for k in {*range(1, 21), *rounded, largest} if 0 < k <= max(largest, 1)))
+    return tuple(sorted({*range(1, 10), *(k for k in rounded if k < largest), largest}))
 
 
 def _numbers(k: Any) -> tuple[int, ...] | None:

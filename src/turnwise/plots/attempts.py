@@ -22,6 +22,7 @@ REACHED = ("asr@k", "pass@k")  # kinds that a forecast continues
 _WORDS = {"asr@k": "ASR@k: any of k", "pass@k": "pass@k: any of k", "pass^k": "pass^k: all of k"}
 _OVERLAY = 4  # groups in one panel
 _FAR = 4  # a forecast this many times beyond the last observed k has a logarithmic axis
+_MANY = 50  # attempts beyond which the axis is logarithmic, so that the first ones are not squeezed at its left
 
 
 def attempts(
@@ -212,7 +213,7 @@ def _words(axis_marks: pl.DataFrame) -> curve_panel.Wording:
         pl.col("at").filter(pl.col("style") == "point").max(), last=pl.col("at").max()
     ).row(0)
     # A forecast far beyond the observed k would squeeze them at the left of a linear axis.
-    far = observed is not None and observed > 0 and last >= _FAR * observed
+    far = last > _MANY or (observed is not None and observed > 0 and last >= _FAR * observed)
     if _shared(axis_marks):
         words = replace(words, up="share of tasks" if axis_marks["metric"][0] == "task_success" else "share of goals")
     return replace(words, across="attempts (k)", log=far)

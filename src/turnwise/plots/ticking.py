@@ -197,6 +197,7 @@ def counting_ticks(ax: "Axes", across: float, distance: float, *, last: float | 
     """
     x_min, x_max = ax.get_xlim()
     decade = across / log10(x_max / x_min)  # points
+    distance = max(distance, lettering.text_width(labels.count(last or int(x_max))) + 8)
     # Per decade 1-2-5, 1-3, or only powers of ten.
     every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= distance), (1,))
     powers = range(0, 16, max(ceil(distance / decade), 1))

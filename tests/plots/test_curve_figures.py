@@ -306,6 +306,16 @@ def test_lazy_and_arrow_are_frames_too(case):
     assert [len(case.draw(other).axes) for other in (frame.lazy(), frame.to_arrow())] == [panels, panels]
 
 
+def test_reasons_of_a_caption_are_counted_one_by_one():
+    """A point may have two reasons; each is a sentence with all of its points, unless they always come together."""
+    reasons = [None, "the tail is long; report the median", "few goals", "few goals; 3 of 9 are unjudged", "few goals"]
+    frame = rows_of(
+        ["a"], schema.CURVE, **TOLD, metric="attack_success", kind="success", axis="turn", at=FIVE, reason=reasons
+    )
+    caption = plots.curve(frame).figure.get_supxlabel().replace("\n", " ")
+    assert caption.endswith("Few goals (3 of 5 points). The tail is long; report the median (1 of 5 points).")
+
+
 @pytest.mark.integration
 @every
 def test_the_caption_can_be_left_out(case):

@@ -232,15 +232,19 @@ def withheld(points: pl.DataFrame) -> list[str]:
 
 def reasons(frame: pl.DataFrame, most: int = 2) -> list[str]:
     """Return the most frequent reasons of a frame, one sentence each."""
-    counts = (
-        labels.merge_reasons(frame, options=False)
-        .group_by("reason", maintain_order=True)
-        .len()
-        .drop_nulls()
-        .sort("len", descending=True, maintain_order=True)
-    )
+    merged = labels.merge_reasons(frame, options=False)
+    found = merged.group_by("reason", maintain_order=True).len().drop_nulls()
+    # A row may have several reasons; those that always come together are one sentence.
+    rows_of_part: dict[str, list[int]] = {}
+    for row, reason in enumerate(found["reason"].to_list()):
+        for part in reason.split("; "):
+            rows_of_part.setdefault(part, []).append(row)
+    parts_of_rows: dict[tuple[int, ...], list[str]] = {}
+    for part, rows in rows_of_part.items():
+        parts_of_rows.setdefault(tuple(dict.fromkeys(rows)), []).append(part)
+    counts = {"; ".join(parts): int(found["len"][list(rows)].sum()) for rows, parts in parts_of_rows.items()}
     sentences = []
-    for reason, rows in counts.head(most).iter_rows():
-        some = f" ({rows} of {labels.counted(frame.height, 'point')})" if rows < frame.height else ""
+    for reason, number in sorted(counts.items(), key=lambda count: -count[1])[:most]:
+        some = f" ({number} of {labels.counted(frame.height, 'point')})" if number < frame.height else ""
         sentences.append(labels.sentence(f"{labels.shorten(labels.plain(reason), 160)}{some}"))
     return sentences

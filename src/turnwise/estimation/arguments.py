@@ -8,13 +8,14 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, listing, meant
 from turnwise.metrics import catalog
 from turnwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
+from turnwise.schema.foreign import joined_times, whole_times
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
     """Return the data as ROLLOUTS, with 0 and 1 in columns named like a Boolean metric read as False and True.
 
     R, Excel and pandas write Booleans as numbers. A share has an interval even if all values are equal, the mean of a number
-    has none.
+    has none. A time to an event is one column again if CSV made two of it, and whole if pandas made it a float.
 
     Examples
     --------
@@ -23,7 +24,7 @@ def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
     ... ).rows()
     [('a', False, 0), ('b', None, 1)]
     """
-    rollouts = frame_of(data, verb)
+    rollouts = whole_times(joined_times(frame_of(data, verb)))
     require_rollouts(rollouts, verb)
     return rollouts.with_columns(booleans(rollouts))
 
@@ -72,9 +73,8 @@ def metric_columns(
         names = names_of(metrics)
         for name in names:
             if name not in rollouts.columns:
-                raise ArgumentError(
-                    f"{verb}: there is no metric {name!r} in this table; {meant(name, rollouts.columns)}"
-                )
+                usual = metric_columns(rollouts, by, cluster, None)
+                raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {meant(name, usual)}")
             if schema.kind_of(rollouts.schema[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)

@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, counted, meant
-from turnwise.estimation.arguments import check_time
+from turnwise.estimation.arguments import check_time, rollouts_frame
 from turnwise.estimation.arrays import (
     Sheet,
     causes,
@@ -24,7 +24,7 @@ from turnwise.estimation.curve_support import with_support
 from turnwise.estimation.merging import State, blocks, state_of
 from turnwise.estimation.missingness import FACTS, INAPPLICABLE, headings
 from turnwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
-from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, require_rollouts
+from turnwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
 from turnwise.schema.kinds import check_kinds
 from turnwise.stats.bands import simultaneous_level
 from turnwise.stats.estimate import BoolArray, FloatArray, IntArray
@@ -157,8 +157,7 @@ def curve(
             level=level,
             seed=seed,
         )
-    frame = frame_of(rollouts, "curve")
-    require_rollouts(frame, "curve")
+    frame = rollouts_frame(rollouts, "curve")
     check_by(frame, by, schema.CURVE, "curve")
     check_time(frame, metric, competing, "curve")
     _check_options(frame, metric, kind, axis, band)

@@ -9,7 +9,7 @@ import polars as pl
 
 from turnwise import schema
 from turnwise.errors import ArgumentError, listing
-from turnwise.estimation.arguments import check_time
+from turnwise.estimation.arguments import check_time, rollouts_frame
 from turnwise.estimation.arrays import Sheet, causes, endings, join_reasons, rows_of
 from turnwise.estimation.clusters import Unit, unit_of
 from turnwise.estimation.curve_support import PAST_THE_DATA, few_at_risk
@@ -20,9 +20,7 @@ from turnwise.schema.arguments import (
     check_by,
     check_levels,
     check_one_value,
-    frame_of,
     names_of,
-    require_rollouts,
     value_in_words,
 )
 from turnwise.schema.kinds import check_kinds
@@ -202,8 +200,7 @@ def _check_arguments(
     verb: str,
     result: schema.Schema,
 ) -> tuple[pl.DataFrame, tuple[str, ...], tuple[float, ...]]:
-    frame, by = frame_of(rollouts, verb), names_of(by)
-    require_rollouts(frame, verb)
+    frame, by = rollouts_frame(rollouts, verb), names_of(by)
     check_by(frame, by, result, verb)
     check_time(frame, metric, competing, verb)
     if of not in frame.columns or of in by:

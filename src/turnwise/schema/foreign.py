@@ -63,6 +63,55 @@ def with_keys(turns: pl.DataFrame, verb: str) -> pl.DataFrame:
     return turns.with_columns(cast_column(turns, column, verb) for column in keys)
 
 
+def joined_times(frame: pl.DataFrame) -> pl.DataFrame:
+    """Join the two columns of a time to an event, or of an amount spent until then, as CSV holds it, into one struct.
+
+    Examples
+    --------
+    >>> joined_times(pl.DataFrame({"t_duration": [2, None], "t_observed": [True, None]}))["t"].to_list()
+    [{'duration': 2, 'observed': True}, None]
+    """
+    for name in [column.removesuffix("_duration") for column in frame.columns if column.endswith("_duration")]:
+        parts = [f"{name}_duration", f"{name}_observed"]
+        if parts[1] not in frame.columns or name in frame.columns:
+            continue
+        duration, observed = (frame[part] for part in parts)
+        is_known = duration.is_not_null()
+        is_number = duration.dtype.is_integer() or duration.dtype.is_float()
+        if is_number and observed.dtype == pl.Boolean and (is_known == observed.is_not_null()).all():
+            is_time = not name.startswith("spent_to") and _are_whole(duration)
+            amount = pl.col(parts[0]).cast(pl.Int32 if is_time else pl.Float64).alias("duration")
+            pair = pl.struct(amount, pl.col(parts[1]).alias("observed"))
+            frame = frame.with_columns(pl.when(is_known).then(pair).alias(name)).drop(parts)
+    return frame
+
+
+def whole_times(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with whole durations in columns ``time_to_...``, which pandas makes floats.
+
+    Other columns stay: a float duration may be an amount spent.
+
+    Examples
+    --------
+    >>> kept = whole_times(pl.DataFrame({"time_to_success": [{"duration": 2.0, "observed": True}, None]}))
+    >>> kept.schema["time_to_success"]
+    Struct({'duration': Int32, 'observed': Boolean})
+    """
+    for name, dtype in frame.schema.items():
+        if not name.startswith("time_to") or not isinstance(dtype, pl.Struct) or "duration" not in dtype.to_schema():
+            continue
+        duration = frame[name].struct.field("duration")
+        if duration.dtype.is_float() and _are_whole(duration.fill_nan(None)):
+            whole = duration.fill_nan(None).cast(pl.Int32).alias("duration")
+            frame = frame.with_columns(pl.col(name).struct.with_fields(whole))
+    return frame
+
+
+def _are_whole(durations: pl.Series) -> bool:
+    """Return whether all are whole numbers that fit into 32 bits."""
+    return bool(((durations == durations.round()) & (durations.abs() < 2**31)).all())
+
+
 def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     """Return a column of the frame with the dtype of its schema; words of an Enum stay text.
 
@@ -85,6 +134,8 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
     if series.dtype in (target, column.dtype):
         return series
+    if series.null_count() == series.len():  # pandas says text of a column of any dtype without values
+        return pl.Series(column.name, [None], dtype=target).new_from_index(0, series.len())
     wrong: pl.Series | None = None
     if _may_be(series.dtype, target):
         try:

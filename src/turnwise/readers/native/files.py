@@ -22,6 +22,7 @@ from turnwise.readers.sources.json_texts import surface_if_any
 from turnwise.readers.table import Table
 from turnwise.readers.traces.exchanges import logged
 from turnwise.schema import TURNS
+from turnwise.schema.foreign import joined_times
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
@@ -198,7 +199,7 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
 def csv_frame(frame: pl.DataFrame, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
     """Return a table of text with the dtypes that its columns have in truth; `texts` stay text."""
     columns = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in texts]
-    return _with_times(frame.with_columns(guessed(frame[name]) for name in columns))
+    return joined_times(frame.with_columns(guessed(frame[name]) for name in columns))
 
 
 def cut_short(frame: pl.DataFrame, document: Document) -> bool:
@@ -207,22 +208,3 @@ def cut_short(frame: pl.DataFrame, document: Document) -> bool:
     nulls = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
     # Fields that are empty in the file leave their separators at its end.
     return bool(nulls) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * nulls)
-
-
-def _with_times(frame: pl.DataFrame) -> pl.DataFrame:
-    """Join the two columns of a time to an event, as CSV holds it, into one struct."""
-    for name in [column.removesuffix("_duration") for column in frame.columns if column.endswith("_duration")]:
-        parts = [f"{name}_duration", f"{name}_observed"]
-        if parts[1] not in frame.columns or name in frame.columns or not _is_time(frame, parts):
-            continue
-        time = pl.struct(
-            pl.col(parts[0]).cast(pl.Int32).alias("duration"), pl.col(parts[1]).cast(pl.Boolean).alias("observed")
-        )
-        frame = frame.with_columns(pl.when(pl.col(parts[0]).is_not_null()).then(time).alias(name)).drop(parts)
-    return frame
-
-
-def _is_time(frame: pl.DataFrame, parts: list[str]) -> bool:
-    duration, observed = (frame[part] for part in parts)
-    is_whole = duration.dtype == pl.Int64 and int(duration.abs().max() or 0) < 2**31  # type: ignore[arg-type]
-    return is_whole and observed.dtype == pl.Boolean and (duration.is_null() == observed.is_null()).all()

@@ -52,7 +52,7 @@ from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import BrokenError, Problems
 from turnwise.readers.results.hints import examples_of, hint
 from turnwise.readers.results.lookalikes import lookalike
-from turnwise.readers.sources.contents import wrapping
+from turnwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.unused import columns_in_words, looks_like_turns
 
@@ -269,6 +269,8 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
     # From here on the file is not read. Find the most helpful reason.
     refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or hint(document)
+    if refusal is None and document.suffix in TEXT_SUFFIXES:
+        refusal = misspelled(document.head)
     if refusal is None and document.too_deep:
         raise BrokenError("is nested too deeply to be recognized")
     reason = refusal or ("is empty" if is_empty else "is not recognized")

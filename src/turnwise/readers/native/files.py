@@ -16,6 +16,7 @@ from turnwise.readers.native.nested import from_nested, nested_layout
 from turnwise.readers.native.tables import conform
 from turnwise.readers.problems import BrokenError, Problems, broken
 from turnwise.readers.sources.binary import null_columns, rows_in, table_in
+from turnwise.readers.sources.contents import misspelled
 from turnwise.readers.sources.documents import Document
 from turnwise.readers.sources.hive import literals
 from turnwise.readers.sources.json_texts import surface_if_any
@@ -189,6 +190,8 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     try:
         frame = pl.read_csv(document.source, glob=False, separator=document.separator, infer_schema=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        if reason := misspelled(document.data):
+            raise BrokenError(reason) from error
         raise broken("is not a complete table", error, ", perhaps half-written") from error
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):

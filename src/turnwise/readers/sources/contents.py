@@ -2,6 +2,7 @@
 
 import io
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from functools import cached_property, partial, reduce
 from pathlib import Path
@@ -30,6 +31,7 @@ WRAPPINGS = (  # first bytes, and what the file is
 )
 ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
 ARCHIVE_SUFFIXES = (".eval",)  # zip archives that turnwise reads
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
 class Contents:
@@ -172,3 +174,18 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
     if head[TAR_MARK] == b"ustar":
         return f"is a tar archive: {UNPACK}"
     return next((description for mark, description in WRAPPINGS if head.startswith(mark)), None)
+
+
+def misspelled(content: bytes) -> str | None:
+    r"""Return what is wrong with text that is not UTF-8, and how to mend it; None where its first bytes are UTF-8.
+
+    Examples
+    --------
+    >>> misspelled("id\nnaïve".encode("latin-1")), misspelled("naïve".encode()[:3])
+    ('is not UTF-8 (byte 5): save it as UTF-8', None)
+    """
+    try:
+        getincrementaldecoder("utf-8")().decode(content)  # the last letter may be cut
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+    return None

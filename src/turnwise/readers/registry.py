@@ -269,7 +269,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
     # From here on the file is not read. Find the most helpful reason.
     refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or hint(document)
-    if refusal is None and document.suffix in TEXT_SUFFIXES:
+    if refusal is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
         refusal = misspelled(document.head)
     if refusal is None and document.too_deep:
         raise BrokenError("is nested too deeply to be recognized")

@@ -26,7 +26,7 @@ def later_attempts(sheet: Sheet, metric: str) -> BoolArray:
     """Mark the attempts after the first one of loops that stopped at a success of this metric: Boolean (n,).
 
     The time to a success stops with the success itself, if the table has `attack_success`.
-    A loop belongs to a target and an attack. They stopped if every success is the last attempt at its goal, and this has a
+    A loop belongs to a target and an attack. Loops stopped if every success is the last attempt at its goal, and this has a
     chance below .01 with a fixed number of attempts (`stats.repeats.stopping`). Tables without numbered attempts have none.
 
     Examples

@@ -168,8 +168,9 @@ def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, c
 
 @pytest.mark.integration
 @pytest.mark.parametrize("who", ["workflow", "evaluator"])
-def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who) -> None:
+def test_nobody_is_asked_in_vain_on_a_full_disk(bench, who, monkeypatch) -> None:
     """Once an answer cannot be kept, those after it are not paid for; with room again, the run goes on from those that were."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # else the limit cuts it, and the module is broken ever after
     entries = [
         {"id": n, "question": f"What is {n}?", "answer": "it is", "generated_answer": f"it is {n}"} for n in range(2000)
     ]

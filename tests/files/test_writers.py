@@ -294,6 +294,7 @@ def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path: Path, suffix: str) 
     """In every format, and nothing half-written stays; here the limit on the size of a file stands for the disk."""
     code = (
         "import resource, signal, sys, polars as pl, turnwise as tw\n"
+        "sys.dont_write_bytecode = True  # else the limit cuts it, and the module is broken ever after\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try: tw.write(pl.DataFrame({'a': [str(hash(i)) * 9 for i in range(9999)]}), sys.argv[1])\n"

@@ -678,6 +678,7 @@ import polars as pl
 import turnwise as tw
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # else the limit cuts it, and the module is broken ever after
 turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 41), "response": [str(number) for number in range(40)]})
 asked = 0
 

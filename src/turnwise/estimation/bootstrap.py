@@ -22,11 +22,11 @@ from turnwise.stats.bootstrap import (
     expanded,
     null_flaw,
     percentile_interval,
+    too_few_to_draw,
 )
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, groupings, unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
 from turnwise.stats.gather import gathered_jackknife, gathered_replicates, value_of
-from turnwise.stats.mean import too_few_to_draw
 
 
 def bootstrap(

@@ -17,7 +17,7 @@ from turnwise.measurement.measure import measure, require_turns
 from turnwise.metrics.timing import SPENT, spent_to_success
 from turnwise.schema.arguments import frame_of
 from turnwise.schema.foreign import check_kinds_of_columns
-from turnwise.stats.mean import FEWEST_CLUSTERS
+from turnwise.stats.bootstrap import FEWEST_CLUSTERS
 from turnwise.stats.sizes import intraclass_correlation
 
 _STOPPED = "attempts stopped at the first success"

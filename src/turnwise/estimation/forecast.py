@@ -16,12 +16,11 @@ from turnwise.estimation.trials import Attempts, check_metric
 from turnwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, whole_numbers
 from turnwise.schema.kinds import check_kinds
-from turnwise.stats.bootstrap import MOST_NULL
+from turnwise.stats.bootstrap import MOST_NULL, too_few_to_draw
 from turnwise.stats.clusters import ONE_CLUSTER
 from turnwise.stats.estimate import FloatArray, IntArray
 from turnwise.stats.forecast import BetaBinomial, beta_binomial
 from turnwise.stats.incidence import kaplan_meier
-from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.proportion import proportion
 from turnwise.stats.repeats import reached_in
 from turnwise.stats.student import t_quantile

@@ -15,10 +15,9 @@ from turnwise.estimation.clusters import unit_of
 from turnwise.estimation.missingness import VALUE, Headings, counts, headings
 from turnwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of, one_number
 from turnwise.schema.kinds import check_kinds
-from turnwise.stats.bootstrap import expanded, percentile_interval
+from turnwise.stats.bootstrap import expanded, percentile_interval, too_few_to_draw
 from turnwise.stats.clusters import unaddable
 from turnwise.stats.estimate import Estimate, FloatArray, IntArray
-from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.robust import Aggregate, Drawn, aggregate, aggregate_replicates
 
 FEWEST_GOALS = 8

@@ -29,9 +29,8 @@ from turnwise.schema.arguments import (
     quantile_of,
 )
 from turnwise.schema.kinds import check_kinds
-from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM
+from turnwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from turnwise.stats.estimate import IntArray, texts
-from turnwise.stats.mean import FEWEST_CLUSTERS
 from turnwise.stats.replicates import MOST_SHARED
 from turnwise.stats.units import Groups
 

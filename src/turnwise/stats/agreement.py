@@ -14,11 +14,18 @@ from numpy.typing import ArrayLike
 
 from turnwise.errors import ArgumentError
 from turnwise.stats import coefficients
-from turnwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, expanded, null_flaw, percentile_interval
+from turnwise.stats.bootstrap import (
+    acceleration,
+    bca_flaw,
+    bca_interval,
+    expanded,
+    null_flaw,
+    percentile_interval,
+    too_few_to_draw,
+)
 from turnwise.stats.clusters import ONE_CLUSTER, crossed, groupings, unaddable
 from turnwise.stats.coefficients import Coefficient, Weights, agreeing_pairs, categories_of, ratings_per_unit, ratio
 from turnwise.stats.estimate import BoolArray, Clusters, Estimate, FloatArray
-from turnwise.stats.mean import too_few_to_draw
 from turnwise.stats.replicates import count_sums
 from turnwise.stats.student import t_quantile
 

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 
+from turnwise.errors import counted
 from turnwise.stats.clusters import ones_or, weighted_means
 from turnwise.stats.estimate import FloatArray, TextArray, without_text
 from turnwise.stats.student import t_quantile, t_quantiles
@@ -19,8 +20,24 @@ NO_WIDTH = "the bootstrap interval has no width"
 FEWEST_FOR_CLOSED_FORM = 1000
 """Fewest values of equal weight for `closed_form`, which is more exact than 10,000 replicates from there on."""
 
+FEWEST_CLUSTERS = 10
+"""Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
+
 _MOST_SKEW = 0.25
 """Largest skewness of the resampled mean for `closed_form`."""
+
+
+def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
+    """Return the reason why this many clusters are too few for a bootstrap, or None if they suffice.
+
+    Examples
+    --------
+    >>> too_few_to_draw(9, "goal"), too_few_to_draw(10)
+    ('9 goals are too few for a bootstrap', None)
+    """
+    if count >= FEWEST_CLUSTERS:
+        return None
+    return f"{counted(count, f'{noun} is', f'{noun}s are')} too few for a bootstrap"
 
 
 class Ends(NamedTuple):

@@ -6,8 +6,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from turnwise.errors import ArgumentError, counted
-from turnwise.stats.bootstrap import expanded_levels
+from turnwise.errors import ArgumentError
+from turnwise.stats.bootstrap import FEWEST_CLUSTERS, expanded_levels
 from turnwise.stats.clusters import NO_VALUES, ONE_CLUSTER, Variations, ones_or, unaddables, variations
 from turnwise.stats.estimate import (
     Clusters,
@@ -38,22 +38,6 @@ OF_A_MEAN: dict[str, Interval] = {
 }
 """Interval of a mean for each `method` name."""
 
-FEWEST_CLUSTERS = 10
-"""Fewest clusters for a reliable bootstrap (Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414)."""
-
-
-def too_few_to_draw(count: int, noun: str = "cluster") -> str | None:
-    """Return the reason why this many clusters are too few for a bootstrap, or None if they suffice.
-
-    Examples
-    --------
-    >>> too_few_to_draw(9, "goal"), too_few_to_draw(10)
-    ('9 goals are too few for a bootstrap', None)
-    """
-    if count >= FEWEST_CLUSTERS:
-        return None
-    return f"{counted(count, f'{noun} is', f'{noun}s are')} too few for a bootstrap"
-
 
 def mean(
     values: ArrayLike,
@@ -75,7 +59,7 @@ def mean(
     of unequal weight count as a smaller number of equal clusters (`degrees_of_freedom`). From 1000 clusters of equal weight
     on, the interval is the `closed_form` of the bootstrap, without draws; `method` names the computation. Of one way: where no
     value is negative and fewer than 1000 clusters are skewed to the right, the upper end is at least that of t for the
-    logarithm of the mean; values with a long tail get a `reason` (`turnwise.stats.tails`).
+    logarithm of the mean, at a higher level for a long tail, and `reason` says so (`turnwise.stats.tails`).
 
     Parameters
     ----------

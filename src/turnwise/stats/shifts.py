@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from turnwise.errors import counted
-from turnwise.stats.bootstrap import MOST_NULL, expanded, percentile_interval
+from turnwise.stats.bootstrap import FEWEST_CLUSTERS, MOST_NULL, expanded, percentile_interval
 from turnwise.stats.clusters import groupings, variation
 from turnwise.stats.differences import (
     NO_UNITS,
@@ -19,7 +19,7 @@ from turnwise.stats.differences import (
     t_test,
 )
 from turnwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
-from turnwise.stats.mean import FEWEST_CLUSTERS, mean
+from turnwise.stats.mean import mean
 from turnwise.stats.order_statistics import clustered_quantile_replicates
 from turnwise.stats.paired_differences import Pairs, paired
 from turnwise.stats.permutation import sign_flip

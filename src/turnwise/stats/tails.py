@@ -6,7 +6,7 @@ show it; then the mean is too small, and so is the standard error, and the inter
 
 import numpy as np
 
-from turnwise.stats.bootstrap import FEWEST_FOR_CLOSED_FORM, shapes
+from turnwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM, shapes
 from turnwise.stats.clusters import Variations
 from turnwise.stats.estimate import Estimates, FloatArray
 from turnwise.stats.student import t_quantiles
@@ -18,11 +18,30 @@ LONG_TAIL = (
 )
 """The reason of a mean whose interval may cover too little; the tail is of large or of small values."""
 
-_LONG = 0.3
-"""Least L-skewness of a long tail: 0 for normal values, 1/3 for exponential ones, .46 for a lognormal with σ = 1."""
+REACHES_FURTHER = (
+    "long tail of large values, which so few of them hardly show: the upper end is that of a higher level; "
+    "report the median too"
+)
+"""The reason of a mean whose upper end was raised for its tail."""
+
+_LONG, _LESS = 0.3, 0.8
+"""Least L-skewness of a long tail: .3, and from six clusters on .8 / G less, as few clusters G hardly show their tail.
+
+It is 0 for normal values, 1/3 for exponential ones, and .46 for lognormal ones with σ = 1.
+"""
 
 _SKEWED = 0.15
 """Least skewness of the mean, that of the clusters divided by √G, at which a long tail matters."""
+
+_RARER = 5.0
+"""How many times smaller the chance beyond the upper end becomes for a long tail: a level of .95 becomes .99.
+
+Chosen by simulation, for lognormal (σ = 1), exponential, gamma, Pareto and zero-inflated values of 8 to 300 clusters: a
+coverage of .91 becomes .93 to .95, and intervals that covered already become 10 to 20 % wider.
+"""
+
+_FEWEST = 6
+"""Fewest clusters for the higher level: with fewer, t is so large that it covers not much more and is several times wider."""
 
 _WIDEST = 1.0
 """Largest half width of t, relative to the mean, for the logarithm; its exponential would grow without limit."""
@@ -34,7 +53,9 @@ def reach_into_tails(
     """Raise the upper ends of right-skewed means without negative values, and give means of long tails their reason.
 
     The upper end becomes at least R·exp(t·se/R), which is t's for the logarithm of the mean by the delta method; from 1000
-    clusters on this changes nothing that matters, and is left out. `result` is changed in place, where there is an interval.
+    clusters on this changes nothing that matters, and is left out. For a long tail of large values, t is that of a higher
+    level, from six clusters on. A long tail of small values that are never negative is bounded by 0, and the bootstrap
+    covers: only t of few clusters gets a reason. `result` is changed in place, where there is an interval.
 
     Parameters
     ----------
@@ -50,21 +71,27 @@ def reach_into_tails(
     way = spread.ways[0]
     skewness = shapes(way.sums(deviations), way.groups)[1]
     given = ~np.isnan(result.high) & ~np.isnan(skewness)
-    center = spread.estimate
-    right = given & (skewness > 0) & (groups.least(values) >= 0) & (way.counts < FEWEST_FOR_CLOSED_FORM)
+    skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
+    # Sorting all values takes long.
+    tail = np.where(skewed, l_skewness(values, groups), 0.0) if skewed.any() else np.zeros(groups.count)
+    enough = way.counts >= _FEWEST
+    long = np.abs(tail) > _LONG - np.where(enough, _LESS / np.maximum(way.counts, 1), 0.0)
+    positive = groups.least(values) >= 0
+    right = given & (skewness > 0) & positive & (way.counts < FEWEST_FOR_CLOSED_FORM)
+    further = right & long & enough & (tail > 0)
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
-        relative = t_quantiles(level, spread.df) * np.sqrt(spread.variance) / center
-        high = center * np.exp(np.minimum(relative, _WIDEST))
+        quantiles = t_quantiles(np.where(further, 1 - (1 - level) / _RARER, level), spread.df)
+        relative = quantiles * np.sqrt(spread.variance) / spread.estimate
+        high = spread.estimate * np.exp(np.minimum(relative, _WIDEST))
     raised = right & (high > result.high)
     result.high = np.where(raised, high, result.high)
     for group in np.flatnonzero(raised).tolist():
         result.method[group] += "; upper end by log t"
-    skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
-    if skewed.any():  # sorting all values takes long
-        skew = l_skewness(values, groups)
-        for group in np.flatnonzero(skewed & (np.abs(skew) > _LONG)).tolist():
-            known, tail = result.reason[group], LONG_TAIL.format("large" if skew[group] > 0 else "small")
-            result.reason[group] = tail if known is None else f"{known}; {tail}"
+    drawn = 1 + spread.df >= FEWEST_CLUSTERS
+    for group in np.flatnonzero(skewed & long & ((tail > 0) | ~(positive & drawn))).tolist():
+        text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
+        known = result.reason[group]
+        result.reason[group] = text if known is None else f"{known}; {text}"
 
 
 def l_skewness(values: FloatArray, groups: Groups) -> FloatArray:

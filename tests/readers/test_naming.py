@@ -316,7 +316,7 @@ def test_columns_that_a_tools_logs_become_are_renamed(tmp_path: Path, capsys: py
             {"succeeded": "jailbroken", "solved": "jailbroken"},
             "`jailbroken` is named for both `succeeded` and `solved`",
         ),
-        ({"succeeded": 3}, "is not a mapping of names"),
+        ({"prompt": 3}, "is not a mapping of names"),
         (["succeeded"], "is not a mapping of names"),
     ],
 )

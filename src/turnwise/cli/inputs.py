@@ -38,7 +38,15 @@ class LogInput:
     def names(self) -> dict[str, Any]:
         """Return the names of `--column`, turnwise's name and the name in the files, with the labels of `--value`."""
         names: dict[str, Any] = pairs_of(self.column, "--column", "succeeded=jailbroken")
-        return names | {name: (names.get(name, name), values) for name, values in labels_of(self.value).items()}
+        labels = labels_of(self.value)
+        thresholds = {name: value for name, value in labels.items() if isinstance(value, float)}
+        if named := thresholds.keys() & names.keys():
+            column = names[min(named)]
+            raise ArgumentError(
+                f"--value {min(named)}:{thresholds[min(named)]:g} makes verdicts of `score`: write --column score={column}"
+            )
+        maps = {name: (names.get(name, name), values) for name, values in labels.items() if name not in thresholds}
+        return names | maps | thresholds
 
     @property
     def options(self) -> list[str]:
@@ -53,32 +61,42 @@ class LogInput:
         return [name for name, value in is_set.items() if value]
 
 
-def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None]]:
-    """Parse `--value` options: for each column of TURNS, what its labels mean.
+def labels_of(words: list[str] | None) -> dict[str, dict[str, bool | str | None] | float]:
+    """Parse `--value` options: for each column of TURNS, what its labels mean, or from which score a turn succeeded.
 
     Raises
     ------
     ArgumentError
-        Where one is not of the form NAME:LABEL=VALUE.
+        Where one is neither of the form NAME:LABEL=VALUE nor succeeded:NUMBER.
 
     Examples
     --------
     >>> labels_of(["succeeded:JAILBREAK=true", "succeeded:no verdict=null"])
     {'succeeded': {'JAILBREAK': True, 'no verdict': None}}
+    >>> labels_of(["succeeded:0.5"])
+    {'succeeded': 0.5}
     """
     meanings: dict[str, bool | str | None] = {"true": True, "false": False, "null": None, "": None}
     labels: dict[str, dict[str, bool | str | None]] = {}
+    thresholds: dict[str, float] = {}
     for word in words or ():
         name, colon, rest = word.partition(":")
         label, equals, value = rest.rpartition("=")
+        if name == "succeeded" and not equals:
+            with suppress(ValueError):
+                thresholds[name] = float(value)
+                continue
         if not (name and colon and equals):
             raise ArgumentError(
-                f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true"
+                f"--value {word!r} is not of the form NAME:LABEL=VALUE; write it as --value succeeded:JAILBREAK=true, "
+                "or as --value succeeded:0.5 for a score from which a turn succeeded"
             )
         meaning = meanings.get(value.lower(), value)
         if labels.setdefault(name, {}).setdefault(label, meaning) != meaning:
             raise ArgumentError(f"--value says {name}:{label} twice, with different values; say it once")
-    return labels
+    if both := labels.keys() & thresholds.keys():
+        raise ArgumentError(f"--value says of {min(both)} both what labels mean and a score; say one of them")
+    return {**labels, **thresholds}
 
 
 def read_logs(log_input: LogInput, ledger: "Problems | None" = None) -> "tuple[pl.DataFrame, pl.DataFrame]":

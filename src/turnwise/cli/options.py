@@ -106,7 +106,11 @@ Columns = Annotated[
 ]
 Values = Annotated[
     list[str] | None,
-    typer.Option("--value", help="Explain a label, as in succeeded:JAILBREAK=true; repeat.", show_default=False),
+    typer.Option(
+        "--value",
+        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        show_default=False,
+    ),
 ]
 Spreadsheet = Annotated[
     bool,
@@ -189,6 +193,9 @@ def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
 
 def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
     for name, column in names.items():
+        if isinstance(column, int | float):
+            yield f"--value {name}:{column:g}"
+            continue
         source, values = column if isinstance(column, tuple) else (column, {})
         if source != name or not values:
             yield f"--column {shlex.quote(f'{name}={source}')}"

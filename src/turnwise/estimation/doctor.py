@@ -76,7 +76,9 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
         (
             "attack_success",
             "attack success rate",
-            "judge the turns with `tw.score(turns, judge, into='succeeded', at=0.5)`",
+            "say from which `score` a turn succeeded: `tw.turns(turns, names={'succeeded': 0.5})`"
+            if table.has_values("score")
+            else "judge the turns with `tw.score(turns, judge, into='succeeded', at=0.5)`",
         ),
         ("task_success", "task success rate", "fill the column `solved`"),
     ):

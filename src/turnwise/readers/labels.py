@@ -8,6 +8,7 @@ through, or that the target passed the test. The last ones are never guessed: th
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import polars as pl
@@ -265,7 +266,7 @@ def refusal(
     >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
     TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
     >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
-    'read it as a score, as in names={"score": "harm"}; then choose a threshold: `.with_columns(succeeded=pl.col("score") >= 0.5)`'
+    'read it as a score, with the threshold from which a turn succeeded, as in names={"score": "harm", "succeeded": 0.5}'
     """
     first, *others = unknown
     where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
@@ -278,17 +279,25 @@ def refusal(
         reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
     else:
         reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
-    is_score = any(isinstance(label, float) and not label.is_integer() for label in unknown)
-    if is_score and name == "succeeded" and not is_mapped:
+    if name == "succeeded" and not is_mapped and _are_scores(unknown):
         return LabelError(
             f"TURNS: {where} is {_quoted(first)}{also}{reason}",
-            f'read it as a score, as in names={{"score": "{column}"}}; then choose a threshold: '
-            '`.with_columns(succeeded=pl.col("score") >= 0.5)`',
+            "read it as a score, with the threshold from which a turn succeeded, as in "
+            + as_names({"score": column, "succeeded": 0.5}),
         )
     return LabelError(
         f"TURNS: {where} is {_quoted(first)}{also}{reason}",
         f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",
     )
+
+
+def _are_scores(labels: Sequence[object]) -> bool:
+    """Return whether labels are scores: numbers (text in CSV) that are not all whole, or that are many."""
+    try:
+        numbers = [float(str(label)) for label in labels]
+    except ValueError:
+        return False
+    return all(map(isfinite, numbers)) and (len(numbers) > 3 or not all(number.is_integer() for number in numbers))
 
 
 def example_map(name: str, column: str, labels: Iterable[object]) -> str:

@@ -3,12 +3,13 @@
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import NamedTuple
 
 import polars as pl
 
 from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, meant
+from turnwise.errors import ArgumentError, SchemaError, counted, meant
 from turnwise.readers.chats.layouts import LIST, LISTS, words_of
 from turnwise.readers.columns import arrange
 from turnwise.readers.guesses import OWN
@@ -39,10 +40,14 @@ KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by w
 
 
 class Names(NamedTuple):
-    """The user's names of columns, and the maps of labels of those that have one; both by the name in TURNS."""
+    """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
+
+    A turn with a score of at least `at` succeeded, unless it is None.
+    """
 
     columns: dict[str, str]
     values: dict[str, Meanings]
+    at: float | None = None
 
 
 def checked_names(names: object, verb: str = "read") -> Names:
@@ -57,7 +62,9 @@ def checked_names(names: object, verb: str = "read") -> Names:
     Examples
     --------
     >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
-    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}})
+    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}}, at=None)
+    >>> checked_names({"score": "harm", "succeeded": 0.5})
+    Names(columns={'score': 'harm'}, values={}, at=0.5)
     >>> checked_names({"suceeded": "bad"})
     Traceback (most recent call last):
     turnwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
@@ -69,8 +76,16 @@ def checked_names(names: object, verb: str = "read") -> Names:
         raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
     columns: dict[str, str] = {}
     labels: dict[str, object] = {}
+    at: float | None = None
     for name, column in names.items():
-        if isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
+        if (
+            name == "succeeded"
+            and isinstance(column, int | float)
+            and not isinstance(column, bool)
+            and isfinite(column)
+        ):
+            at = float(column)
+        elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
             columns[name], labels[name] = column
         elif isinstance(column, str):
             columns[name] = column
@@ -88,7 +103,36 @@ def checked_names(names: object, verb: str = "read") -> Names:
             raise ArgumentError(
                 f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
             )
-    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()})
+    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at)
+
+
+def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
+    """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
+
+    Raises
+    ------
+    ArgumentError
+        If no turn has a score, or one has a verdict already.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
+    >>> judged(turns, 0.5, "read")["succeeded"].to_list()
+    [False, None, True]
+    """
+    if at is None or not turns.height:
+        return turns
+    threshold = as_names({"succeeded": at})
+    if turns["score"].null_count() == turns.height:
+        raise ArgumentError(
+            f"{verb}: {threshold}: no turn has a `score`; name its column too, as in {as_names({'score': 'harm'})}"
+        )
+    verdicts = int(turns.select(pl.any_horizontal(pl.col("succeeded", "outcome").is_not_null()).sum()).item())
+    if verdicts:
+        raise ArgumentError(
+            f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
+        )
+    return turns.with_columns(succeeded=pl.col("score") >= at)
 
 
 class Naming:
@@ -193,7 +237,7 @@ class Naming:
     @property
     def changes_values(self) -> bool:
         """Whether more than names may change, so that files cannot be scanned."""
-        return may_change_values(self.names, self.values)
+        return self.given.at is not None or may_change_values(self.names, self.values)
 
     def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Return the columns of a custom file under the names of TURNS."""

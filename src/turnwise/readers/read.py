@@ -10,7 +10,7 @@ import polars as pl
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.files.object_stores import Options
 from turnwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from turnwise.readers.naming import Naming, checked_names
+from turnwise.readers.naming import Naming, checked_names, judged
 from turnwise.readers.native import tables as native
 from turnwise.readers.native.alike import Alike
 from turnwise.readers.owners import Owners
@@ -168,10 +168,11 @@ def read_into(
     if remote := addresses(places):  # all files are in an object store
         lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
         naming.finish()
-        turns = native.conformed(collect_remote(lazy, remote))
+        turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
         values["source"] = pl.lit(NATIVE.name)
     else:
-        turns = read_local(places, format, problems, naming, cache, wanted)
+        needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
+        turns = read_local(places, format, problems, naming, cache, needed)
     problems.announce()
     if wanted is not None:
         turns = selected(turns, wanted)
@@ -219,7 +220,7 @@ def turns_of(
         for frame in native.understood(table, naming.names)
     ]
     naming.finish()
-    turns = arrange(reconcile(frames))
+    turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.accounts.count(turns, tables[0].owners)
     problems.suggest(suggestions(unused_columns(turns)))
     return turns

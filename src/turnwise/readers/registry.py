@@ -50,7 +50,7 @@ from turnwise.readers.guesses import OWN
 from turnwise.readers.native import files as native_files
 from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.results.hints import examples_of, hint
+from turnwise.readers.results.hints import examples_of, hint, holds_rollouts
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from turnwise.readers.sources.documents import Document
@@ -66,7 +66,7 @@ FORMATS = (
         (*BINARY, ".csv", ".tsv", ".txt", *LINES),
         native_files.sniff,
         native_files.read_native,
-        loosely=native_files.sniff_nested,
+        loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
     ),
     Format(
         "jailbreakbench",
@@ -313,6 +313,10 @@ def _recognized_loosely(document: Document) -> Format | None:
 
 def _recognizes_loosely(form: Format, document: Document) -> bool:
     return form.loosely is not None and form.loosely(document)
+
+
+def _holds_rollouts(document: Document) -> bool:
+    return holds_rollouts(document) and lookalike(document) is None
 
 
 def _may_be(document: Document, form: Format) -> bool:

@@ -10,7 +10,7 @@ import polars as pl
 
 from turnwise.files.object_stores import Options
 from turnwise.readers.columns import fact_literals
-from turnwise.readers.naming import Naming, checked_names
+from turnwise.readers.naming import Naming, checked_names, judged
 from turnwise.readers.native import tables as native
 from turnwise.readers.plugins import Format
 from turnwise.readers.problems import Problems
@@ -62,6 +62,8 @@ def scan(
     lazy: pl.LazyFrame | None
     if remote := addresses(places):
         lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
+        if naming.given.at is not None:
+            lazy = judged(lazy.collect(), naming.given.at, naming.verb).lazy()
     else:
         lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again

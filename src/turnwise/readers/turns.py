@@ -13,7 +13,7 @@ from turnwise import schema
 from turnwise.errors import ArgumentError, ReadError
 from turnwise.readers.chats.layouts import LISTS
 from turnwise.readers.columns import arrange, json_column
-from turnwise.readers.naming import Names, Naming, checked_names
+from turnwise.readers.naming import Names, Naming, checked_names, judged
 from turnwise.readers.native.tables import conformed, holds_chats, words
 from turnwise.readers.problems import LEAVE, Problems
 from turnwise.readers.read import turns_of
@@ -42,8 +42,10 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
       `read`, which one line on stderr says; it also says which columns look useful and are not used.
     - **Verdicts** may be words, such as JAILBREAK and refused, yes and no; null and blank mean not judged. A map explains any
       others: ``names={"succeeded": ("verdict", {"ja": True, "nein": False})}``.
+    - **Scores.** ``names={"score": "harm", "succeeded": 0.5}``: a turn with a score of at least .5 succeeded.
     - **Turns.** Without a turn column, the rows of a rollout are numbered in their order. Numbers that start at 0 in
-      every rollout are raised by one. Gaps are an error.
+      every rollout are raised by one. Gaps are an error. Rows with an answer, and a goal or whatever is evaluated, but neither
+      an id nor a number of the turn, are rollouts of one turn each, which a line on stderr says.
     - **Dtypes.** Integers may be ids; 0 and 1, or the words true and false, may be Booleans; `tool_calls` may be JSON text.
       Nothing else is converted, and an error names a value that does not fit. In records, an extra column of mixed types
       becomes JSON text.
@@ -82,7 +84,9 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     """
     check_kinds(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
-    columns, values = checked
+    columns, values, at = checked
+    if isinstance(frame, pl.LazyFrame) and at is not None:
+        return turns(frame.collect(), names=names).lazy()
     if isinstance(frame, pl.LazyFrame):
         chats = holds_chats(frame.collect_schema(), columns)
         return turns(frame.collect(), names=names).lazy() if chats else conformed(frame, columns, values)
@@ -95,7 +99,7 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
         return _read(Document(Path("the records"), _lines(data)), checked)
     table = _without_objects(frame_of(data, words(columns)))
     if not holds_chats(table.schema, columns):
-        return conformed(table, columns, values)
+        return judged(conformed(table, columns, values), at, "turns")
     # Without rows there is nothing to read, and the reader of chats would report an empty file.
     if not table.height:
         return arrange(schema.empty(schema.TURNS))

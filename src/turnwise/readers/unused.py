@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from turnwise.readers.chats.layouts import LISTS, RESPONSES
 from turnwise.readers.guesses import FACTS, OF_ANYTHING, OF_ATTACKS, OF_TASKS, OWN, is_text, name_in_file, plain_name
 from turnwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
 from turnwise.schema import TURNS, UNUSED, Column
@@ -52,6 +53,7 @@ OF_VERDICTS = OF_ATTACKS | OF_ANYTHING | {
     "judged", "grade", "score_label", "safe", "is_safe", "unsafe", "is_unsafe", "harmful", "is_harmful",
     "flagged", "is_flagged", "violation", "compliance", "complied", "asr", "jailbreak", "is_jailbreak", "refusal",
 }  # fmt: skip
+_RESULTS = ("succeeded", "outcome", "refused", "solved", "score", "reward")
 MOST_LABELS = 8  # distinct values of a column of verdicts
 MOST_EXAMPLES = 200  # rows whose values a message shows
 MOST_COLUMNS = 20  # that a message lists
@@ -232,6 +234,28 @@ def looks_like_turns(columns: Iterable[str]) -> bool:
     return "response" in likely or has_id or "turn" in likely or is_message or bool(plain & (OF_ATTACKS | {"verdict"}))
 
 
+def are_rollouts(columns: Iterable[str]) -> bool:
+    """Return whether rows with these columns are rollouts of one turn each.
+
+    They have an answer and what is evaluated (a goal, an attack, a target, a verdict or a score), and neither an id of rollouts
+    nor a number of the turn. A prompt and an answer alone may be data to learn from.
+
+    Examples
+    --------
+    >>> (
+    ...     are_rollouts(["goal", "response"]),
+    ...     are_rollouts(["goal", "turn", "response"]),
+    ...     are_rollouts(["question", "answer"]),
+    ... )
+    (True, False, False)
+    """
+    names = {*columns}
+    likely = likely_names(names).keys() | names
+    has_answer = "response" in names or len(names & {*RESPONSES}) == 1
+    is_evaluated = likely & {"goal", "attack", "target", *_RESULTS} or {*map(plain_name, names)} & OF_VERDICTS
+    return has_answer and bool(is_evaluated) and not likely & {"rollout_id", "turn", "node_id", *LISTS}
+
+
 def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") -> str:
     """Return a table's columns with up to two example values each, for a message, and the line that names the likely ones.
 
@@ -257,8 +281,17 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     if len(verdicts) == 1 and "succeeded" not in examples:
         labels = [value for value in examples[verdicts[0]] if value is not None]
         names["succeeded"] = column_or_map("succeeded", verdicts[0], labels)
-    if "rollout_id" not in examples:
+    scores = [name for name in examples if plain_name(name).endswith("_score") and _are_numbers(examples[name])]
+    if len(scores) == 1 and not verdicts and not {"score", "succeeded"} & {*examples}:
+        names["score"] = scores[0]
+    renamed = {*names, *examples} - {column for column in names.values() if isinstance(column, str)}
+    if "rollout_id" not in examples and not are_rollouts(renamed):
         names = {"rollout_id": "...", **names}
     elif "response" not in likely and others != {"prompt", "response"}:
         names = {"response": "...", **names}
     return f"its columns are {shown}; {advice}name them, as in {as_names(names)}"
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether all values are numbers, which are text in CSV."""
+    return all(str(value).lstrip("-").replace(".", "", 1).isdigit() for value in values)

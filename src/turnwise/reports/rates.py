@@ -41,9 +41,11 @@ def rates(data: Frames, images: dict[str, FigureImages], level: float) -> list[S
 def bottom_line(data: Frames) -> str:
     """Say in one sentence where attacks succeed most and least; groups that are too small are not named, but counted."""
     clauses = [clause for metric in UNITS if (clause := _clause(data, metric))]
-    return (
-        labels.sentence("; ".join(clauses)) if clauses else "No rollout has a verdict, so there is no rate to report."
-    )
+    if clauses:
+        return labels.sentence("; ".join(clauses))
+    has_scores = data.turns["score"].null_count() < data.turns.height
+    threshold = "; choose from which score a turn succeeded, as in --value succeeded:0.5" if has_scores else ""
+    return f"No rollout has a verdict, so there is no rate to report{threshold}."
 
 
 def _clause(data: Frames, metric: str) -> str:

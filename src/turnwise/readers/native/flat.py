@@ -31,8 +31,9 @@ def from_flat(document: Document, table: Table) -> pl.DataFrame:
     """
     rows = RowBuffer(TEXTS)
     names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
+    key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
     for number, record in document.lines() if document.by_line else enumerate(_items(document.value)):
-        problem = problem_of(record, "rollout_id")
+        problem = problem_of(record, key)
         if problem is None:
             rows.append(narrowed(record, names))
             continue

@@ -18,7 +18,7 @@ from turnwise.readers.native.casting import cast
 from turnwise.readers.problems import Problems
 from turnwise.readers.sources.frames import WORDS
 from turnwise.readers.table import Table
-from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, suggestions, unused_columns
+from turnwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
 from turnwise.schema import NO_ATTACK, TURNS
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
@@ -27,6 +27,9 @@ _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
 )
+
+ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
+"""The notice on rows without ids; the line that names a column is filled in."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Names = Mapping[str, str]
@@ -117,7 +120,7 @@ def conform(
         Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
         the frame has one.
     """
-    frame = _renamed(frame, names)
+    frame = _renamed(_identified(frame, names, problems), names)
     frame = frame.with_columns(
         values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
         for name in names
@@ -218,6 +221,15 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
 def words(names: Mapping[str, str]) -> frozenset[str]:
     """Return the names of text columns, yours included."""
     return TEXTS | {source for column, source in names.items() if column in WORDS}
+
+
+def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problems) -> pl.DataFrame:
+    """Return the frame with an id for each row, if its rows are rollouts and have none."""
+    column_of = {source: column for column, source in names.items()}
+    if not are_rollouts(column_of.get(name, name) for name in frame.columns):
+        return frame
+    problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
+    return frame.with_columns(rollout_id=pl.int_range(1, frame.height + 1, eager=True).cast(pl.String))
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

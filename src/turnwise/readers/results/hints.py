@@ -13,7 +13,7 @@ from turnwise.readers.labels import as_names
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
-from turnwise.readers.unused import MOST_EXAMPLES, columns_in_words, likely_names, looks_like_turns
+from turnwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, likely_names, looks_like_turns
 
 POLARS = {
     "table": "pl.read_csv",
@@ -50,10 +50,39 @@ def hint(document: Document) -> str | None:
     return next(_reasons(document), None)
 
 
+def holds_rollouts(document: Document) -> bool:
+    r"""Return whether each record or row of a file is a rollout of one turn, with an answer in plain text and no id.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> holds_rollouts(Document(Path("a.csv"), b"behavior,response,judge_score\nb1,Sure,5\n"))
+    True
+    >>> holds_rollouts(Document(Path("a.csv"), b"behavior,turn,response\nb1,1,Sure\n"))
+    False
+    """
+    return are_rollouts(document.keys) and next(_obstacles(document), None) is None
+
+
 def _reasons(document: Document) -> Iterator[str]:
+    """Describe what is missing, the most specific reason first: the caller takes the first."""
     if document.kind not in POLARS:
         return
-    # The most specific reasons come first: the caller takes the first.
+    names = document.keys
+    yield from _obstacles(document)
+    if names & (TURN_TEXTS - PROMPT_NAMES):
+        yield _without_id(document, names)
+    yield from _by_name(document)
+    # Messages or turns one level deeper, or under an unknown name.
+    for record in document.beginning:
+        for name, value in record.items():
+            yield from _within(name, surface_if_any(value))
+    if names & PROMPT_NAMES and not looks_like_turns(names):
+        yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
+
+
+def _obstacles(document: Document) -> Iterator[str]:
+    """Describe records that are not turns: messages, known records of other tools, and texts in another form."""
     names = document.keys
     if document.kind in {"json", "lines"} and not document.beginning and _is_chat(document):
         yield 'holds lists of messages without records around them: write each as `{"messages": [...]}`'
@@ -70,15 +99,6 @@ def _reasons(document: Document) -> Iterator[str]:
     # Prompts and answers that are present, but in the wrong form.
     yield from _as_text(document)
     yield from _no_text(document)
-    if names & (TURN_TEXTS - PROMPT_NAMES):
-        yield _without_id(document, names)
-    yield from _by_name(document)
-    # Messages or turns one level deeper, or under an unknown name.
-    for record in document.beginning:
-        for name, value in record.items():
-            yield from _within(name, surface_if_any(value))
-    if names & PROMPT_NAMES and not looks_like_turns(names):
-        yield "holds prompts without responses: open it with `tw.rollout.read_prompts`, or give each row a `rollout_id`"
 
 
 def _is_chat(document: Document) -> bool:
@@ -199,7 +219,7 @@ def _without_id(document: Document, names: frozenset[str]) -> str:
     sentence = (
         f"has no column `rollout_id`, which says which rows are one rollout: {columns_in_words(examples_of(document))}"
     )
-    if "rollout_id" in likely_names(names):
+    if {"rollout_id", "turn"} & likely_names(names).keys():
         return sentence
     number = f'`tw.turns({_frame(document)}.with_row_index("rollout_id"))`'
     return f"{sentence}, or number them if each is one: {number}"

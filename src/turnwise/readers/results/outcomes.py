@@ -83,6 +83,8 @@ def read_rollouts(
     values = fact_literals(facts, "read_rollouts")
     problems = Problems(collect=errors == "collect")
     naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
+    if naming.given.at is not None:
+        raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `tw.measure(tw.read(...))`")
     places = listed(paths, "read_rollouts")
     files = documents(places, problems, rollouts=True)
     # With `outcomes`, formats with a summary of their samples leave out the turns.

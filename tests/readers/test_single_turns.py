@@ -1,0 +1,140 @@
+# mypy: allow-untyped-defs
+"""Results with one row for each attempt: rollouts of one turn without ids, and scores that become verdicts."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import turnwise as tw
+from turnwise.cli import run
+from turnwise.errors import ArgumentError, ReadError, SchemaError
+
+ROWS = [
+    {"behavior": "b1", "method": "GCG", "response": "Sure", "harm_score": 0.75},
+    {"behavior": "b1", "method": "PAIR", "response": "No", "harm_score": 0.0},
+    {"behavior": "b2", "method": "GCG", "response": None, "harm_score": None},
+    {"behavior": "b2", "method": "PAIR", "response": "Well", "harm_score": 0.5},
+]
+NAMES = {"goal": "behavior", "attack": "method", "score": "harm_score", "succeeded": 0.5}
+
+
+@pytest.fixture
+def said(capsys):
+    """Run the command line, which ends with this code, and return what it printed: the result, or the error."""
+
+    def call(code: int, *words: object) -> str:
+        with pytest.raises(SystemExit) as leaving:
+            run([str(word) for word in words])
+        captured = capsys.readouterr()
+        assert (leaving.value.code or 0) == code, captured.err
+        return captured.out if code == 0 else captured.err
+
+    return call
+
+
+def written(frame: pl.DataFrame, folder: Path, suffix: str) -> Path:
+    """Write a table in a format, and return its path."""
+    path = folder / f"mine.{suffix}"
+    match suffix:
+        case "csv":
+            frame.write_csv(path)
+        case "jsonl":
+            frame.write_ndjson(path)
+        case "json":
+            path.write_text(json.dumps(frame.to_dicts()))
+        case _:
+            frame.write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
+def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
+    """Under names of the user, in every kind of file and in a scan; the file gives the ids, which a copy repeats."""
+    path = written(pl.DataFrame(ROWS), tmp_path, suffix)
+    turns = tw.read(path, names=NAMES)
+    assert "read each row as a rollout of one turn (if several rows are one conversation" in capsys.readouterr().err
+    run = turns["run"][0]
+    assert turns["rollout_id"].to_list() == [f"{run}/{row}" for row in (1, 2, 3, 4)]
+    assert turns["turn"].to_list() == [1] * 4
+    assert turns.select("goal", "attack", "score", "succeeded").rows() == [
+        ("b1", "GCG", 0.75, True), ("b1", "PAIR", 0.0, False), ("b2", "GCG", None, None), ("b2", "PAIR", 0.5, True),
+    ]  # fmt: skip
+    assert tw.scan(path, names=NAMES).collect().equals(turns)
+    assert tw.read(path, names=NAMES, columns=["succeeded"])["succeeded"].to_list() == turns["succeeded"].to_list()
+    assert tw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
+    assert tw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
+    other = written(pl.DataFrame(ROWS).with_columns(harm_score=0.9), tmp_path / "cache", suffix)
+    both = tw.read([path, other], names=NAMES)
+    assert both["rollout_id"].n_unique() == 8
+
+
+@pytest.mark.parametrize(
+    "make", [pl.DataFrame, pl.LazyFrame, lambda rows: rows, lambda rows: pl.DataFrame(rows).to_pandas()]
+)
+def test_a_frame_gives_numbers(make):
+    """Rows in memory, which no file names, are numbered from 1."""
+    turns = tw.turns(make(ROWS), names=NAMES).lazy().collect()
+    assert turns["rollout_id"].to_list() == ["1", "2", "3", "4"]
+    assert turns["succeeded"].to_list() == [True, False, None, True]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"turn": 1, "goal": "g", "response": "No"},  # turns of one rollout, which no column names
+        {"chat": "a", "goal": "g", "response": "No"},  # a column that is likely its id
+        {"id": 7, "goal": "g", "response": "No"},
+        {"question": "1 + 1?", "answer": "2"},  # data to learn from
+        {"goal": "g", "score": 0.5},  # no answer
+    ],
+)
+def test_doubtful_rows_are_refused(row, tmp_path):
+    """Where rows may be turns, or no rollouts at all, nothing is guessed."""
+    path = written(pl.DataFrame([row, row]), tmp_path, "csv")
+    with pytest.raises(ReadError):
+        tw.read(path)
+    with pytest.raises(SchemaError, match="there is no column `rollout_id`"):
+        tw.turns(pl.DataFrame([row, row]))
+
+
+def test_a_score_needs_values_and_no_verdicts(tmp_path):
+    """The sentence says what to type; a verdict of the log is never replaced."""
+    frame = pl.DataFrame([{"rollout_id": "a", "response": "No", "harm": 0.3, "jailbroken": True}])
+    with pytest.raises(
+        ArgumentError, match=r'no turn has a `score`; name its column too, as in names=\{"score": "harm"\}'
+    ):
+        tw.turns(frame.drop("jailbroken"), names={"succeeded": 0.5})
+    with pytest.raises(ArgumentError, match="1 turn has a verdict already; leave it out"):
+        tw.turns(frame, names={"score": "harm", "succeeded": 0.5})
+    assert tw.turns(frame.drop("jailbroken"), names={"score": "harm", "succeeded": 0}).item(0, "succeeded")
+    empty = tw.turns(frame.drop("jailbroken").clear(), names={"score": "harm", "succeeded": 0.5})
+    assert empty.height == 0
+    for odd in (True, float("nan")):
+        with pytest.raises(ArgumentError, match="is not a mapping of names"):
+            tw.turns(frame, names={"score": "harm", "succeeded": odd})
+    # A threshold that a log of another tool's scores lacks is one for it as well.
+    path = written(frame.select("rollout_id", "response", score="harm"), tmp_path, "jsonl")
+    assert tw.read(path, names={"succeeded": 0.3})["succeeded"].to_list() == [True]
+
+
+def test_the_command_line_says_what_to_type(tmp_path, said):
+    """From a table that is not recognized to rates, by the lines that the messages give."""
+    path = written(pl.DataFrame(ROWS).rename({"response": "generation"}), tmp_path, "csv")
+    refusal = said(2, "summarize", path)
+    assert "--column rollout_id" not in refusal
+    options = refusal.partition("as in ")[2].split()
+    assert "score=harm_score" in options
+    unjudged = said(0, "doctor", path, *options)
+    assert "tw.turns(turns, names={'succeeded': 0.5})" in unjudged
+    rates = said(0, "summarize", path, *options, "--value", "succeeded:0.5", "--format", "json")
+    (row,) = [row for row in json.loads(rates)["rows"] if row["metric"] == "attack_success"]
+    assert (row["n"], row["estimate"]) == (3, pytest.approx(2 / 3))
+    named = said(2, "summarize", path, *options[:2], "--column", "succeeded=harm_score")
+    assert "--column score=harm_score --value succeeded:0.5" in named
+    threshold = ("--value", "succeeded:0.5")
+    named = said(2, "summarize", path, "--column", "succeeded=harm_score", *threshold)
+    assert "write --column score=harm_score" in named
+    both = said(2, "summarize", path, *threshold, "--value", "succeeded:x=true")
+    assert "both what labels mean and a score" in both

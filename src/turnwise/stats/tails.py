@@ -25,9 +25,9 @@ REACHES_FURTHER = (
 """The reason of a mean whose upper end was raised for its tail."""
 
 _LONG, _LESS = 0.3, 0.8
-"""Least L-skewness of a long tail: .3, and from six clusters on .8 / G less, as few clusters G hardly show their tail.
+"""Least L-skewness of a long tail: 0 for normal values, 1/3 for exponential ones, .46 for a lognormal with σ = 1.
 
-It is 0 for normal values, 1/3 for exponential ones, and .46 for lognormal ones with σ = 1.
+Few clusters G hardly show their tail, so the upper end reaches into one from `_LONG - _LESS / G` on.
 """
 
 _SKEWED = 0.15
@@ -74,11 +74,10 @@ def reach_into_tails(
     skewed = given & (np.abs(skewness) > _SKEWED * np.sqrt(np.maximum(way.counts, 1)))
     # Sorting all values takes long.
     tail = np.where(skewed, l_skewness(values, groups), 0.0) if skewed.any() else np.zeros(groups.count)
-    enough = way.counts >= _FEWEST
-    long = np.abs(tail) > _LONG - np.where(enough, _LESS / np.maximum(way.counts, 1), 0.0)
+    long = np.abs(tail) > _LONG
     positive = groups.least(values) >= 0
     right = given & (skewness > 0) & positive & (way.counts < FEWEST_FOR_CLOSED_FORM)
-    further = right & long & enough & (tail > 0)
+    further = right & (way.counts >= _FEWEST) & (tail > _LONG - _LESS / np.maximum(way.counts, 1))
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
         quantiles = t_quantiles(np.where(further, 1 - (1 - level) / _RARER, level), spread.df)
         relative = quantiles * np.sqrt(spread.variance) / spread.estimate
@@ -88,7 +87,7 @@ def reach_into_tails(
     for group in np.flatnonzero(raised).tolist():
         result.method[group] += "; upper end by log t"
     drawn = 1 + spread.df >= FEWEST_CLUSTERS
-    for group in np.flatnonzero(skewed & long & ((tail > 0) | ~(positive & drawn))).tolist():
+    for group in np.flatnonzero(further | (long & ((tail > 0) | ~(positive & drawn)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
         known = result.reason[group]
         result.reason[group] = text if known is None else f"{known}; {text}"

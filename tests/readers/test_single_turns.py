@@ -99,6 +99,20 @@ def test_doubtful_rows_are_refused(row, tmp_path):
         tw.turns(pl.DataFrame([row, row]))
 
 
+def test_decimal_commas(tmp_path):
+    """Spreadsheets of half of Europe write 0,5 between semicolons; a text with a comma stays as it is."""
+    for name in ("a", "b"):  # two alike files are read as one
+        rows = f"{name}1;g;No, sorry;0,5;1,25;1, 2\n{name}2;h;Sure;7;;3\n"
+        (tmp_path / f"{name}.csv").write_text(f"rollout_id;goal;response;score;cost;note\n{rows}")
+    turns = tw.read(tmp_path, names={"succeeded": 1})
+    assert turns.select("response", "score", "cost", "note", "succeeded").rows() == [
+        ("No, sorry", 0.5, 1.25, "1, 2", False), ("Sure", 7.0, None, "3", True),
+    ] * 2  # fmt: skip
+    (tmp_path / "c.csv").write_text('rollout_id,response,score\na,No,"0,5"\n')
+    with pytest.raises(ReadError, match="is '0,5', not a number"):
+        tw.read(tmp_path / "c.csv")
+
+
 def test_a_score_needs_values_and_no_verdicts(tmp_path):
     """The sentence says what to type; a verdict of the log is never replaced."""
     frame = pl.DataFrame([{"rollout_id": "a", "response": "No", "harm": 0.3, "jailbroken": True}])

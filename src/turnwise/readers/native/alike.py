@@ -230,7 +230,8 @@ def _csv(documents: list[Document]) -> pl.DataFrame | None:
     doubtful = last_rows.to_series(-1).is_null().arg_true()
     if any(cut_short(last_rows[place], documents[place]) for place in doubtful):
         return None
-    return csv_frame(_with_files(frame, heights).filter(~pl.all_horizontal(pl.exclude(_FILE).is_null())))
+    rows = _with_files(frame, heights).filter(~pl.all_horizontal(pl.exclude(_FILE).is_null()))
+    return csv_frame(rows, separator=documents[0].separator)
 
 
 def _csv_height(body: bytes) -> int:

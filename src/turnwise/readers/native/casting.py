@@ -86,6 +86,21 @@ def guessed(series: pl.Series) -> pl.Series:
     return series
 
 
+def with_points(series: pl.Series) -> pl.Series:
+    """Text with decimal points where all of it is numbers with decimal commas, as in files with semicolons between fields.
+
+    Examples
+    --------
+    >>> (
+    ...     with_points(pl.Series(["0,5", None, "-12", "3,2E-5"])).to_list(),
+    ...     with_points(pl.Series(["0,5", "1, 2"])).to_list(),
+    ... )
+    (['0.5', None, '-12', '3.2E-5'], ['0,5', '1, 2'])
+    """
+    is_number = series.drop_nulls().str.contains(r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$").all()
+    return series.str.replace(",", ".", literal=True) if is_number else series
+
+
 _Rule = Callable[[pl.Series, Any], pl.Series]
 
 

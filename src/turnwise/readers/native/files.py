@@ -11,7 +11,7 @@ from turnwise.readers.chats.layouts import RESPONSES, SIGNS, layouts
 from turnwise.readers.columns import ADDED, without_nulls
 from turnwise.readers.guesses import is_complete
 from turnwise.readers.labels import as_names
-from turnwise.readers.native.casting import guessed
+from turnwise.readers.native.casting import guessed, with_points
 from turnwise.readers.native.flat import from_flat
 from turnwise.readers.native.nested import from_nested, nested_layout
 from turnwise.readers.native.tables import ROWS_ARE_ROLLOUTS, conform
@@ -94,7 +94,7 @@ def read_native(document: Document, table: Table) -> None:
 
     `source` is ``native`` unless the file states it; no other fact is filled in. In CSV, an empty field is null and ``""``
     an empty text; an extra column becomes whole numbers, numbers or Booleans if all of its text is; ``x_duration`` and
-    ``x_observed`` become the struct ``x`` again.
+    ``x_observed`` become the struct ``x`` again. Numbers may have decimal commas where fields are separated by semicolons.
 
     `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that turnwise did not
     write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `turnwise.readers.guesses`.
@@ -208,11 +208,16 @@ def from_csv(document: Document, texts: AbstractSet[str] = frozenset(TURNS.names
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     if frame.height and cut_short(frame, document):
         raise BrokenError("ends in the middle of a row, perhaps half-written", record=frame.height)
-    return csv_frame(frame, texts)
+    return csv_frame(frame, texts, document.separator)
 
 
-def csv_frame(frame: pl.DataFrame, texts: AbstractSet[str] = frozenset(TURNS.names)) -> pl.DataFrame:
+def csv_frame(
+    frame: pl.DataFrame, texts: AbstractSet[str] = frozenset(TURNS.names), separator: str = ","
+) -> pl.DataFrame:
     """Return a table of text with the dtypes that its columns have in truth; `texts` stay text."""
+    if separator == ";":  # as spreadsheets write where a number has a decimal comma
+        numbers = [name for name in frame.columns if TURNS.dtypes.get(name, pl.Float64) == pl.Float64]
+        frame = frame.with_columns(with_points(frame[name]) for name in numbers if frame.schema[name] == pl.String)
     columns = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in texts]
     return joined_times(frame.with_columns(guessed(frame[name]) for name in columns))
 

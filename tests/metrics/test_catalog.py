@@ -152,6 +152,20 @@ def test_a_registered_metric_is_found_by_each_form_of_its_name(form: Form) -> No
         assert str(m.catalog.expression(name)) == str(form.function(**form.arguments(name) or {}))
 
 
+def test_a_name_that_may_be_a_column_is_told_its_metrics() -> None:
+    """The names in the sentence are metrics; a near name, or one that cannot be a column, has the usual advice."""
+    with pytest.raises(
+        MetricError, match="of a column there are `highest_harm`, `average_harm` and `final_harm`; there is"
+    ):
+        m.catalog.expression("harm")
+    for name in ("highest_harm", "average_harm", "final_harm"):
+        assert m.catalog.expression(name).meta.output_name() == name
+    with pytest.raises(MetricError, match="^no metric is called 'num_turn'; did you mean `num_turns`"):
+        m.catalog.expression("num_turn")
+    with pytest.raises(MetricError, match="^no metric is called '%'; there is"):
+        m.catalog.expression("%")
+
+
 def test_every_module_with_metrics_is_in_the_catalog() -> None:
     """A new family is imported by the catalog, which would not know its metrics otherwise."""
     families = {family.__name__ for family in m.catalog.FAMILIES}

@@ -141,9 +141,10 @@ def expression(name: str) -> pl.Expr:
         return form.function(**form.arguments(name) or {})
     first = {form.function: form for form in reversed(FORMS)}.values()  # of each metric: the shortest, for a short list
     names = [spelling for form in first if not form.is_open for spelling in _spellings(form)]
-    raise MetricError(
-        f"no metric is called {name!r}; {meant(name, names, synonyms=SYNONYMS)} (`turnwise info components -t metric` lists all)"
-    )
+    advice = meant(name, names, synonyms=SYNONYMS)
+    if not advice.startswith("did") and name.isidentifier():
+        advice = f"of a column there are `highest_{name}`, `average_{name}` and `final_{name}`; {advice}"
+    raise MetricError(f"no metric is called {name!r}; {advice} (`turnwise info components -t metric` lists all)")
 
 
 def _form_of(name: str) -> Form | None:

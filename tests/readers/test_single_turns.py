@@ -99,6 +99,24 @@ def test_doubtful_rows_are_refused(row, tmp_path):
         tw.turns(pl.DataFrame([row, row]))
 
 
+@pytest.mark.parametrize(("steps", "is_read"), [([0, 0, 0], True), ([50, 50, 100], True), ([1, 2, 3], False)])
+def test_a_step_of_training_is_no_turn(steps, is_read, tmp_path):
+    """Steps that do not count from 0 or 1 stay a column; those that do may be turns."""
+    frame = pl.DataFrame({"step": steps, "prompt": "p", "response": "r", "reward": [0.0, 1.0, 1.0]})
+    path = written(frame, tmp_path, "jsonl")
+    if not is_read:
+        with pytest.raises(ReadError, match="has no column `rollout_id`"):
+            tw.read(path)
+        return
+    turns = tw.read(path)
+    assert turns["step"].to_list() == steps
+    assert tw.turns(frame)["step"].to_list() == steps
+    rates = tw.training(
+        tw.measure(turns, tw.metrics.total("reward"), keep=["step"]), metric="total_reward", step="step"
+    )
+    assert rates["step"].unique().sort().to_list() == sorted(set(steps))
+
+
 def test_decimal_commas(tmp_path):
     """Spreadsheets of half of Europe write 0,5 between semicolons; a text with a comma stays as it is."""
     for name in ("a", "b"):  # two alike files are read as one

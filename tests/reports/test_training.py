@@ -88,6 +88,7 @@ def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path)
     assert found.trained.filter(metric="final_score_exact").equals(expected)
     assert found.trained["metric"].unique().sort().to_list() == ["final_score_exact", "final_score_style"]
     drawn = figures(found, tmp_path / "figures")
+    assert not {"attack_success", "task_success"} & drawn.keys()  # nothing to draw; the table counts what is missing
     (section,) = [one for one in results(found, drawn, 0.95) if one.id == "training"]
     assert sum(part.kind == "figure" for part in section.parts) == 2
     table = next(part.table for part in section.parts if part.table)

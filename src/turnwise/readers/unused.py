@@ -53,6 +53,7 @@ OF_VERDICTS = OF_ATTACKS | OF_ANYTHING | {
     "judged", "grade", "score_label", "safe", "is_safe", "unsafe", "is_unsafe", "harmful", "is_harmful",
     "flagged", "is_flagged", "violation", "compliance", "complied", "asr", "jailbreak", "is_jailbreak", "refusal",
 }  # fmt: skip
+_STEPS = {"step", "round"}  # of a rollout, or of training
 _RESULTS = ("succeeded", "outcome", "refused", "solved", "score", "reward")
 MOST_LABELS = 8  # distinct values of a column of verdicts
 MOST_EXAMPLES = 200  # rows whose values a message shows
@@ -234,26 +235,38 @@ def looks_like_turns(columns: Iterable[str]) -> bool:
     return "response" in likely or has_id or "turn" in likely or is_message or bool(plain & (OF_ATTACKS | {"verdict"}))
 
 
-def are_rollouts(columns: Iterable[str]) -> bool:
-    """Return whether rows with these columns are rollouts of one turn each.
+def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
+    """Return whether rows with these columns, each with some of its values, are rollouts of one turn each.
 
     They have an answer and what is evaluated (a goal, an attack, a target, a verdict or a score), and neither an id of rollouts
     nor a number of the turn. A prompt and an answer alone may be data to learn from.
 
     Examples
     --------
-    >>> (
-    ...     are_rollouts(["goal", "response"]),
-    ...     are_rollouts(["goal", "turn", "response"]),
-    ...     are_rollouts(["question", "answer"]),
-    ... )
-    (True, False, False)
+    >>> are_rollouts({"goal": [], "response": []}), are_rollouts({"question": [], "answer": []})
+    (True, False)
+    >>> [are_rollouts({"goal": [], "response": [], "step": steps}) for steps in ([1, 2], [100], [0, 100])]
+    [False, True, True]
     """
-    names = {*columns}
-    likely = likely_names(names).keys() | names
-    has_answer = "response" in names or len(names & {*RESPONSES}) == 1
-    is_evaluated = likely & {"goal", "attack", "target", *_RESULTS} or {*map(plain_name, names)} & OF_VERDICTS
-    return has_answer and bool(is_evaluated) and not likely & {"rollout_id", "turn", "node_id", *LISTS}
+    likely = _likely_by_values(examples)
+    names = {*examples} | likely.keys()
+    has_answer = "response" in examples or len(examples.keys() & {*RESPONSES}) == 1
+    is_evaluated = names & {"goal", "attack", "target", *_RESULTS} or {*map(plain_name, examples)} & OF_VERDICTS
+    return has_answer and bool(is_evaluated) and not names & {"rollout_id", "turn", "node_id", *LISTS}
+
+
+def _likely_by_values(examples: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Return the `likely_names`, without a step as the turn whose values do not count turns."""
+    likely = likely_names(examples)
+    if plain_name(likely.get("turn", "")) in _STEPS and not _count_turns(examples[likely["turn"]]):
+        del likely["turn"]
+    return likely
+
+
+def _count_turns(values: Sequence[Any]) -> bool:
+    """Return whether values count from 0 or 1, as turns do and steps of training hardly ever."""
+    numbers = sorted(int(value) for value in values if str(value).isdigit())
+    return len(numbers) > 1 and numbers[0] in {0, 1} and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
 
 
 def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") -> str:
@@ -269,7 +282,7 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     columns = [f"`{_short(name)}`{_in_parentheses(values)}" for name, values in examples.items()]
     more = f" and {len(columns) - MOST_COLUMNS} more" if len(columns) > MOST_COLUMNS else ""
     shown = f"{', '.join(columns[:MOST_COLUMNS])}{more}"
-    likely = likely_names(examples)
+    likely = _likely_by_values(examples)
     # A row holds either a prompt and its response, or a message with its speaker.
     others = (
         {"role", "content"}
@@ -284,7 +297,8 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     scores = [name for name in examples if plain_name(name).endswith("_score") and _are_numbers(examples[name])]
     if len(scores) == 1 and not verdicts and not {"score", "succeeded"} & {*examples}:
         names["score"] = scores[0]
-    renamed = {*names, *examples} - {column for column in names.values() if isinstance(column, str)}
+    column_of = {column: name for name, column in names.items() if isinstance(column, str)}
+    renamed = {column_of.get(name, name): values for name, values in examples.items()}
     if "rollout_id" not in examples and not are_rollouts(renamed):
         names = {"rollout_id": "...", **names}
     elif "response" not in likely and others != {"prompt", "response"}:

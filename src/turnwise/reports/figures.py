@@ -67,7 +67,11 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
     # One panel holds ASR@k of all groups; the table has pass^k too.
     reach = data.reach.filter(pl.col("kind").is_in(REACHED))
     wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
-        *((metric, visible(data.rates(metric), data.by), plots.forest, MOST_ROWS) for metric in UNITS),
+        # Without any verdict, the table alone says how many are missing.
+        *(
+            (metric, visible(data.rates(metric).filter(pl.col("n") > 0), data.by), plots.forest, MOST_ROWS)
+            for metric in UNITS
+        ),
         ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
         ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
         *(

@@ -225,8 +225,10 @@ def words(names: Mapping[str, str]) -> frozenset[str]:
 
 def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problems) -> pl.DataFrame:
     """Return the frame with an id for each row, if its rows are rollouts and have none."""
+    if names.get("rollout_id", "rollout_id") in frame.columns:
+        return frame
     column_of = {source: column for column, source in names.items()}
-    if not are_rollouts(column_of.get(name, name) for name in frame.columns):
+    if not are_rollouts({column_of.get(name, name): values for name, values in _examples(frame).items()}):
         return frame
     problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
     return frame.with_columns(rollout_id=pl.int_range(1, frame.height + 1, eager=True).cast(pl.String))

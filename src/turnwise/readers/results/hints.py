@@ -61,7 +61,10 @@ def holds_rollouts(document: Document) -> bool:
     >>> holds_rollouts(Document(Path("a.csv"), b"behavior,turn,response\nb1,1,Sure\n"))
     False
     """
-    return are_rollouts(document.keys) and next(_obstacles(document), None) is None
+    if "rollout_id" in document.keys or not document.keys & {"response", *RESPONSES}:
+        return False
+    examples: dict[str, list[Any]] = {name: [] for name in document.keys}
+    return are_rollouts(examples | examples_of(document)) and next(_obstacles(document), None) is None
 
 
 def _reasons(document: Document) -> Iterator[str]:

@@ -278,3 +278,11 @@ def test_verdicts_that_fit_several_rollouts_are_refused(tmp_path: Path) -> None:
         tw.judges.join_verdicts(long, whole)
     with pytest.raises(SchemaError, match="of turns that are not in this table"):
         tw.judges.join_verdicts(turns, verdicts.with_columns(task=pl.lit("9")))
+
+
+def test_a_nested_id_is_one_sentence() -> None:
+    """A list, as an id that was split has it, is named as such."""
+    turns = pl.DataFrame({"rollout_id": [["a", "1"]], "turn": [1], "response": ["No"]})
+    labels = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "label": ["good"]})
+    with pytest.raises(SchemaError, match=r"join_labels: column `rollout_id` is List\(String\), and it should be text"):
+        tw.judges.join_labels(turns, labels)

@@ -69,7 +69,7 @@ def join_labels(
     turn_frame, label_frame = (
         frame.with_columns(
             cast_column(frame, column, "join_labels")
-            for column in (*TURNS.columns, *VERDICTS.columns)
+            for column in {column.name: column for column in (*TURNS.columns, *VERDICTS.columns)}.values()
             if column.name in {*EXACT, *FACTS}
             and column.name in frame.columns
             and frame.schema[column.name].is_nested()

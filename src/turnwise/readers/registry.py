@@ -62,7 +62,7 @@ BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 FORMATS = (
     Format(
         "native",
-        "a table of turns with a column rollout_id, or rollouts with an id and their turns",
+        "a table of turns with a column rollout_id, rollouts with their turns, or a row for each rollout of one turn",
         (*BINARY, ".csv", ".tsv", ".txt", *LINES),
         native_files.sniff,
         native_files.read_native,

@@ -88,6 +88,10 @@ def read_native(document: Document, table: Table) -> None:
     a turn has
     ============================ ======================================================================
 
+    Rows or flat records with an answer and what is evaluated (a goal, an attack, a target, a verdict or a score), but with
+    neither an id nor a number of the turn, are rollouts of one turn each: the hash of the content and the number of the row
+    are the `rollout_id`.
+
     If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, those of one
     `rollout_id`, in the order of their `turn`, are its chat, which is split into turns as in `openai_chat`: `turn` is the
     number of the answer. `attempt` is 1 and `run` the hash of the content, unless the file states them.

@@ -71,14 +71,16 @@ def doctor(turns: object) -> pl.DataFrame:
     )
 
 
+_OF_A_SCORE = ", or say from which `score` a turn succeeded: `tw.turns(turns, names={'succeeded': 0.5})`"
+
+
 def _of_rates(table: Facts) -> Iterator[Finding]:
     for metric, analysis, remedy in (
         (
             "attack_success",
             "attack success rate",
-            "say from which `score` a turn succeeded: `tw.turns(turns, names={'succeeded': 0.5})`"
-            if table.has_values("score")
-            else "judge the turns with `tw.score(turns, judge, into='succeeded', at=0.5)`",
+            "judge the turns with `tw.score(turns, judge, into='succeeded', at=0.5)`"
+            + (_OF_A_SCORE if table.has_values("score") else ""),
         ),
         ("task_success", "task success rate", "fill the column `solved`"),
     ):

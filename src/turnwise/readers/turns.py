@@ -85,11 +85,9 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     check_kinds(turns, locals(), own=("names",))
     checked = checked_names(names, "turns")
     columns, values, at = checked
-    if isinstance(frame, pl.LazyFrame) and at is not None:
-        return turns(frame.collect(), names=names).lazy()
     if isinstance(frame, pl.LazyFrame):
-        chats = holds_chats(frame.collect_schema(), columns)
-        return turns(frame.collect(), names=names).lazy() if chats else conformed(frame, columns, values)
+        is_whole = at is not None or holds_chats(frame.collect_schema(), columns)
+        return turns(frame.collect(), names=names).lazy() if is_whole else conformed(frame, columns, values)
     list_names = {columns.get(name, name) for name in LISTS}
     # Chats become a file in memory, which the reader of chats reads: JSON lines for records, Arrow for a frame.
     data = _records(list(frame) if isinstance(frame, Iterator) else frame, list_names)

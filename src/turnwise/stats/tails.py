@@ -75,8 +75,8 @@ def reach_into_tails(
     # Sorting all values takes long.
     tail = np.where(skewed, l_skewness(values, groups), 0.0) if skewed.any() else np.zeros(groups.count)
     long = np.abs(tail) > _LONG
-    positive = groups.least(values) >= 0
-    right = given & (skewness > 0) & positive & (way.counts < FEWEST_FOR_CLOSED_FORM)
+    never_negative = groups.least(values) >= 0
+    right = given & (skewness > 0) & never_negative & (way.counts < FEWEST_FOR_CLOSED_FORM)
     further = right & (way.counts >= _FEWEST) & (tail > _LONG - _LESS / np.maximum(way.counts, 1))
     with np.errstate(invalid="ignore", divide="ignore"):  # groups without an interval
         quantiles = t_quantiles(np.where(further, 1 - (1 - level) / _RARER, level), spread.df)
@@ -87,7 +87,7 @@ def reach_into_tails(
     for group in np.flatnonzero(raised).tolist():
         result.method[group] += "; upper end by log t"
     drawn = 1 + spread.df >= FEWEST_CLUSTERS
-    for group in np.flatnonzero(further | (long & ((tail > 0) | ~(positive & drawn)))).tolist():
+    for group in np.flatnonzero(further | (long & ((tail > 0) | ~(never_negative & drawn)))).tolist():
         text = REACHES_FURTHER if further[group] else LONG_TAIL.format("large" if tail[group] > 0 else "small")
         known = result.reason[group]
         result.reason[group] = text if known is None else f"{known}; {text}"

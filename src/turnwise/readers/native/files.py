@@ -10,11 +10,10 @@ from turnwise.readers.chats.folding import message_rows, read_message_rows
 from turnwise.readers.chats.layouts import RESPONSES, SIGNS, layouts
 from turnwise.readers.columns import ADDED, without_nulls
 from turnwise.readers.guesses import is_complete
-from turnwise.readers.labels import as_names
 from turnwise.readers.native.casting import guessed, with_points
 from turnwise.readers.native.flat import from_flat
 from turnwise.readers.native.nested import from_nested, nested_layout
-from turnwise.readers.native.tables import ROWS_ARE_ROLLOUTS, conform
+from turnwise.readers.native.tables import conform, numbered
 from turnwise.readers.problems import BrokenError, Problems, broken
 from turnwise.readers.sources.binary import null_columns, rows_in, table_in
 from turnwise.readers.sources.contents import misspelled
@@ -127,18 +126,11 @@ def read_native(document: Document, table: Table) -> None:
     if frame.is_empty():
         return
     if "rollout_id" not in frame.columns:
-        frame = numbered(frame, document, table)
+        run = f"{table.source}-{document.digest}"
+        frame = numbered(frame, table.problems, f"{run}/")
+        frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
     table.take(document.name, turns)
-
-
-def numbered(frame: pl.DataFrame, document: Document, table: Table) -> pl.DataFrame:
-    """Return rows that are rollouts without ids with one: the `run`, which the content gives if the file does not, and a number."""
-    run = f"{table.source}-{document.digest}"
-    table.problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
-    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
-    ids = frame.with_columns(rollout_id=pl.concat_str(pl.lit(f"{run}/"), number))
-    return ids if "run" in frame.columns else ids.with_columns(run=pl.lit(run))
 
 
 def rows_as_turns(

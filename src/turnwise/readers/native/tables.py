@@ -28,7 +28,7 @@ _OF_LISTS = (
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `tw.read`'
 )
 
-ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
+_ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
 """The notice on rows without ids; the line that names a column is filled in."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
@@ -230,8 +230,14 @@ def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problem
     column_of = {source: column for column, source in names.items()}
     if not are_rollouts({column_of.get(name, name): values for name, values in _examples(frame).items()}):
         return frame
-    problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
-    return frame.with_columns(rollout_id=pl.int_range(1, frame.height + 1, eager=True).cast(pl.String))
+    return numbered(frame, problems)
+
+
+def numbered(frame: pl.DataFrame, problems: Problems, prefix: str = "") -> pl.DataFrame:
+    """Return rows that are rollouts with an id: the prefix and the number of the row, from 1. A notice says so."""
+    problems.read_as([_ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
+    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
+    return frame.with_columns(rollout_id=prefix + numbers)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

@@ -9,7 +9,7 @@ import polars as pl
 from turnwise import schema
 from turnwise.errors import counted, listing
 from turnwise.estimation.clusters import way_out_of_one
-from turnwise.estimation.doctor_facts import USUAL_GROUPS, Facts
+from turnwise.estimation.doctor_facts import USUAL_GROUPS, Facts, step_in
 from turnwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE
 from turnwise.estimation.trials import Attempts
 from turnwise.estimation.unjudged import in_words
@@ -59,12 +59,16 @@ def doctor(turns: object) -> pl.DataFrame:
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
     check_kinds_of_columns(frame, schema.TURNS, "doctor")
-    table = Facts(frame)
+    return findings(Facts(frame))
+
+
+def findings(table: Facts) -> pl.DataFrame:
+    """Return DOCTOR of a table of turns whose facts are known."""
     # Each check yields the analyses of one kind, valid or not.
-    findings = [finding for check in _CHECKS for finding in check(table)]
     rows = [
         {"analysis": name, "valid": flaw is None, "reason": flaw or note, "call": None if flaw else call}
-        for name, flaw, note, call in findings
+        for check in _CHECKS
+        for name, flaw, note, call in check(table)
     ]
     return pl.DataFrame(rows, schema=schema.DOCTOR.dtypes, orient="row").sort(
         "valid", descending=True, maintain_order=True
@@ -304,8 +308,7 @@ def _of_release(table: Facts) -> Iterator[Finding]:
         "rollouts without a verdict count neither for nor against: the gate may be undecided" if unknown.any() else None
     )
     yield "release gate", flaw, note, f"tw.gate({table.measured}, {require!r}{table.groups})"
-    # Training steps are found by name; the column must be constant within rollouts and vary between them.
-    step = next((name for name in table.frame.columns if "step" in name.lower() and _is_step(table.frame, name)), None)
+    step = step_in(table.frame)
     step_flaw = None if step else "no numeric column of steps that is constant within rollouts and varies between them"
     if step and table.tree:
         step_flaw = "steps of a tree: `tw.trees.paths(turns)` makes rollouts of the paths first"
@@ -321,12 +324,6 @@ def _of_release(table: Facts) -> Iterator[Finding]:
         f"no rollout has a verdict: the {'rewards' if score == 'reward' else 'scores'} are followed" if flaw else None
     )
     yield "rates by step of training", score_flaw or step_flaw, note_of_scores, call
-
-
-def _is_step(frame: pl.DataFrame, name: str) -> bool:
-    if not frame.schema[name].is_numeric() or name in schema.TURNS.names or frame[name].drop_nulls().n_unique() < 2:
-        return False
-    return bool(frame.group_by("rollout_id").agg(pl.col(name).n_unique() == 1)[name].all())
 
 
 _CHECKS: tuple[Callable[[Facts], Iterator[Any]], ...] = (

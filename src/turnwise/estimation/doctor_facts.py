@@ -29,14 +29,34 @@ def scores_in(turns: pl.DataFrame) -> list[str]:
     return [name for name in names if turns.schema[name].is_numeric() and turns[name].null_count() < turns.height]
 
 
-class Facts:
-    """The table and the facts about it that several checks need; each is computed once."""
+def step_in(turns: pl.DataFrame) -> str | None:
+    """Return the first column of training steps: constant within rollouts, and different between them; None without one.
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    Examples
+    --------
+    >>> step_in(pl.DataFrame({"rollout_id": ["a", "a", "b"], "global_step": [10, 10, 20]}))
+    'global_step'
+    """
+    return next((name for name in turns.columns if "step" in name.lower() and _is_step(turns, name)), None)
+
+
+def _is_step(turns: pl.DataFrame, name: str) -> bool:
+    if not turns.schema[name].is_numeric() or name in schema.TURNS.names or turns[name].drop_nulls().n_unique() < 2:
+        return False
+    return bool(turns.group_by("rollout_id").agg(pl.col(name).n_unique() == 1)[name].all())
+
+
+class Facts:
+    """The table and the facts about it that several checks need; each is computed once.
+
+    `rollouts` are its rollouts with their outcomes and times, if they are already measured.
+    """
+
+    def __init__(self, frame: pl.DataFrame, rollouts: pl.DataFrame | None = None) -> None:
         self.frame = frame
         self.tree = schema.is_tree(frame)
         self.measured = "tw.measure(tw.trees.paths(turns))" if self.tree else "tw.measure(turns)"
-        self.sheet = Sheet(measure(paths(frame) if self.tree else frame))
+        self.sheet = Sheet(measure(paths(frame) if self.tree else frame) if rollouts is None else rollouts)
         self.rollouts = self.sheet.frame  # in the same order as the arrays of the sheet
 
     def has_values(self, name: str) -> bool:

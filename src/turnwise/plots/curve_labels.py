@@ -59,7 +59,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
     edge = ax.get_xlim()[1]
     words = lettering.wrapped_all([row["group"] for row in ends], letters_beside(ax, compact=compact))
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
-    line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "shrinkA": 1, "shrinkB": 4}
+    line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 4}
     return [
         (
             ax.annotate(

@@ -12,8 +12,8 @@ from turnwise.errors import ArgumentError, meant
 from turnwise.estimation.attempts import attempts
 from turnwise.estimation.contrast import contrast
 from turnwise.estimation.curve import curve
-from turnwise.estimation.doctor import doctor
-from turnwise.estimation.doctor_facts import scores_in
+from turnwise.estimation.doctor import findings
+from turnwise.estimation.doctor_facts import Facts, scores_in, step_in
 from turnwise.estimation.profile import profile
 from turnwise.estimation.summary import summarize
 from turnwise.estimation.training import training
@@ -154,11 +154,12 @@ def frames(
     for name in names:
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
-    allowed = doctor(turns)
-    step = _step(turns, allowed)
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
-    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([step] if step else [])]))
+    steps = [step for step in [step_in(turns)] if step is not None]
+    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *steps]))
     rollouts = _measured(turns, kept_columns)
+    allowed = findings(Facts(turns, rollouts))
+    step = _step(turns, allowed)
     if by is None:
         rollouts = with_detectors(rollouts)
     groups = usual_groups(rollouts, runs=step is None) if by is None else names
@@ -171,8 +172,8 @@ def frames(
             scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
             metrics = [name for name in scored.columns if name not in rollouts.columns]
             trained = _trained(scored, metrics, step, groups, treated)
-        # The step is a grouping column only if requested.
-        rollouts = rollouts if step in groups else rollouts.drop(step)
+    # The step is a grouping column only if requested.
+    rollouts = rollouts.drop([name for name in steps if name not in groups])
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)

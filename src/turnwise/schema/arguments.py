@@ -209,8 +209,7 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)
     ids = rollouts["rollout_id"]
-    # Neighbors are compared first: sorted ids, the usual case, need no hash table.
-    if ids.eq_missing(ids.shift())[1:].any() or (not ids.is_sorted() and ids.is_duplicated().any()):
+    if ids.n_unique() < ids.len():
         first = rollouts.filter(pl.col("rollout_id").is_duplicated())["rollout_id"][0]
         raise SchemaError(
             f"{verb}: rollout {first!r} occurs in several rows; this looks like a table of turns: run `tw.measure(turns)` first"

@@ -150,17 +150,20 @@ def at_once(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
     >>> at_once(turns, [], [pl.col("turn").max()]).rows()
     [('b', 2), ('a', 1)]
     """
-    if not _are_contiguous(turns):
+    read, unread = _narrowed(turns, facts, values)
+    # One chunk: if a rollout spans two chunks, its floats are summed in another order.
+    table = read.collect(engine="in-memory").rechunk()
+    if not _are_contiguous(table):
         first = pl.col("\0row").first().over("rollout_id")
-        turns = turns.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row").collect().lazy()
-    return _reduce_contiguous(turns, facts, values)
+        table = table.with_row_index("\0row").sort(first, maintain_order=True).drop("\0row")
+    return _reduce_contiguous(table.lazy().with_columns(unread), facts, values)
 
 
-def _are_contiguous(turns: pl.LazyFrame) -> bool:
+def _are_contiguous(turns: pl.DataFrame) -> bool:
     """Return whether the turns of each rollout are in consecutive rows."""
-    ids = pl.col("rollout_id")
-    starts = turns.select(ids.filter(ids.ne_missing(ids.shift()) | (pl.int_range(pl.len()) == 0)))
-    return not starts.select(ids.is_duplicated().any()).collect(engine="in-memory").item()
+    ids = turns["rollout_id"]
+    starts = ids.filter(ids.ne_missing(ids.shift()))
+    return starts.n_unique() == starts.len()
 
 
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
@@ -178,10 +181,18 @@ def _reduce_contiguous(turns: pl.LazyFrame, facts: Sequence[str], values: Sequen
 
 def _batches(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> Iterator[pl.LazyFrame]:
     """Yield batches with the columns that are needed; the others are null."""
+    read, unread = _narrowed(turns, facts, values)
+    for batch in whole_rollouts(read):
+        yield batch.lazy().with_columns(unread)
+
+
+def _narrowed(
+    turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
+) -> tuple[pl.LazyFrame, list[pl.Expr]]:
+    """Return the turns with only the columns that are needed, and the others as nulls."""
     columns, read = turns.collect_schema(), {"rollout_id", *_columns_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
-    for batch in whole_rollouts(turns.select(name for name in columns if name in read)):
-        yield batch.lazy().with_columns(unread)
+    return turns.select(name for name in columns if name in read), unread
 
 
 def in_order(turns: pl.LazyFrame) -> bool:

@@ -98,8 +98,7 @@ def measure(
     carried = list(dict.fromkeys([*schema.ROLLOUTS.facts, *constant_columns, *kept_columns]))
     # A metric must not replace a fact or another column of the result.
     _check_clashes(expressions_by_name, ["rollout_id", *carried, *_COUNTS])
-    # One chunk: if a rollout spans two chunks, its floats are summed in another order.
-    table = _with_schema_columns(frame if isinstance(frame, pl.LazyFrame) else frame.rechunk().lazy(), columns)
+    table = _with_schema_columns(frame.lazy(), columns)
     # The counts come first; a metric called `num_turns` is replaced by the count.
     values = [expression.alias(name) for name, expression in {**_COUNTS, **expressions_by_name, **_COUNTS}.items()]
     present = [name for name in carried if name in columns]

@@ -54,7 +54,8 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     facts = [name for name in data.rollouts.columns if name in turns.columns]
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
-    size = pl.sum_horizontal(pl.lit(40), cs.string().str.len_chars().fill_null(0).cast(pl.Int64))
+    texts = [name for name, dtype in turns.schema.items() if dtype == pl.String and turns[name].count()]
+    size = pl.sum_horizontal(pl.lit(40), pl.col(texts).str.len_chars().fill_null(0).cast(pl.Int64))
     groups = [name for name in data.by if name in turns.columns and name != "rollout_id"]
     values = [pl.col("size").sum(), pl.len().alias("rows"), (pl.col("turn").count() > 0).alias("begun")]
     rollouts = at_once(turns.lazy().select("rollout_id", "turn", *groups, size=size), groups, values)

@@ -540,7 +540,6 @@ ROW = {"prompt": "Hi", "response": "Hello"}
             {"config": 1, "rollouts": [{"id": 1, "turns": SAID}]},
             "holds its records under `rollouts`: write that list alone",
         ),
-        ({"a": {"turns": SAID}, "b": {"turns": SAID}}, "holds its records by name: write them as a list"),
         (
             [{"id": 1, "conversation": {"role": ["user", "assistant"], "content": ["Hi", "Yo"]}}] * 2,
             "holds `conversation` as an object of lists: write it as a list of objects",

@@ -88,6 +88,13 @@ def test_a_frame_gives_numbers(make):
         {"id": 7, "goal": "g", "response": "No"},
         {"question": "1 + 1?", "answer": "2"},  # data to learn from
         {"goal": "g", "score": 0.5},  # no answer
+        {"goal": "g", "success": 0.35},  # a share of several rollouts
+        {"goal": "g", "success": 12},  # a count of them
+        {"behavior": "g", "query": "How?", "success": 1},  # a prompt under a name of the user's
+        {"behavior": "g", "generation": "No", "success": 1},  # and an answer
+        {"model": "m", "prompt": "How?", "verdict": "unsafe"},  # a verdict that may be on the prompt
+        {"prompt": "How?", "label": "jailbreak"},  # data to learn from
+        {"success": 1},  # of what?
     ],
 )
 def test_doubtful_rows_are_refused(row, tmp_path):
@@ -97,6 +104,29 @@ def test_doubtful_rows_are_refused(row, tmp_path):
         tw.read(path)
     with pytest.raises(SchemaError, match="there is no column `rollout_id`"):
         tw.turns(pl.DataFrame([row, row]))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("values", [[1, 0, None], [True, False, None], ["yes", "no", None]])
+def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
+    """A row for each attempt, with its result alone: the most compact log of all."""
+    rows = [
+        {"model": "m", "attack": "GCG", "behavior": f"b{place}", "success": value} for place, value in enumerate(values)
+    ]
+    path = written(pl.DataFrame(rows), tmp_path, suffix)
+    assert tw.read(path)["rollout_id"].n_unique() == 3
+    assert "column `success` holds" in capsys.readouterr().err
+    names = {"target": "model", "goal": "behavior", "succeeded": "success"}
+    for turns in (tw.read(path, names=names), tw.turns(pl.DataFrame(rows), names=names)):
+        assert turns.select("target", "attack", "goal", "succeeded").rows() == [
+            ("m", "GCG", "b0", True), ("m", "GCG", "b1", False), ("m", "GCG", "b2", None),
+        ]  # fmt: skip
+
+
+def test_a_prompt_with_a_verdict_on_the_attack(tmp_path):
+    """A verdict that can only be on the attack says that the prompt was sent."""
+    path = written(pl.DataFrame({"goal": ["g", "h"], "prompt": "How?", "jailbroken": [True, False]}), tmp_path, "csv")
+    assert tw.read(path)["succeeded"].to_list() == [True, False]
 
 
 @pytest.mark.parametrize(("steps", "is_read"), [([0, 0, 0], True), ([50, 50, 100], True), ([1, 2, 3], False)])

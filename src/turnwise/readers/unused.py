@@ -53,6 +53,7 @@ OF_VERDICTS = OF_ATTACKS | OF_ANYTHING | {
     "judged", "grade", "score_label", "safe", "is_safe", "unsafe", "is_unsafe", "harmful", "is_harmful",
     "flagged", "is_flagged", "violation", "compliance", "complied", "asr", "jailbreak", "is_jailbreak", "refusal",
 }  # fmt: skip
+OF_OUTCOMES = OF_ATTACKS | OF_ANYTHING - {"label"}  # a label may be of a prompt
 _STEPS = {"step", "round"}  # of a rollout, or of training
 _RESULTS = ("succeeded", "outcome", "refused", "solved", "score", "reward")
 MOST_LABELS = 8  # distinct values of a column of verdicts
@@ -232,27 +233,57 @@ def looks_like_turns(columns: Iterable[str]) -> bool:
     likely = likely_names(columns)
     has_id = plain_name(likely.get("rollout_id", "")) in _IDS
     is_message = {"role", "content"} <= likely.keys()
-    return "response" in likely or has_id or "turn" in likely or is_message or bool(plain & (OF_ATTACKS | {"verdict"}))
+    return "response" in likely or has_id or "turn" in likely or is_message or bool(plain & OF_OUTCOMES)
 
 
 def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     """Return whether rows with these columns, each with some of its values, are rollouts of one turn each.
 
-    They have an answer and what is evaluated (a goal, an attack, a target, a verdict or a score), and neither an id of rollouts
-    nor a number of the turn. A prompt and an answer alone may be data to learn from.
+    They have neither an id of rollouts nor a number of the turn, and either an answer and what is evaluated (a goal, an attack,
+    a target, a verdict or a score), or what was attacked and whether that succeeded, without texts. A prompt and an answer alone
+    may be data to learn from, and a share of successes is of several rollouts.
 
     Examples
     --------
     >>> are_rollouts({"goal": [], "response": []}), are_rollouts({"question": [], "answer": []})
     (True, False)
+    >>> [are_rollouts({"model": ["m"], "success": values}) for values in ([0, 1], ["no", "yes"], [0.35, 0.4])]
+    [True, True, False]
     >>> [are_rollouts({"goal": [], "response": [], "step": steps}) for steps in ([1, 2], [100], [0, 100])]
     [False, True, True]
     """
     likely = _likely_by_values(examples)
     names = {*examples} | likely.keys()
     has_answer = "response" in examples or len(examples.keys() & {*RESPONSES}) == 1
-    is_evaluated = names & {"goal", "attack", "target", *_RESULTS} or {*map(plain_name, examples)} & OF_VERDICTS
-    return has_answer and bool(is_evaluated) and not names & {"rollout_id", "turn", "node_id", *LISTS}
+    if names & {"rollout_id", "turn", "node_id", *LISTS}:
+        return False
+    if not has_answer:
+        return _are_outcomes(examples, likely)
+    return bool(names & {"goal", "attack", "target", *_RESULTS} or {*map(plain_name, examples)} & OF_VERDICTS)
+
+
+def _are_outcomes(examples: Mapping[str, Sequence[Any]], likely: Mapping[str, str]) -> bool:
+    """Return whether rows without answers say what was attacked and whether that succeeded."""
+    if "response" in likely or ("prompt" in likely and "prompt" not in examples):
+        return False  # texts under other names, which the user has to name
+    # Other verdicts on a row with a prompt may judge the prompt.
+    verdicts = OF_ATTACKS if "prompt" in examples else OF_OUTCOMES
+    return bool(likely.keys() & {"goal", "attack", "target"}) and any(
+        plain_name(name) in verdicts and _are_labels(values) for name, values in examples.items()
+    )
+
+
+def _are_labels(values: Sequence[Any]) -> bool:
+    """Return whether values can be verdicts: a few words, or 0 and 1."""
+    numbers = [value for value in map(_number, values) if value is not None]
+    return 0 < len(values) <= MOST_LABELS and all(number in {0, 1} for number in numbers)
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
 
 
 def _likely_by_values(examples: Mapping[str, Sequence[Any]]) -> dict[str, str]:
@@ -290,11 +321,17 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
         else {"prompt", "response"}
     )
     names: dict[str, Any] = {name: likely[name] for name in likely if name != likely[name] and name not in others}
-    verdicts = [name for name in examples if plain_name(name) in OF_VERDICTS and name != "succeeded"]
+    verdicts = [
+        name
+        for name, values in examples.items()
+        if plain_name(name) in OF_VERDICTS and name != "succeeded" and _are_labels(values)
+    ]
     if len(verdicts) == 1 and "succeeded" not in examples:
         labels = [value for value in examples[verdicts[0]] if value is not None]
         names["succeeded"] = column_or_map("succeeded", verdicts[0], labels)
-    scores = [name for name in examples if plain_name(name).endswith("_score") and _are_numbers(examples[name])]
+    scores = [
+        name for name in examples if plain_name(name).endswith("_score") and None not in map(_number, examples[name])
+    ]
     if len(scores) == 1 and not verdicts and not {"score", "succeeded"} & {*examples}:
         names["score"] = scores[0]
     column_of = {column: name for name, column in names.items() if isinstance(column, str)}
@@ -304,8 +341,3 @@ def columns_in_words(examples: Mapping[str, Sequence[Any]], advice: str = "") ->
     elif "response" not in likely and others != {"prompt", "response"}:
         names = {"response": "...", **names}
     return f"its columns are {shown}; {advice}name them, as in {as_names(names)}"
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    """Return whether all values are numbers, which are text in CSV."""
-    return all(str(value).lstrip("-").replace(".", "", 1).isdigit() for value in values)

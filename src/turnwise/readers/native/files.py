@@ -56,7 +56,9 @@ def sniff_nested(document: Document) -> bool:
 def read_native(document: Document, table: Table) -> None:
     r"""Read a table with the column names of TURNS: Parquet, Arrow, CSV, JSON lines or JSON.
 
-    JSON is a list of records, or ``{"turns": [...]}``.
+    JSON is a list of records, ``{"turns": [...]}``, or a table in one object, as pandas writes it (`DataFrame.to_json` in any
+    of its layouts but ``values``), MLflow (`log_table`) and Weights & Biases (``.table.json``). An object may also hold its
+    records by name, ``{"b1": {"response": ...}, ...}``: a name that is not the number of the row is in the column `key`.
 
     ============================ ======================================================================
     in the file                  in the table
@@ -87,9 +89,9 @@ def read_native(document: Document, table: Table) -> None:
     a turn has
     ============================ ======================================================================
 
-    Rows or flat records with an answer and what is evaluated (a goal, an attack, a target, a verdict or a score), but with
-    neither an id nor a number of the turn, are rollouts of one turn each: the hash of the content and the number of the row
-    are the `rollout_id`.
+    Rows or flat records with neither an id nor a number of the turn are rollouts of one turn each, if they have an answer and
+    what is evaluated (a goal, an attack, a target, a verdict or a score), or without texts what was attacked and whether that
+    succeeded. The hash of the content and the number of the row are their `rollout_id`.
 
     If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, those of one
     `rollout_id`, in the order of their `turn`, are its chat, which is split into turns as in `openai_chat`: `turn` is the

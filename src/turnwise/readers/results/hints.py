@@ -9,11 +9,19 @@ import polars as pl
 
 from turnwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
 from turnwise.readers.chats.speakers import SPEAKERS
+from turnwise.readers.guesses import plain_name
 from turnwise.readers.labels import as_names
 from turnwise.readers.sources.binary import is_stream
 from turnwise.readers.sources.documents import EARLY, Document
 from turnwise.readers.sources.json_texts import names_if_any, surface_if_any
-from turnwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, likely_names, looks_like_turns
+from turnwise.readers.unused import (
+    MOST_EXAMPLES,
+    OF_OUTCOMES,
+    are_rollouts,
+    columns_in_words,
+    likely_names,
+    looks_like_turns,
+)
 
 POLARS = {
     "table": "pl.read_csv",
@@ -61,7 +69,8 @@ def holds_rollouts(document: Document) -> bool:
     >>> holds_rollouts(Document(Path("a.csv"), b"behavior,turn,response\nb1,1,Sure\n"))
     False
     """
-    if "rollout_id" in document.keys or not document.keys & {"response", *RESPONSES}:
+    names = document.keys
+    if "rollout_id" in names or not (names & {"response", *RESPONSES} or {*map(plain_name, names)} & OF_OUTCOMES):
         return False
     examples: dict[str, list[Any]] = {name: [] for name in document.keys}
     return are_rollouts(examples | examples_of(document)) and next(_obstacles(document), None) is None
@@ -75,7 +84,6 @@ def _reasons(document: Document) -> Iterator[str]:
     yield from _obstacles(document)
     if names & (TURN_TEXTS - PROMPT_NAMES):
         yield _without_id(document, names)
-    yield from _by_name(document)
     # Messages or turns one level deeper, or under an unknown name.
     for record in document.beginning:
         for name, value in record.items():
@@ -170,14 +178,6 @@ def _no_text(document: Document) -> Iterator[str]:
     nested = [name for name, value in values.items() if name in TURN_TEXTS and isinstance(value, dict | list)]
     if nested:
         yield f"holds {' and '.join(f'`{name}`' for name in nested)} that {'are' if nested[1:] else 'is'} not text: {AS_A_CHAT}"
-
-
-def _by_name(document: Document) -> Iterator[str]:
-    """Describe records that are in one object under their names."""
-    if document.kind == "json" and isinstance(document.top, dict):
-        values = [surface_if_any(value) for value in document.top.values()]
-        if values and all(isinstance(value, dict) and value.keys() & {*LISTS} for value in values):
-            yield "holds its records by name: write them as a list, each with its name as `rollout_id`"
 
 
 def _within(name: str, value: object) -> Iterator[str]:

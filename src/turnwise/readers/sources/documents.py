@@ -30,6 +30,7 @@ from turnwise.readers.sources.binary import (
 from turnwise.readers.sources.compression import Budget
 from turnwise.readers.sources.contents import ZIP, Contents, wrapping
 from turnwise.readers.sources.hive import facts_missing_in, literals
+from turnwise.readers.sources.json_tables import as_records
 from turnwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from turnwise.readers.sources.nesting import bounded
 
@@ -324,8 +325,9 @@ class Document(Contents):
 
     @cached_property
     def text(self) -> bytes:
-        """The JSON text. Objects one after another, each on several lines as `jq` prints them, become a list.
+        """The JSON text. A table in one object becomes a list of its records, see `as_records`.
 
+        So do objects one after another, each on several lines as `jq` prints them.
         What is nested too deeply is null in it, as in every text that a document returns; see `too_deep`.
         """
         text = self.data.removeprefix(BOM)
@@ -334,7 +336,9 @@ class Document(Contents):
             border = newline + b"}" + newline + b"{"
             if border in text:
                 text = b"[" + text.replace(border, newline + b"}," + newline + b"{") + b"]"
-        return self.bounded(text)
+        text, odd_numbers = as_records(self.bounded(text))
+        self.odd_numbers += odd_numbers
+        return text
 
     @cached_property
     def _first_lines(self) -> list[bytes]:

@@ -98,5 +98,5 @@ def test_numbers_that_are_none(tmp_path, capsys):
 )
 def test_what_is_no_table_is_refused(content, tmp_path):
     """One sentence, and no rows made up."""
-    with pytest.raises(ReadError, match="mine.json: "):
+    with pytest.raises(ReadError, match=r"mine\.json: "):
         read(content, tmp_path / "mine.json")

@@ -203,9 +203,9 @@ def require_rollouts(rollouts: pl.DataFrame, verb: str) -> None:
     """Raise an error if the table is not ROLLOUTS, for example a table of turns or one without ids."""
     if "rollout_id" not in rollouts.columns:
         raise SchemaError(
-            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); measure turns with `tw.measure(turns)`; "
-            'if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, or number the rows with '
-            '`.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
+            f"{verb}: column `rollout_id` is missing (there is {listing(rollouts.columns)}); measure turns with "
+            '`tw.measure(turns)`; if each row is a rollout, rename your column of ids with `.rename({"yours": "rollout_id"})`, '
+            'or number the rows with `.with_row_index("rollout_id")` (in pandas, `.reset_index(names="rollout_id")`)'
         )
     check_kinds_of_columns(rollouts, schema.ROLLOUTS, verb)
     check_ids(rollouts, verb)

@@ -200,3 +200,11 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     assert "write --column score=harm_score" in named
     both = said(2, "summarize", path, *threshold, "--value", "succeeded:x=true")
     assert "both what labels mean and a score" in both
+
+
+@pytest.mark.parametrize("answer", ["completion", "output", "response"])
+def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
+    """A verdict beside them counts: no reader of a trainer's dumps takes them for its own."""
+    rows = [{"prompt": "Hi", answer: "No", "reward": 0.5, "jailbroken": place > 0} for place in range(2)]
+    turns = tw.read(written(pl.DataFrame(rows), tmp_path, "jsonl"))
+    assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]

@@ -28,6 +28,7 @@ from turnwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
 from turnwise.readers.native.facts import step_in
 from turnwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from turnwise.readers.sources.documents import Document
+from turnwise.readers.sources.json_texts import surface_if_any
 from turnwise.readers.table import Identity, Table
 from turnwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -100,12 +101,18 @@ class Result(msgspec.Struct):
 
 
 def sniff(document: Document) -> bool:
-    """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`)."""
+    """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`).
+
+    Texts with a reward alone, without an example or a task, may be anybody's.
+    """
     if has_fields(document, "id", "nodes", "task"):
         return True
     if has_fields(document, "traces") and (b'"nodes"' in document.head or {"env", "task"} <= document.keys):
         return True
-    return has_fields(document, "prompt", "completion", "reward") and "rollout_id" not in document.keys
+    if "rollout_id" in document.keys or not has_fields(document, "prompt", "completion", "reward"):
+        return False
+    first = next(iter(document.beginning), {})
+    return bool(document.keys & {"example_id", "task"}) or isinstance(surface_if_any(first.get("completion")), list)
 
 
 def read_verifiers(document: Document, table: Table) -> None:

@@ -65,6 +65,17 @@ def test_nothing_that_succeeded_is_said() -> None:
     assert part.text == "No attack succeeded, so there is no transcript to show first."
 
 
+def test_results_without_texts_have_nothing_to_read(tmp_path: Path) -> None:
+    """Their list stays, under another question."""
+    rows = [{"target": "m", "goal": f"g{place}", "succeeded": place < 3} for place in range(9)]
+    page = tw.report(tw.turns(rows), tmp_path / "bare").read_text()
+    assert "What became of each rollout?" in page
+    assert "The logs have no texts: a transcript is the result of its rollout alone. All 9 transcripts" in page
+    assert "Which transcripts should you read first?" not in page
+    with_texts = tw.report(conversations(*WEAK), tmp_path / "full").read_text()
+    assert "Which transcripts should you read first?" in with_texts
+
+
 def test_an_evaluation_shows_tasks_that_failed() -> None:
     """Where there is no attack."""
     same = {"turn": 1, "attack": "none", "response": "42"}

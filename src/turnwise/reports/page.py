@@ -133,4 +133,7 @@ def _transcripts(data: Frames, packed: Transcripts) -> Section:
         else f"This page has {labels.count(packed.shown)} of {labels.counted(packed.rollouts, 'transcript')}, the first of each "
         "group and result. All are in turns.parquet in the same folder; `turnwise show ID turns.parquet` prints one."
     )
+    if not any(data.turns[name].count() for name in ("prompt", "response", "tool_calls", "observation")):
+        text = f"The logs have no texts: a transcript is the result of its rollout alone. {text}"
+        return Section("transcripts", "What became of each rollout?", [Part("text", text=text), Part("viewer")])
     return Section("transcripts", heading, [*worst(data, packed.ids), Part("text", text=text), Part("viewer")])

@@ -2,6 +2,8 @@
 """Tables in one JSON object, as pandas, MLflow and Weights & Biases write them, and records by name."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,16 +11,16 @@ import pytest
 import turnwise as tw
 from turnwise.errors import ReadError
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"goal": "b1", "attack": "GCG", "response": "Sure", "score": 0.75, "succeeded": True, "note": None},
     {"goal": "b2", "attack": "PAIR", "response": 'No: "é"', "score": None, "succeeded": False, "note": "x"},
     {"goal": "b3", "attack": "GCG", "response": "Well", "score": 2.0, "succeeded": None, "note": None},
 ]
 BY_NAME = {f"r{place}": row for place, row in enumerate(ROWS)}
-SPLIT = {"columns": [*ROWS[0]], "data": [[*row.values()] for row in ROWS]}
+SPLIT: dict[str, Any] = {"columns": [*ROWS[0]], "data": [[*row.values()] for row in ROWS]}
 
 
-def read(content, path, **options):
+def read(content: object, path: Path, **options: Any) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """Write JSON, and read the columns of `ROWS`."""
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     turns = tw.read(path, **options)

@@ -8,7 +8,8 @@ import html
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,13 +180,29 @@ class Plot:
         content = io.BytesIO()
         # Text in SVG stays text. Type 42 is TrueType: publishers reject matplotlib's default in PDF, Type 3.
         settings: Any = {"svg.hashsalt": "turnwise", "svg.fonttype": "none", "pdf.fonttype": 42}
-        with rc_context(settings), theme.quiet():
-            self.figure.savefig(
-                content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=_outside_canvas(self.figure)
-            )
+        box = _outside_canvas(self.figure)
+        with rc_context(settings), theme.quiet(), _laid_out(self.figure):
+            self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
         if suffix == ".svg":
             return _NOT_IN_XML.sub("\ufffd", content.getvalue().decode()).encode()
         return content.getvalue()
+
+
+@contextmanager
+def _laid_out(figure: "Figure") -> Iterator[None]:
+    """Lay the figure out, and take its layout engine away meanwhile: Matplotlib draws a figure that has one twice."""
+    from matplotlib import rc_context
+
+    engine = figure.get_layout_engine()
+    theme.settle(figure)
+    # Under these settings, None means none; otherwise it is the engine that the settings name.
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        if engine is not None:
+            figure.set_layout_engine(engine)
 
 
 def _outside_canvas(figure: "Figure") -> Any:

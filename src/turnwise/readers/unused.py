@@ -239,9 +239,9 @@ def looks_like_turns(columns: Iterable[str]) -> bool:
 def are_rollouts(examples: Mapping[str, Sequence[Any]]) -> bool:
     """Return whether rows with these columns, each with some of its values, are rollouts of one turn each.
 
-    They have neither an id of rollouts nor a number of the turn, and either an answer and what is evaluated (a goal, an attack,
-    a target, a verdict or a score), or what was attacked and whether that succeeded, without texts. A prompt and an answer alone
-    may be data to learn from, and a share of successes is of several rollouts.
+    They have neither an id of rollouts nor a number of the turn. They have an answer and what is evaluated (a goal, an attack, a
+    target, a verdict or a score), or no answer but what was attacked and whether that succeeded. A prompt and an answer alone may
+    be data to learn from, and a share of successes is of several rollouts.
 
     Examples
     --------

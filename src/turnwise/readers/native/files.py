@@ -90,7 +90,7 @@ def read_native(document: Document, table: Table) -> None:
     ============================ ======================================================================
 
     Rows or flat records with neither an id nor a number of the turn are rollouts of one turn each, if they have an answer and
-    what is evaluated (a goal, an attack, a target, a verdict or a score), or without texts what was attacked and whether that
+    what is evaluated (a goal, an attack, a target, a verdict or a score), or no answer but what was attacked and whether that
     succeeded. The hash of the content and the number of the row are their `rollout_id`.
 
     If the rows are messages (role and content, speaker and text, ...) instead of prompts and responses, those of one

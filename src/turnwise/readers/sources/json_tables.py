@@ -1,4 +1,4 @@
-"""Tables in one JSON object, as pandas, MLflow and Weights & Biases write them, and records by name: a list of records for all."""
+"""Tables in one JSON object, as pandas, MLflow and Weights & Biases write them, and records by name, as a list of records."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +23,7 @@ def as_records(text: bytes) -> tuple[bytes, int]:
     Beside it stands how many numbers of the table were NaN or infinite and became null.
 
     ==================================================== ========================================================
-    text                                                 where it comes from
+    text                                                 who writes it
     ==================================================== ========================================================
     ``{"columns": [...], "data": [[...], ...]}``         tables of Weights & Biases and MLflow, pandas' ``split``
     ``{"schema": {...}, "data": [{...}, ...]}``          pandas' ``table``

@@ -123,6 +123,25 @@ def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
         ]  # fmt: skip
 
 
+def test_outcomes_beside_logs_are_not_counted_twice(tmp_path):
+    """A table of results in a folder of logs is probably of those; a folder of such tables alone is read."""
+    rows = pl.DataFrame({"model": "m", "behavior": ["b1", "b2"], "jailbroken": [True, False]})
+    folder = tmp_path / "run"
+    folder.mkdir()
+    results = written(rows, folder, "csv")
+    written(rows, folder, "jsonl")
+    assert tw.read(folder).height == 4
+    (folder / "chat.jsonl").write_text('{"rollout_id": "a", "prompt": "Hi", "response": "No", "succeeded": false}\n')
+    for names in (None, {"goal": "behavior"}):
+        turns, problems = tw.read(folder, names=names, errors="collect")
+        assert turns["rollout_id"].to_list() == ["a"]
+        beside = problems.filter(
+            pl.col("reason").str.starts_with("holds results without answers, perhaps of the logs beside")
+        )
+        assert beside["file"].str.split("/").list.last().to_list() == ["mine.csv", "mine.jsonl"]
+    assert tw.read([folder / "chat.jsonl", results]).height == 3
+
+
 def test_a_prompt_with_a_verdict_on_the_attack(tmp_path):
     """A verdict that can only be on the attack says that the prompt was sent."""
     path = written(pl.DataFrame({"goal": ["g", "h"], "prompt": "How?", "jailbroken": [True, False]}), tmp_path, "csv")

@@ -27,6 +27,10 @@ from turnwise.schema.arguments import names_of
 from turnwise.schema.kinds import check_kinds
 from turnwise.schema.labels import counted
 
+RESULTS_BESIDE_LOGS = (
+    "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
+)
+
 
 @overload
 def read(
@@ -253,7 +257,7 @@ def tables_of(
     """
     owners = Owners()
     tables = {NATIVE.name: Table(NATIVE.name, problems, owners, wanted)}
-    # Files that repeat rollouts of other files are read last, so that the complete rollout is kept.
+    # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     echoes: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
@@ -268,21 +272,27 @@ def tables_of(
                 continue
             document = naming.translated(original, forced, by_name=by_name)
             form = format_of(document, forced, by_name=by_name, problems=problems)
-            if form is not None:
-                naming.note(document, form)
-            is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
-            if is_native and batches.takes(document, by_name=by_name, is_recognized=True):
+            if form is None:
+                batches.flush()
                 continue
-            batches.flush()
-            if form is not None and (form.echo(document) if callable(form.echo) else form.echo):
-                reopened = Document(document.path, budget=document.budget)  # to free what was read so far
-                echoes.append((reopened, form, by_name))
-            elif form is not None:
+            naming.note(document, form)
+            if form.echo(document) if callable(form.echo) else form.echo:
+                # Reopened to free what was read so far, unless it is small and translated.
+                waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
+                echoes.append((waiting, form, by_name))
+                continue
+            is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
+            if not (is_native and batches.takes(document, by_name=by_name, is_recognized=True)):
+                batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
+    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in echoes)
     for document, form, by_name in echoes:
-        with problems.record(document.name):
-            read_file(document, form, by_name=by_name)
+        with problems.record(document.name), naming.reporting():
+            if form is NATIVE and has_logs and not by_name:
+                problems.unread(document.name, RESULTS_BESIDE_LOGS)
+            else:
+                read_file(document, form, by_name=by_name)
     problems.settle_companions()
     # Rows are in the order of the built-in formats, then of the formats of installed packages.
     order = {form.name: place for place, form in enumerate(FORMATS)}

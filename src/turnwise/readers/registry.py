@@ -50,7 +50,7 @@ from turnwise.readers.guesses import OWN
 from turnwise.readers.native import files as native_files
 from turnwise.readers.plugins import Format, installed
 from turnwise.readers.problems import BrokenError, Problems
-from turnwise.readers.results.hints import examples_of, hint, holds_rollouts
+from turnwise.readers.results.hints import examples_of, hint, holds_outcomes, holds_rollouts
 from turnwise.readers.results.lookalikes import lookalike
 from turnwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from turnwise.readers.sources.documents import Document
@@ -66,6 +66,7 @@ FORMATS = (
         (*BINARY, ".csv", ".tsv", ".txt", *LINES),
         native_files.sniff,
         native_files.read_native,
+        echo=holds_outcomes,
         loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
     ),
     Format(

@@ -76,6 +76,18 @@ def holds_rollouts(document: Document) -> bool:
     return are_rollouts(examples | examples_of(document)) and next(_obstacles(document), None) is None
 
 
+def holds_outcomes(document: Document) -> bool:
+    r"""Return whether each record or row of a file is a rollout with its outcome, but no answer.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> holds_outcomes(Document(Path("a.csv"), b"behavior,success\nb1,1\n"))
+    True
+    """
+    return not document.keys & {"rollout_id", "response", *RESPONSES} and holds_rollouts(document)
+
+
 def _reasons(document: Document) -> Iterator[str]:
     """Describe what is missing, the most specific reason first: the caller takes the first."""
     if document.kind not in POLARS:

@@ -96,6 +96,7 @@ def test_numbers_that_are_none(tmp_path, capsys):
         {"columns": [], "data": []},
         {"columns": 3, "data": [[1]]},
         {"b1": {"response": "No", "goal": "g"}, "b2": 7},
+        {"input": {"messages": [{"role": "user", "content": "Hi"}]}, "output": {"messages": []}},  # one record
     ],
 )
 def test_what_is_no_table_is_refused(content, tmp_path):

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from turnwise.readers.chats.layouts import LISTS, RESPONSES
+from turnwise.readers.chats.layouts import LISTS, RESPONSES, TURN_TEXTS
 from turnwise.readers.guesses import OF_ANYTHING, OF_ATTACKS, plain_name
 from turnwise.readers.problems import BrokenError
 from turnwise.readers.sources.json_texts import lenient, names_if_any, surface_if_any
 
 KEY = "key"  # the field of a record with the name that it has in the file
 KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS}) | OF_ATTACKS | OF_ANYTHING
+FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one record, not of records
 _IN_OBJECTS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')  # an object whose first value is one, or a list
 _top = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -80,7 +81,7 @@ def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     first = next(iter(top.values()))
     inner = names_if_any(first) if _is_object(first) else frozenset()
     are_columns = _are_numbers(inner) and not _are_numbers(top)
-    if not are_columns and not _are_known(inner):
+    if not are_columns and (not _are_known(inner) or not FIELDS.isdisjoint(top)):
         return None
     values: dict[str, dict[str, Any]] = {}
     for name, value in top.items():

@@ -214,7 +214,7 @@ def same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Se
     codes = np.zeros(rows.size, dtype=np.int64)
     for name in names:
         words = sheet.fact(name).gather(rows).cast(pl.String)
-        # As places in the sorted words, which is five times as fast as ranks; nulls come first.
+        # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
         places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
         numbers = places.fill_null(0).to_numpy()
         # Combine the codes so far with those of this column, and renumber them to keep them small.

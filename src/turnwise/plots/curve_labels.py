@@ -59,6 +59,7 @@ def name(ax: "Axes", curves: Sequence[pl.DataFrame], *, compact: bool) -> list[t
     edge = ax.get_xlim()[1]
     words = lettering.wrapped_all([row["group"] for row in ends], letters_beside(ax, compact=compact))
     place = ax.transData + ScaledTranslation(15 / 72, 0, ax.figure.dpi_scale_trans)
+    # Without a patch, which would be searched for where it cuts the line; its margin of 2 points is added instead.
     line = {"arrowstyle": "-", "linewidth": 0.7, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 4}
     return [
         (

@@ -277,7 +277,7 @@ def tables_of(
                 continue
             naming.note(document, form)
             if form.echo(document) if callable(form.echo) else form.echo:
-                # Reopened to free what was read so far, unless it is small and translated.
+                # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
                 waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
                 echoes.append((waiting, form, by_name))
                 continue

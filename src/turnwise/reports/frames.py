@@ -155,11 +155,12 @@ def frames(
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
     # Numeric columns of the user and training steps must survive the aggregation to rollouts.
-    steps = [step for step in [step_in(turns)] if step is not None]
-    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *steps]))
+    likely_step = step_in(turns)
+    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([likely_step] if likely_step else [])]))
     rollouts = _measured(turns, kept_columns)
     allowed = findings(Facts(turns, rollouts))
-    step = _step(turns, allowed)
+    is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
+    step = likely_step if is_trained else None
     if by is None:
         rollouts = with_detectors(rollouts)
     groups = usual_groups(rollouts, runs=step is None) if by is None else names
@@ -173,7 +174,8 @@ def frames(
             metrics = [name for name in scored.columns if name not in rollouts.columns]
             trained = _trained(scored, metrics, step, groups, treated)
     # The step is a grouping column only if requested.
-    rollouts = rollouts.drop([name for name in steps if name not in groups])
+    if likely_step is not None and likely_step not in groups:
+        rollouts = rollouts.drop(likely_step)
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)
@@ -211,12 +213,6 @@ def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
 def _measured(turns: pl.DataFrame, keep: list[str]) -> pl.DataFrame:
     """Measure the rollouts; of trees, their paths."""
     return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, keep=keep)
-
-
-def _step(turns: pl.DataFrame, allowed: pl.DataFrame) -> str | None:
-    """Return the column of training steps that the call of `doctor` names, or None."""
-    calls = allowed.filter(pl.col("valid"), analysis="rates by step of training")["call"].to_list()
-    return next((name for name in turns.columns if any(f"step={name!r})" in call for call in calls)), None)
 
 
 def _of_score(name: str) -> pl.Expr:

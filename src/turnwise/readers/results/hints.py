@@ -72,7 +72,7 @@ def holds_rollouts(document: Document) -> bool:
     names = document.keys
     if "rollout_id" in names or not (names & {"response", *RESPONSES} or {*map(plain_name, names)} & OF_OUTCOMES):
         return False
-    examples: dict[str, list[Any]] = {name: [] for name in document.keys}
+    examples: dict[str, list[Any]] = {name: [] for name in names}
     return are_rollouts(examples | examples_of(document)) and next(_obstacles(document), None) is None
 
 

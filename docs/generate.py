@@ -22,9 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import turnwise as tw
-from turnwise.readers.registry import FORMATS
-from turnwise.schema import Schema
+import rollwise as rw
+from rollwise.readers.registry import FORMATS
+from rollwise.schema import Schema
 
 ALL_PAGES = Path(__file__).parent / "pages"
 PAGES = ALL_PAGES / "reference"
@@ -45,7 +45,7 @@ repeats, errors, limits, tools. The figures of the table had to equal those of t
 
 def columns() -> str:
     """Return the page of every column of every frame."""
-    schemas = {name: schema for name in tw.schema.__all__ if isinstance(schema := getattr(tw.schema, name), Schema)}
+    schemas = {name: schema for name in rw.schema.__all__ if isinstance(schema := getattr(rw.schema, name), Schema)}
     parts = [
         "# Columns\n\nEvery frame is a plain Polars frame. These are its columns; columns of your own are kept beside them.\n"
     ]
@@ -72,7 +72,7 @@ def _cell(text: str) -> str:
 def formats() -> str:
     """Return the page of every format that is read, with what is kept and what is lost."""
     introduction = (
-        "# Formats\n\nFormats are recognized by content. `turnwise read LOGS --log-format NAME` names one; "
+        "# Formats\n\nFormats are recognized by content. `rollwise read LOGS --log-format NAME` names one; "
         "an installed package can add others ([how](../how-to/write-a-reader.md)).\n"
     )
     parts = [
@@ -113,10 +113,10 @@ def commands() -> str:
     """Return the page of every command: what `--help` prints."""
     from typer.main import get_command
 
-    import turnwise.cli  # noqa: F401  # registers the commands
-    from turnwise.cli.app import app
+    import rollwise.cli  # noqa: F401  # registers the commands
+    from rollwise.cli.app import app
 
-    parts = ["# Command line\n\n`turnwise COMMAND --help` prints the same.\n"]
+    parts = ["# Command line\n\n`rollwise COMMAND --help` prints the same.\n"]
     group = get_command(app)
     paths = [[]]
     for name, command in sorted(group.commands.items()):
@@ -124,13 +124,13 @@ def commands() -> str:
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     for path in paths:
         done = subprocess.run(
-            [sys.executable, "-m", "turnwise", *path, "--help"],
+            [sys.executable, "-m", "rollwise", *path, "--help"],
             capture_output=True,
             text=True,
             check=True,
             env=environment,
         )
-        parts += [f"## turnwise {' '.join(path)}".rstrip(), "", "```text", done.stdout.strip(), "```", ""]
+        parts += [f"## rollwise {' '.join(path)}".rstrip(), "", "```text", done.stdout.strip(), "```", ""]
     return "\n".join(parts)
 
 
@@ -139,7 +139,7 @@ def namespace(name: str, module: ModuleType) -> str:
     names = getattr(module, "__all__", None) or [item for item in vars(module) if item.endswith("Error")]
     # Constants are described where they are used: schemas on the page of columns, sets of metrics in their family.
     public = [item for item in names if isfunction(getattr(module, item)) or isclass(getattr(module, item))]
-    title = "turnwise" if module is tw else f"turnwise.{name}"
+    title = "rollwise" if module is rw else f"rollwise.{name}"
     summary = (module.__doc__ or "").strip().split("\n\n")[0]
     return "\n".join([f"# {title}\n", summary, "", *(f"::: {title}.{item}\n" for item in public)])
 
@@ -165,8 +165,8 @@ def gallery(folder: Path) -> str:
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
-    texts = {"columns": columns(), "formats": formats(), "commands": commands(), "turnwise": namespace("turnwise", tw)}
-    return texts | {name: namespace(name, import_module(f"turnwise.{name}")) for name in NAMESPACES}
+    texts = {"columns": columns(), "formats": formats(), "commands": commands(), "rollwise": namespace("rollwise", rw)}
+    return texts | {name: namespace(name, import_module(f"rollwise.{name}")) for name in NAMESPACES}
 
 
 def by_navigation() -> dict[str, str]:
@@ -188,7 +188,7 @@ def by_navigation() -> dict[str, str]:
 
 def index_for_models() -> str:
     """Return `llms.txt`: what the package is, and a link to each page with its first sentence."""
-    lines = ["# turnwise", ""]
+    lines = ["# rollwise", ""]
     for place, title in by_navigation().items():
         paragraphs = re.split(r"\n\s*\n", (ALL_PAGES / place).read_text(encoding="utf-8"))
         texts = [" ".join(text.split()) for text in paragraphs if re.match(r"[A-Z*]|`(?!``)", text.strip())]
@@ -199,7 +199,7 @@ def index_for_models() -> str:
 
 def text_for_models() -> str:
     """Return `llms-full.txt`: the pages that people wrote, one after the other, and the guide for coding agents."""
-    guide = Path(tw.__file__).parent / ".agents" / "skills" / "turnwise" / "SKILL.md"
+    guide = Path(rw.__file__).parent / ".agents" / "skills" / "rollwise" / "SKILL.md"
     pages_by_people = [ALL_PAGES / place for place in by_navigation() if not place.startswith("reference/")]
     return "\n\n".join(path.read_text(encoding="utf-8").strip() for path in [*pages_by_people, guide]) + "\n"
 

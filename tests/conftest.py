@@ -17,7 +17,7 @@ settings.register_profile("fast", deadline=None, max_examples=25, derandomize=bo
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("fast")
 
-SHARED = Path(os.environ.get("TURNWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+SHARED = Path(os.environ.get("ROLLWISE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def pytest_collection() -> None:
@@ -47,7 +47,7 @@ def nobody(tmp_path: Path) -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    import turnwise.estimation.summary  # noqa: F401  # what they import may lie where only root may read
+    import rollwise.estimation.summary  # noqa: F401  # what they import may lie where only root may read
 
     tmp_path.chmod(0o755)
     os.seteuid(65534)
@@ -61,7 +61,7 @@ def nobody(tmp_path: Path) -> Iterator[None]:
 def shared() -> Path:
     """The folder of real logs written by other tools; tests that need it skip where it is absent."""
     if not SHARED.is_dir():
-        pytest.skip(f"no folder of real logs at {SHARED}; set TURNWISE_SHARED_DATA to one")
+        pytest.skip(f"no folder of real logs at {SHARED}; set ROLLWISE_SHARED_DATA to one")
     return SHARED
 
 

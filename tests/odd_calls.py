@@ -1,7 +1,7 @@
 """Calls of every public function with odd frames and odd options, drawn from a seed.
 
 `functions()` finds the functions by introspection, so that a new one cannot be forgotten. `call_of(seed)` draws one call, and
-`problem_of(call)` runs it and says what is wrong with it, if anything: an error that is not turnwise's own, an error of several
+`problem_of(call)` runs it and says what is wrong with it, if anything: an error that is not rollwise's own, an error of several
 lines, or a result that cannot be right. By hand, `python tests/odd_calls.py FIRST COUNT` runs many of them, and also names calls
 that take half a minute or a GiB more than those before.
 """
@@ -28,9 +28,9 @@ import polars as pl
 from odd_frames import ODD, natural_frame, odd_frame
 from odd_options import FRAMES, NEEDED, value_of
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import TurnwiseError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import RollwiseError
 
 ELSEWHERE = {
     "distributed.measure": "starts a cluster of Ray",
@@ -41,7 +41,7 @@ ELSEWHERE = {
     "tables.show": "prints; it is `tables.table`",
     "readers.leftovers": "a part for authors of readers, who pass a struct of msgspec",
     "readers.parse": "a part for authors of readers, who pass a struct of msgspec",
-    "schema.empty": "takes a schema, which only turnwise makes",
+    "schema.empty": "takes a schema, which only rollwise makes",
     "schema.kind_of": "takes a dtype",
     "schema.in_order": "takes TURNS that were checked",
     "schema.is_tree": "takes TURNS that were checked",
@@ -58,8 +58,8 @@ NO_RESULT = {
 
 
 def functions() -> dict[str, Callable[..., Any]]:
-    """Every public function: those of `turnwise`, and those of its namespaces."""
-    found = dict(_public(tw, ""))
+    """Every public function: those of `rollwise`, and those of its namespaces."""
+    found = dict(_public(rw, ""))
     return {name: function for name, function in found.items() if name not in ELSEWHERE}
 
 
@@ -163,11 +163,11 @@ def problem_of(call: Call) -> tuple[str | None, str]:
             warnings.simplefilter("error")
             result = functions()[call.name](*call.arguments, **call.options)
             flaw = _flaw(call, result)
-    except TurnwiseError as error:
+    except RollwiseError as error:
         return (f"{type(error).__name__} of several lines: {error}" if "\n" in str(error) else None), "refused"
     except (Exception, pl.exceptions.PolarsError) as error:  # noqa: BLE001  # this is what is looked for
         where = traceback.extract_tb(error.__traceback__)
-        ours = [place for place in where if "/turnwise/" in place.filename] or where
+        ours = [place for place in where if "/rollwise/" in place.filename] or where
         at = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
         return f"{type(error).__name__} at {at}: {str(error)[:200]}", "raw"
     finally:
@@ -179,11 +179,11 @@ def _flaw(call: Call, result: Any) -> str | None:  # noqa: C901, PLR0911, PLR091
     """Return what is wrong with a result."""
     if isinstance(result, pl.LazyFrame):
         result = result.collect()
-    if isinstance(result, tw.plots.Plot):
+    if isinstance(result, rw.plots.Plot):
         if call.seed % 7 == 0:
             ET.fromstring(result.svg())  # our own
         return None
-    if isinstance(result, tw.tables.Table):
+    if isinstance(result, rw.tables.Table):
         if call.seed % 7 == 0:
             str(result), result.html, result.markdown, result.latex
         return None

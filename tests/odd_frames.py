@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 
 @cache
 def frames() -> dict[str, pl.DataFrame]:
-    """A small frame of every kind, made by turnwise itself."""
-    turns, _ = tw.simulate(
+    """A small frame of every kind, made by rollwise itself."""
+    turns, _ = rw.simulate(
         targets={"base": 0.3, "guarded": 0.1}, attacks=["ask", "plead"], goals=8, attempts=3, turns=3, seed=1
     )
     score = pl.int_range(pl.len()) % 7 / 7
@@ -27,14 +27,14 @@ def frames() -> dict[str, pl.DataFrame]:
     )
     spent = [m.spent_to_success(axis) for axis in ("tokens", "seconds")]
     metrics = (m.attack_success(), m.time_to_success(), m.num_turns(), m.refusal_rate(), m.ever_refused(), *spent)
-    rollouts = tw.measure(turns, *metrics, worst=pl.col("score").max(), keep="train_step")
+    rollouts = rw.measure(turns, *metrics, worst=pl.col("score").max(), keep="train_step")
     rollouts = rollouts.with_columns(task_success=pl.col("worst") > 0.3, confidence=pl.col("worst"))
     verdicts = turns.select("rollout_id", "turn", judge=pl.lit("a"), value=(pl.col("score") > 0.4).cast(pl.Float64))
     other = verdicts.with_columns(judge=pl.lit("b"), value=1 - pl.col("value") * (pl.col("turn") % 2))
     labels = verdicts.select("rollout_id", "turn", label=pl.col("value") > 0).with_columns(turns["succeeded"])
     fast: dict[str, Any] = {"resamples": 100}
     few: dict[str, Any] = {"metrics": ["attack_success", "worst", "task_success"], "statistics": ["mean", "q90"]}
-    summary = tw.summarize(rollouts, by=["target", "attack"], **few, **fast)
+    summary = rw.summarize(rollouts, by=["target", "attack"], **few, **fast)
     steps = pl.DataFrame(
         {
             "rollout_id": ["a", "a", "b"],
@@ -47,7 +47,7 @@ def frames() -> dict[str, pl.DataFrame]:
             "tokens": [5, None, 7],
         }
     )
-    tree, _ = tw.simulate(goals=2, attempts=1, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
+    tree, _ = rw.simulate(goals=2, attempts=1, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
     binned = rollouts.with_columns(bin=(pl.col("confidence") * 4).floor() / 4)
     return {
         "turns": turns,
@@ -58,22 +58,22 @@ def frames() -> dict[str, pl.DataFrame]:
         "rollout_labels": rollouts.select("rollout_id", label="attack_success"),
         "steps": steps,
         "summary": summary,
-        "contrast": tw.contrast(rollouts, of="target", baseline="base", by="attack", **fast),
-        "curve": tw.curve(rollouts, by="target"),
-        "incidence": tw.curve(rollouts, by="target", kind="incidence"),
-        "attempts": tw.attempts(rollouts, by="target", k=[1, 2]),
-        "forecast": tw.forecast(rollouts, by="target", k=[5, 20], **fast),
-        "profile": tw.profile(rollouts, by="target"),
-        "training": tw.training(rollouts, by="target"),
-        "trajectory": tw.trajectory(turns, by="target"),
-        "agreement": tw.judges.agreement(pl.concat([verdicts, other]), **fast),
-        "binned": tw.summarize(binned, by=["target", "bin"], metrics=["confidence", "attack_success"], **fast),
-        "sweep": tw.summarize(rollouts, by=["train_step", "target"], metrics=["attack_success", "task_success"]),
-        "gate": tw.gate(rollouts, "attack_success < 0.5"),
-        "plan": tw.plan(rollouts, goals=[10, 20]),
-        "portfolio": tw.portfolio(rollouts),
-        "tradeoff": tw.tradeoff(rollouts, by="target"),
-        "doctor": tw.doctor(turns),
+        "contrast": rw.contrast(rollouts, of="target", baseline="base", by="attack", **fast),
+        "curve": rw.curve(rollouts, by="target"),
+        "incidence": rw.curve(rollouts, by="target", kind="incidence"),
+        "attempts": rw.attempts(rollouts, by="target", k=[1, 2]),
+        "forecast": rw.forecast(rollouts, by="target", k=[5, 20], **fast),
+        "profile": rw.profile(rollouts, by="target"),
+        "training": rw.training(rollouts, by="target"),
+        "trajectory": rw.trajectory(turns, by="target"),
+        "agreement": rw.judges.agreement(pl.concat([verdicts, other]), **fast),
+        "binned": rw.summarize(binned, by=["target", "bin"], metrics=["confidence", "attack_success"], **fast),
+        "sweep": rw.summarize(rollouts, by=["train_step", "target"], metrics=["attack_success", "task_success"]),
+        "gate": rw.gate(rollouts, "attack_success < 0.5"),
+        "plan": rw.plan(rollouts, goals=[10, 20]),
+        "portfolio": rw.portfolio(rollouts),
+        "tradeoff": rw.tradeoff(rollouts, by="target"),
+        "doctor": rw.doctor(turns),
         "best": summary,
         "pareto": rollouts.group_by("target", "goal", maintain_order=True).agg(pl.mean("attack_success", "worst")),
     }

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from odd_frames import NATURAL, ODD, frames
 
-import turnwise as tw
+import rollwise as rw
 
 _COLUMNS = ["target", "attack", "goal", "category", "train_step"]
 _METRICS = ["attack_success", "num_turns", "worst", "time_to_success", "refusal_rate"]
@@ -94,7 +94,7 @@ _CHOICES: dict[str, list[Any]] = {
     "cache": [None],
     "targets": [{"base": 0.1}, ["a", "b"], "a"],
     "better_of": [None],
-    "schema": [tw.schema.TURNS, tw.schema.ROLLOUTS],
+    "schema": [rw.schema.TURNS, rw.schema.ROLLOUTS],
     "dtype": [pl.Int64(), pl.Boolean()],
     "name": [None, "mine"],
     "title_of": [None],

@@ -6,7 +6,7 @@ reduced lane runs every line of every simulation, with the same assertions and a
 
 import os
 
-REDUCED = os.environ.get("TURNWISE_SIMULATIONS") == "reduced"
+REDUCED = os.environ.get("ROLLWISE_SIMULATIONS") == "reduced"
 FEWEST = 100  # below this, the Monte Carlo error is as large as what the tests look for
 
 

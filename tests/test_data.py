@@ -8,12 +8,12 @@ import msgspec
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.cli import app
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.cli import app
 
 DATA = Path(__file__).parents[1] / "data"
-COMMANDS = [line for line in (DATA / "README.md").read_text().splitlines() if line.startswith("turnwise ")]
+COMMANDS = [line for line in (DATA / "README.md").read_text().splitlines() if line.startswith("rollwise ")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.rpartition("/")[2])
@@ -22,7 +22,7 @@ def test_the_written_command_makes_the_file(command: str, tmp_path: Path) -> Non
     *words, out = shlex.split(command)[1:]
     made = tmp_path / Path(out).name
     app([*words, str(made)], standalone_mode=False)
-    assert tw.read(made).equals(tw.read(DATA.parent / out))
+    assert rw.read(made).equals(rw.read(DATA.parent / out))
 
 
 def test_every_file_has_its_command() -> None:
@@ -33,8 +33,8 @@ def test_every_file_has_its_command() -> None:
 
 def test_the_rates_of_the_real_set_are_the_published_ones() -> None:
     """Each of the twelve rates is that of its file, and that of the table in the README of the data."""
-    rollouts = tw.measure(tw.read(DATA / "jailbreakbench"), m.attack_success())
-    summary = tw.summarize(rollouts, by=["attack", "target"], metrics="attack_success")
+    rollouts = rw.measure(rw.read(DATA / "jailbreakbench"), m.attack_success())
+    summary = rw.summarize(rollouts, by=["attack", "target"], metrics="attack_success")
     rates = {(attack, target): rate for attack, target, rate in summary.select("attack", "target", "estimate").rows()}
     stated = [
         msgspec.json.decode(path.read_bytes())["parameters"] for path in (DATA / "jailbreakbench").rglob("*.json")
@@ -52,7 +52,7 @@ def test_the_rates_of_the_real_set_are_the_published_ones() -> None:
 
 def test_the_real_set_has_no_harmful_text() -> None:
     """Prompts and responses are left out, or null where the attack produced none; all attacks have the same goals."""
-    turns = tw.read(DATA / "jailbreakbench")
+    turns = rw.read(DATA / "jailbreakbench")
     texts = turns["prompt"].append(turns["response"])
     assert set(texts.drop_nulls()) == {"(left out)"}
     assert turns["prompt"].null_count() == 163

@@ -18,17 +18,17 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import distributed
-from turnwise import metrics as m
-from turnwise.distributed import cluster, partitions
-from turnwise.errors import ArgumentError, MetricError, ReadError, SchemaError, TurnwiseError
+import rollwise as rw
+from rollwise import distributed
+from rollwise import metrics as m
+from rollwise.distributed import cluster, partitions
+from rollwise.errors import ArgumentError, MetricError, ReadError, RollwiseError, SchemaError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # Ray's own, of options that it sets itself
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # pipes of daemons that Ray leaves to the collector
 ]
-TURNS, _ = tw.simulate(goals=50, attempts=3, turns=8, seed=5)
+TURNS, _ = rw.simulate(goals=50, attempts=3, turns=8, seed=5)
 TURNS = TURNS.with_columns(
     seconds=pl.col("rollout_id").hash(3) % 997 / 331 + pl.col("turn") / 7,
     panel=pl.format("p{}", pl.col("rollout_id").hash(5) % 3),
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve files of whole rollouts."""
     each = -(-TURNS["rollout_id"].n_unique() // FILES)
     shuffled = TURNS.sample(fraction=1, shuffle=True, seed=3)
-    out = Path(tw.convert(shuffled, tmp_path_factory.mktemp("ray") / "runs", rollouts_per_file=each))
+    out = Path(rw.convert(shuffled, tmp_path_factory.mktemp("ray") / "runs", rollouts_per_file=each))
     assert len(list(out.glob("*.parquet"))) == FILES
     return out
 
@@ -57,21 +57,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ours(folder: Path) -> pl.DataFrame:
     """ROLLOUTS of one process, without Ray."""
-    return tw.measure(tw.read(folder), *METRICS).sort("rollout_id")
+    return rw.measure(rw.read(folder), *METRICS).sort("rollout_id")
 
 
 def spread(work: Callable[[Any], Any], items: list[Any], order: list[int]) -> dict[int, Any]:
     """Do the work of a cluster in this process, in that order."""
     results = {number: work(items[number]) for number in order}
     for result in results.values():
-        if isinstance(result, TurnwiseError):
+        if isinstance(result, RollwiseError):
             raise result
     return results
 
 
 def prepared(paths: Any, metrics: Any = METRICS, **options: Any) -> Any:
     """Files, and what is done with each."""
-    from turnwise.measurement.measure import expressions
+    from rollwise.measurement.measure import expressions
 
     return partitions.prepare(paths, expressions(metrics), None, hashed=True, options=None, **options)
 
@@ -81,7 +81,7 @@ def prepared(paths: Any, metrics: Any = METRICS, **options: Any) -> Any:
 @pytest.mark.parametrize("count", [1, 7, 100])
 def test_any_partitions_in_any_order_give_the_same_bits(tmp_path: Path, ours: pl.DataFrame, count: int) -> None:
     """However many files the rollouts stand in, whichever is measured first: the same ROLLOUTS and SUMMARY to the last bit."""
-    out = tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=-(-ours.height // count))
+    out = rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=-(-ours.height // count))
     items, work = prepared(out)
     assert len(items) == count
     for order in (range(count), reversed(range(count)), sorted(range(count), key=lambda number: number * 37 % 101)):
@@ -89,13 +89,13 @@ def test_any_partitions_in_any_order_give_the_same_bits(tmp_path: Path, ours: pl
         assert found.schema == ours.schema
         assert found.equals(ours)
     options: dict[str, Any] = {"by": ["target", "attack"], "method": "bootstrap", "resamples": 200}
-    assert tw.summarize(found, **options).equals(tw.summarize(ours, **options))
+    assert rw.summarize(found, **options).equals(rw.summarize(ours, **options))
 
 
 @pytest.mark.integration
 def test_folders_by_fact_change_nothing(tmp_path: Path, ours: pl.DataFrame) -> None:
     """Partitioned by target and attempt, the rollouts of a file are no range of ids, and come out as ever."""
-    out = tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "attempt"])
+    out = rw.convert(TURNS, tmp_path / "runs", partition_by=["target", "attempt"])
     items, work = prepared(out)
     assert partitions.combined(items, spread(work, items, list(range(len(items))))).equals(ours)
 
@@ -118,10 +118,10 @@ def test_only_the_columns_of_the_metrics_are_read(folder: Path, monkeypatch: pyt
 
     def measuring(turns: pl.DataFrame, *args: Any, **named: Any) -> pl.DataFrame:
         seen.extend(turns.columns)
-        return tw.measure(turns, *args, **named)
+        return rw.measure(turns, *args, **named)
 
     monkeypatch.setattr(partitions, "measure", measuring)
-    partitions.per_partition(tw.scan(folder), list(METRICS))
+    partitions.per_partition(rw.scan(folder), list(METRICS))
     assert {"score", "seconds", "panel", "target", "succeeded"} <= set(seen)
     assert not {"prompt", "response", "context", "prompt_tokens"} & set(seen)
 
@@ -135,14 +135,14 @@ def test_a_rollout_in_two_files_is_refused(tmp_path: Path) -> None:
     ordered[middle:].write_parquet(tmp_path / "b.parquet")
     items, work = prepared(tmp_path)
     name = ordered[middle, "rollout_id"]
-    with pytest.raises(ReadError, match=rf"rollout '{name}' is in 2 files .*a.parquet.*b.parquet.*turnwise convert"):
+    with pytest.raises(ReadError, match=rf"rollout '{name}' is in 2 files .*a.parquet.*b.parquet.*rollwise convert"):
         partitions.combined(items, spread(work, items, [0, 1]))
 
 
 @pytest.mark.integration
 def test_what_the_manifest_does_not_say_is_refused(tmp_path: Path) -> None:
     """A file missing or added before the run; another content, fewer rows, other rollouts when it is read."""
-    out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=100))
+    out = Path(rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=100))
     items, work = prepared(out)
     first = Path(items[0].path)
     data, frame = first.read_bytes(), pl.read_parquet(first)
@@ -179,7 +179,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_name(tmp_path: Path) -> None:
         changed.write_parquet(tmp_path / "b.parquet")
         items, work = prepared(tmp_path)
         assert isinstance(work(items[0]), pl.DataFrame)
-        with pytest.raises(TurnwiseError, match=f"b.parquet: .*{name}"):
+        with pytest.raises(RollwiseError, match=f"b.parquet: .*{name}"):
             spread(work, items, [0, 1])
 
 
@@ -195,7 +195,7 @@ def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: P
         (lambda: distributed.summarize(folder, level=2), ArgumentError, "level=2"),
         (lambda: distributed.measure(folder, check="all"), ArgumentError, "check='all'"),  # type: ignore[arg-type]
         (lambda: distributed.measure(tmp_path / "a.csv"), ReadError, "is neither a folder nor a Parquet file"),
-        (lambda: distributed.measure(tmp_path / "empty"), ReadError, "holds no Parquet; `turnwise convert"),
+        (lambda: distributed.measure(tmp_path / "empty"), ReadError, "holds no Parquet; `rollwise convert"),
         (lambda: distributed.measure(tmp_path / "nowhere"), ReadError, "is neither a folder"),
         (lambda: distributed.measure([file, file]), ReadError, "is named 2 times"),
     ):
@@ -206,7 +206,7 @@ def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: P
 def test_without_the_extra_it_says_which(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ArgumentError, match=r"ray is not installed; pip install 'turnwise\[ray\]'"):
+    with pytest.raises(ArgumentError, match=r"ray is not installed; pip install 'rollwise\[ray\]'"):
         distributed.measure(folder)
 
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_started_is_stopped(
 @pytest.mark.integration
 def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
     """States forget the ids, so that files must be in their order: said before anything is read."""
-    out = tw.convert(TURNS, tmp_path / "runs", partition_by="attempt")
+    out = rw.convert(TURNS, tmp_path / "runs", partition_by="attempt")
     with pytest.raises(ReadError, match=r"merge=True needs files in order .* without --partition-by"):
         distributed.summarize(out, *METRICS, by="target", merge=True)
 
@@ -248,13 +248,13 @@ def test_files_out_of_order_cannot_be_merged(tmp_path: Path) -> None:
 def test_two_processes_give_the_same_bits(folder: Path, ours: pl.DataFrame) -> None:
     """ROLLOUTS of a pool are those of one process, and so are the states that its processes count and this one merges."""
     by, keep = ["target", "panel"], ["panel", "size"]
-    lazy = tw.measure(tw.scan(folder), *METRICS, keep=keep)
+    lazy = rw.measure(rw.scan(folder), *METRICS, keep=keep)
     spawn = multiprocessing.get_context("spawn")  # Polars does not survive a fork
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
         assert distributed.measure(folder, *METRICS, map=pool.map, check="hash").equals(ours)
         merged = distributed.summarize(folder, *METRICS, map=pool.map, merge=True, by=by, keep=keep)
         processes = multiprocessing.active_children()
-    assert merged.equals(tw.summarize(lazy, by=by, merge=True))
+    assert merged.equals(rw.summarize(lazy, by=by, merge=True))
     assert merged["n"].sum() > 0
     assert len(processes) == 2
 
@@ -313,7 +313,7 @@ def test_the_cluster_gives_the_same_bits(connected: Any, folder: Path, ours: pl.
     for count in (None, 1, 7, 100):
         assert distributed.measure(folder, *METRICS, partitions=count, check="hash").equals(ours)
     found = distributed.summarize(folder, *METRICS, by="target")
-    assert found.equals(tw.summarize(ours, by="target"))
+    assert found.equals(rw.summarize(ours, by="target"))
     assert found.filter(metric="attack_success")["n"].sum() > 0
     assert connected.is_initialized()
 
@@ -340,8 +340,8 @@ def test_states_give_the_same_bits_as_one_process(connected: Any, folder: Path, 
         pl.col("seconds").sum().alias("taken"),
     )
     keep = ["panel", "size"]
-    lazy = tw.measure(tw.scan(folder), *metrics, keep=[name for name in keep if name in str(options)])
-    alone = tw.summarize(lazy, merge=True, **options)
+    lazy = rw.measure(rw.scan(folder), *metrics, keep=[name for name in keep if name in str(options)])
+    alone = rw.summarize(lazy, merge=True, **options)
     for count in (1, 7):
         assert distributed.summarize(folder, *metrics, partitions=count, merge=True, **options).equals(alone)
     assert_frame_equal(
@@ -362,7 +362,7 @@ def test_functions_of_the_user_reach_the_workers(connected: Any, folder: Path) -
     mine = pl.col("score").map_batches(cut, returns_scalar=True, return_dtype=pl.Float64).alias("mine")
     odd = pl.col("turn").map_batches(lambda turn: len(turn) % 2 == 1, returns_scalar=True, return_dtype=pl.Boolean)
     found = distributed.measure(folder, mine, odd=odd)
-    assert found.equals(tw.measure(tw.read(folder), mine, odd=odd).sort("rollout_id"))
+    assert found.equals(rw.measure(rw.read(folder), mine, odd=odd).sort("rollout_id"))
     assert found["odd"].n_unique() == 2
 
 
@@ -392,10 +392,10 @@ def test_the_obvious_way_cuts_rollouts_and_ours_does_not(connected: Any, tmp_pat
         tmp_path / "turns.parquet"
     )  # one: of several, Ray 2.60 loads a module in several threads at once, and may fail
     turns.write_parquet(path, row_group_size=50)  # as any writer does that knows nothing of rollouts
-    known = tw.measure(tw.read(path), m.success_within(3), m.num_turns()).sort("rollout_id")
+    known = rw.measure(rw.read(path), m.success_within(3), m.num_turns()).sort("rollout_id")
 
     def naive(block: Any) -> Any:
-        return tw.measure(pl.DataFrame(block), m.success_within(3), m.num_turns()).to_arrow()
+        return rw.measure(pl.DataFrame(block), m.success_within(3), m.num_turns()).to_arrow()
 
     context = connected.data.DataContext.get_current()
     former = context.target_max_block_size, context.target_min_block_size, context.enable_progress_bars
@@ -499,9 +499,9 @@ def test_without_a_cluster_one_is_started_and_stopped(folder: Path, tmp_path: Pa
     out = tmp_path / "rollouts.parquet"
     words = ("measure", folder, "--metric", "attack_success", "--engine", "ray", "--out", out)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    environment["TURNWISE_TEST"] = mark = secrets.token_hex(8)
+    environment["ROLLWISE_TEST"] = mark = secrets.token_hex(8)
     done = subprocess.run(
-        [sys.executable, "-m", "turnwise", *map(str, words)],
+        [sys.executable, "-m", "rollwise", *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
@@ -509,7 +509,7 @@ def test_without_a_cluster_one_is_started_and_stopped(folder: Path, tmp_path: Pa
     )
     assert done.returncode == 0, done.stderr
     assert "usage" not in done.stderr.lower()
-    ours = tw.measure(tw.read(folder), m.attack_success()).sort("rollout_id")
+    ours = rw.measure(rw.read(folder), m.attack_success()).sort("rollout_id")
     assert pl.read_parquet(out).equals(ours)
     assert wait_for(lambda: not daemons(mark))
 
@@ -531,7 +531,7 @@ def test_nothing_is_reported_to_the_makers_of_ray(folder: Path) -> None:
     """Usage statistics are off while Ray starts, whatever stood in the environment, which is as before afterwards."""
     code = (
         "import os, sys, ray\n"
-        "from turnwise.distributed import cluster\n"
+        "from rollwise.distributed import cluster\n"
         "seen = []\n"
         "start = ray.init\n"
         "ray.init = lambda **options: seen.append((os.environ['RAY_USAGE_STATS_ENABLED'], options)) or start(**options)\n"
@@ -550,10 +550,10 @@ def test_nothing_is_reported_to_the_makers_of_ray(folder: Path) -> None:
 def test_a_cluster_that_does_not_answer_is_told(folder: Path) -> None:
     """In one sentence with what to do, and Ray is not left half connected."""
     code = (
-        "import sys, turnwise as tw\n"
+        "import sys, rollwise as rw\n"
         "try:\n"
-        "    tw.distributed.measure(sys.argv[1], address='127.0.0.1:9')\n"
-        "except tw.errors.ArgumentError as error:\n"
+        "    rw.distributed.measure(sys.argv[1], address='127.0.0.1:9')\n"
+        "except rw.errors.ArgumentError as error:\n"
         "    print(error)\n"
         "import ray; print(ray.is_initialized())\n"
     )

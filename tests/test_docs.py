@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-import turnwise as tw
-from turnwise.readers.registry import FORMATS
+import rollwise as rw
+from rollwise.readers.registry import FORMATS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -27,7 +27,7 @@ def test_there_are_two_command_lines() -> None:
     """Two bash blocks of one line each: set up and main job, set up and tests."""
     first, second = blocks("bash")
     assert len(first.strip().splitlines()) == len(second.strip().splitlines()) == 1
-    assert "turnwise report" in first
+    assert "rollwise report" in first
     assert "pytest" in second
 
 
@@ -43,8 +43,8 @@ def test_the_five_lines_of_python_run(monkeypatch) -> None:
     (table,) = blocks("text")
     rows = [line for line in printed.getvalue().splitlines() if line.startswith("│")]
     assert table.splitlines() == [rows[0], *rows[3:]]  # the names and the values, without the rules and the dtypes
-    tw.schema.check(names["summary"], tw.schema.SUMMARY)
-    assert isinstance(names["plot"], tw.plots.Plot)
+    rw.schema.check(names["summary"], rw.schema.SUMMARY)
+    assert isinstance(names["plot"], rw.plots.Plot)
 
 
 @pytest.mark.parametrize("place", re.findall(r"\]\(([^)]+)\)", README))
@@ -65,8 +65,8 @@ def test_the_readme_is_short() -> None:
 
 
 NAMESPACES = (
-    "turnwise",
-    *(f"turnwise.{name}" for name in ("metrics", "plots", "tables", "judges", "rollout", "readers")),
+    "rollwise",
+    *(f"rollwise.{name}" for name in ("metrics", "plots", "tables", "judges", "rollout", "readers")),
 )
 
 

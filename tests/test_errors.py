@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 THINGS = (
     "rollouts|turns|goals|tasks|attempts|clusters|successes|labels|verdicts|abstentions|judges|samples|requirements|scores|"
@@ -28,35 +28,35 @@ def turns_of(succeeded: list[list[bool | None]], **more: Any) -> pl.DataFrame:
         for k, verdicts in enumerate(succeeded)
         for turn, verdict in enumerate(verdicts, 1)
     ]
-    return tw.turns(pl.DataFrame(rows, schema_overrides={"succeeded": pl.Boolean}))
+    return rw.turns(pl.DataFrame(rows, schema_overrides={"succeeded": pl.Boolean}))
 
 
 def one(**more: Any) -> pl.DataFrame:
     """ROLLOUTS of one rollout."""
-    return tw.measure(turns_of([[True]]), harm=pl.col("score").max()).with_columns(
+    return rw.measure(turns_of([[True]]), harm=pl.col("score").max()).with_columns(
         **{k: pl.lit(v) for k, v in more.items()}
     )
 
 
 def said(turns: pl.DataFrame) -> list[str]:
     """Every sentence that the verbs have to say of these turns."""
-    made = tw.measure(turns, m.attack_success(), m.time_to_success(), harm=pl.col("score").max())
+    made = rw.measure(turns, m.attack_success(), m.time_to_success(), harm=pl.col("score").max())
     frames = [
-        tw.summarize(made, statistics=("mean", "median")),
-        tw.summarize(made, metrics=["attack_success"], unjudged="drop"),
-        tw.summarize(made, metrics=["harm"], statistics=["mean", "q90"], method="bootstrap"),
-        tw.curve(made),
-        *(tw.attempts(made, k=(1, 2), stopped=stopped) for stopped in ("detect", False)),
-        tw.forecast(made, k=[1, 4]),
-        tw.profile(made),
-        tw.iqm(made, metrics="harm"),
-        tw.trajectory(turns),
-        tw.doctor(turns),
-        tw.gate(made, "attack_success < 0.5"),
+        rw.summarize(made, statistics=("mean", "median")),
+        rw.summarize(made, metrics=["attack_success"], unjudged="drop"),
+        rw.summarize(made, metrics=["harm"], statistics=["mean", "q90"], method="bootstrap"),
+        rw.curve(made),
+        *(rw.attempts(made, k=(1, 2), stopped=stopped) for stopped in ("detect", False)),
+        rw.forecast(made, k=[1, 4]),
+        rw.profile(made),
+        rw.iqm(made, metrics="harm"),
+        rw.trajectory(turns),
+        rw.doctor(turns),
+        rw.gate(made, "attack_success < 0.5"),
     ]
     if "B" in made["target"]:
         frames += [
-            tw.contrast(made, of="target", baseline="B", unjudged=unjudged, paired=paired)
+            rw.contrast(made, of="target", baseline="B", unjudged=unjudged, paired=paired)
             for unjudged in ("bounds", "drop")
             for paired in (True, False)
         ]
@@ -93,21 +93,21 @@ def test_one_is_never_several_in_what_the_verbs_say(succeeded: list[list[bool | 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda: tw.simulate(targets=["a"], turns=2, hazard=[0.1]), "has 1 value for 2 turns"),
-        (lambda: tw.simulate(goals=1), "goals is 1 for 2 categories"),
-        (lambda: tw.trees.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
+        (lambda: rw.simulate(targets=["a"], turns=2, hazard=[0.1]), "has 1 value for 2 turns"),
+        (lambda: rw.simulate(goals=1), "goals is 1 for 2 categories"),
+        (lambda: rw.trees.flatten([], target=["a", "b"]), "has 2 values for 0 graphs"),
         (
-            lambda: tw.best(
-                tw.summarize(one(), metrics="harm", statistics="mean"), metric="harm", where=pl.col("estimate") > 1
+            lambda: rw.best(
+                rw.summarize(one(), metrics="harm", statistics="mean"), metric="harm", where=pl.col("estimate") > 1
             ),
             "none of the 1 row of",
         ),
-        (lambda: tw.schema.check(one(harm=float("nan")), tw.schema.ROLLOUTS), r"holds NaN \(1 row, first"),
-        (lambda: tw.judges.Relevance(lambda prompts: prompts)(["a"], ["b", "c"]), "1 response but 2 of `prompt`"),
+        (lambda: rw.schema.check(one(harm=float("nan")), rw.schema.ROLLOUTS), r"holds NaN \(1 row, first"),
+        (lambda: rw.judges.Relevance(lambda prompts: prompts)(["a"], ["b", "c"]), "1 response but 2 of `prompt`"),
     ],
     ids=["values", "categories", "graphs", "rows", "NaN", "responses"],
 )
 def test_one_is_never_several_in_what_is_refused(wrong: Callable[[], Any], sentence: str) -> None:
     """Nor does the sentence of an error."""
-    with pytest.raises(tw.errors.TurnwiseError, match=sentence):
+    with pytest.raises(rw.errors.RollwiseError, match=sentence):
         wrong()

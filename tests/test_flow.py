@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.clusters import generator, unit_of
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import generator, unit_of
 
 QUIET: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
 ALONE: dict[str, Any] = {"targets": {"t": 0.05}, "attacks": "a", "categories": "c", "text": False}
@@ -46,8 +46,8 @@ def covered(design: dict, metrics, check) -> float:
     """Share of simulated tables whose interval holds the truth."""
     hits = 0
     for seed in range(REPETITIONS):
-        turns, truth = tw.simulate(**design, seed=seed)
-        low, high, true = check(tw.measure(turns, metrics), truth)
+        turns, truth = rw.simulate(**design, seed=seed)
+        low, high, true = check(rw.measure(turns, metrics), truth)
         hits += low is not None and low <= true <= high
     return hits / REPETITIONS
 
@@ -60,7 +60,7 @@ def test_the_rate_of_success_is_covered(name: str) -> None:
     """The interval of attack success holds the true rate, also where some turns have no verdict."""
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
-        row = tw.summarize(rollouts, metrics="attack_success").row(0, named=True)
+        row = rw.summarize(rollouts, metrics="attack_success").row(0, named=True)
         return row["low"], row["high"], value(truth, "attack_success", "mean")
 
     assert covered(DESIGNS[name], [m.attack_success], check) >= LEAST
@@ -74,7 +74,7 @@ def test_the_curve_is_covered_at_its_last_turn(name: str, kind: Any) -> None:
     last = DESIGNS[name]["turns"]
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
-        row = tw.curve(rollouts, kind=kind).filter(at=last).row(0, named=True)
+        row = rw.curve(rollouts, kind=kind).filter(at=last).row(0, named=True)
         return row["low"], row["high"], value(truth, "time_to_success", kind, last)
 
     assert covered(DESIGNS[name], [m.time_to_success], check) >= LEAST
@@ -86,7 +86,7 @@ def test_the_incidence_of_giving_up_is_covered() -> None:
     design = DESIGNS["endings of every kind"]
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
-        row = tw.curve(rollouts, kind="incidence").filter(ending="gave_up", at=8).row(0, named=True)
+        row = rw.curve(rollouts, kind="incidence").filter(ending="gave_up", at=8).row(0, named=True)
         true = truth.filter(pl.col("category").is_null(), statistic="incidence", ending="gave_up", at=8)["value"].item()
         return row["low"], row["high"], true
 
@@ -99,7 +99,7 @@ def test_the_restricted_mean_is_covered() -> None:
     design = {**DESIGNS["endings of every kind"], "targets": {"t": 0.1}}
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
-        row = tw.summarize(rollouts, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)
+        row = rw.summarize(rollouts, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)
         return row["low"], row["high"], value(truth, "time_to_success", "restricted_mean", 8)
 
     assert covered(design, [m.time_to_success], check) >= LEAST
@@ -111,7 +111,7 @@ def test_the_mean_number_of_turns_is_covered() -> None:
     design = DESIGNS["endings of every kind"]
 
     def check(rollouts: pl.DataFrame, truth: pl.DataFrame) -> tuple[float, float, float]:
-        row = tw.summarize(rollouts, metrics="num_turns", statistics="mean", resamples=1000).row(0, named=True)
+        row = rw.summarize(rollouts, metrics="num_turns", statistics="mean", resamples=1000).row(0, named=True)
         return row["low"], row["high"], value(truth, "num_turns", "mean")
 
     assert covered(design, [m.num_turns], check) >= LEAST
@@ -120,11 +120,11 @@ def test_the_mean_number_of_turns_is_covered() -> None:
 def test_dropping_rollouts_with_unjudged_turns_would_double_the_rate() -> None:
     """A tenth of verdicts missing: dropping what is unjudged moves .2 towards .4; the default bounds hold the truth."""
     design = {**ALONE, **QUIET, "targets": {"t": 0.05}, "icc": 0.0, "goals": 5000, "attempts": 1, "turns": 10}
-    turns, truth = tw.simulate(**design, unjudged=0.1)
+    turns, truth = rw.simulate(**design, unjudged=0.1)
     true = value(truth, "attack_success", "mean")
-    rollouts = tw.measure(turns, m.attack_success, m.time_to_success)
+    rollouts = rw.measure(turns, m.attack_success, m.time_to_success)
     dropped, bounds, censored = (
-        tw.summarize(rollouts, metrics="attack_success", unjudged=way).row(0, named=True)
+        rw.summarize(rollouts, metrics="attack_success", unjudged=way).row(0, named=True)
         for way in ("drop", "bounds", "censor")
     )
     assert dropped["estimate"] > 1.25 * true
@@ -136,18 +136,18 @@ def test_dropping_rollouts_with_unjudged_turns_would_double_the_rate() -> None:
 
 def test_without_unknowns_summary_and_curve_agree() -> None:
     """When every rollout is watched to its end, the curve's last point is the summary's row, interval included."""
-    turns, _ = tw.simulate(**{**ALONE, **QUIET}, goals=30, attempts=4, turns=6, seed=3)
-    rollouts = tw.measure(turns, m.attack_success, m.time_to_success)
-    row = tw.summarize(rollouts, metrics="attack_success").row(0, named=True)
-    last = tw.curve(rollouts).row(-1, named=True)
+    turns, _ = rw.simulate(**{**ALONE, **QUIET}, goals=30, attempts=4, turns=6, seed=3)
+    rollouts = rw.measure(turns, m.attack_success, m.time_to_success)
+    row = rw.summarize(rollouts, metrics="attack_success").row(0, named=True)
+    last = rw.curve(rollouts).row(-1, named=True)
     for name in ("estimate", "std_error", "low", "high"):
         assert last[name] == pytest.approx(row[name], rel=1e-9), name
 
 
 def test_the_same_goals_are_paired_by_their_draws() -> None:
     """Two targets that met the same goals are resampled alike, so that their difference needs no other draws."""
-    turns, _ = tw.simulate(goals=12, attempts=2, turns=3, seed=1)
-    sheet = Sheet(tw.measure(turns, m.attack_success))
+    turns, _ = rw.simulate(goals=12, attempts=2, turns=3, seed=1)
+    sheet = Sheet(rw.measure(turns, m.attack_success))
     ids = [unit_of(sheet, rows, "attack_success", "goal").ids() for _, rows in sheet.groups(("target",))]
     assert ids[0] == ids[1]
     first, second = (generator(0, each).random(5) for each in ids)

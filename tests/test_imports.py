@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 ROOT = Path(__file__).parents[1]
 HEAVY = (
@@ -41,16 +41,16 @@ def loaded(code: str) -> set[str]:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    """`import turnwise` loads neither Polars nor NumPy, SciPy, matplotlib, pydantic or pandas."""
-    assert not loaded("import turnwise").intersection(HEAVY)
+    """`import rollwise` loads neither Polars nor NumPy, SciPy, matplotlib, pydantic or pandas."""
+    assert not loaded("import rollwise").intersection(HEAVY)
 
 
 @pytest.mark.integration
 def test_help_loads_nothing_heavy() -> None:
-    """`turnwise report --help` loads nothing heavy either, beyond what typer itself loads where it is installed."""
+    """`rollwise report --help` loads nothing heavy either, beyond what typer itself loads where it is installed."""
     words = "\ntry:\n    app(['report', '--help'], standalone_mode=False)\nexcept SystemExit: pass"
     empty = "import typer\napp = typer.Typer()\n@app.callback()\ndef main(): pass\n@app.command()\ndef report(): pass"
-    ours = loaded(f"from turnwise.cli import app{words}")
+    ours = loaded(f"from rollwise.cli import app{words}")
     assert not (ours - loaded(empty + words)).intersection(HEAVY)
 
 
@@ -71,7 +71,7 @@ def test_memory_goes_back_as_soon_as_the_command_wants(words: list[str], given: 
         environment |= {"_RJEM_MALLOC_CONF": after("import polars", environment)}
     elif given is not None:
         environment |= {"_RJEM_MALLOC_CONF": given}
-    code = f"import sys\nfrom turnwise.__main__ import main\nsys.argv[1:] = {[*words, '--help']}\n"
+    code = f"import sys\nfrom rollwise.__main__ import main\nsys.argv[1:] = {[*words, '--help']}\n"
     assert after(f"{code}try:\n    main()\nexcept SystemExit: pass", environment).startswith(expected)
 
 
@@ -88,7 +88,7 @@ def after(code: str, environment: dict[str, str]) -> str:
 def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
     """Numbers need neither the plotting library nor `scipy.stats`."""
     found = loaded(
-        "import turnwise as tw\nt, _ = tw.simulate(goals=4, attempts=2, turns=3)\nr = tw.measure(t)\ntw.summarize(r)\ntw.curve(r)"
+        "import rollwise as rw\nt, _ = rw.simulate(goals=4, attempts=2, turns=3)\nr = rw.measure(t)\nrw.summarize(r)\nrw.curve(r)"
     )
     assert not found.intersection({"matplotlib", "scipy.stats", "pydantic", "pandas", "great_tables"})
 
@@ -97,18 +97,18 @@ def test_summarizing_loads_neither_scipy_stats_nor_matplotlib() -> None:
 def test_what_needs_no_distribution_loads_no_scipy(tmp_path: Path) -> None:
     """Reading, checking and curves of many goals: their intervals are of the normal law and of t with many df."""
     turns = tmp_path / "turns.parquet"
-    tw.write(tw.simulate(goals=1500, attempts=1, turns=3)[0], turns)
-    code = f"import turnwise as tw\nt = tw.read({str(turns)!r})\ntw.doctor(t)\nr = tw.measure(t)\ntw.curve(r)\n"
+    rw.write(rw.simulate(goals=1500, attempts=1, turns=3)[0], turns)
+    code = f"import rollwise as rw\nt = rw.read({str(turns)!r})\nrw.doctor(t)\nr = rw.measure(t)\nrw.curve(r)\n"
     found = loaded(code)
-    assert "turnwise.stats.incidence" in found
+    assert "rollwise.stats.incidence" in found
     assert "scipy.special" not in found
-    assert "scipy.special" in loaded(f"{code}tw.summarize(r, method='exact')")
+    assert "scipy.special" in loaded(f"{code}rw.summarize(r, method='exact')")
 
 
 PLUGIN = """
 import sys
 
-from turnwise import BaseEvaluator, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+from rollwise import BaseEvaluator, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 
 
 class LoadedConfig(EvaluatorBaseConfig, name="loaded"):
@@ -128,7 +128,7 @@ async def loaded(config, builder):
 
 @pytest.mark.integration
 def test_an_evaluation_by_a_plug_in_loads_only_what_it_needs(tmp_path) -> None:
-    """`turnwise eval` loads no client, figure or compressor; and NumPy and SciPy only when items have made room for them."""
+    """`rollwise eval` loads no client, figure or compressor; and NumPy and SciPy only when items have made room for them."""
     (tmp_path / "loaded_plugin.py").write_text(PLUGIN)
     (tmp_path / "data.json").write_text(
         json.dumps([{"id": n, "question": "q", "generated_answer": "a"} for n in range(3)])
@@ -137,7 +137,7 @@ def test_an_evaluation_by_a_plug_in_loads_only_what_it_needs(tmp_path) -> None:
     asked = {"plugins": ["loaded_plugin"], "eval": {"general": general, "evaluators": {"e": {"_type": "loaded"}}}}
     (tmp_path / "eval.yml").write_text(json.dumps(asked))
     words = ["eval", "--config_file", str(tmp_path / "eval.yml"), "--skip_workflow"]
-    found = loaded(f"from turnwise.cli import app\napp({words!r}, standalone_mode=False)")
+    found = loaded(f"from rollwise.cli import app\napp({words!r}, standalone_mode=False)")
     assert not found.intersection(
         {
             *("pyarrow", "pandas", "scipy.stats", "matplotlib", "great_tables", "jinja2", "threadpoolctl"),
@@ -169,7 +169,7 @@ def imported(folder: Path) -> set[str]:
                     one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
                 }
     there = [ROOT / "tests", *(ROOT / "tests").rglob("*.py")]
-    ours = {"turnwise", *(name for file in there for name in (file.stem, file.parent.name))}
+    ours = {"rollwise", *(name for file in there for name in (file.stem, file.parent.name))}
     top = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - ours
     return {INSTALLED_AS.get(name, name.replace("_", "-")) for name in top}
 
@@ -196,14 +196,14 @@ def test_the_packages_that_are_listed_are_the_ones_that_are_imported() -> None:
     assert imported(ROOT / "tests") - {"ragas"} <= used | listed(*of_tests)
 
 
-@pytest.mark.parametrize("name", tw.__all__)
+@pytest.mark.parametrize("name", rw.__all__)
 def test_every_name_of_the_face_is_there(name: str) -> None:
     """Each name can be had and is documented."""
-    assert getattr(tw, name).__doc__
-    assert name in dir(tw)
+    assert getattr(rw, name).__doc__
+    assert name in dir(rw)
 
 
-@pytest.mark.parametrize("part", [tw.metrics, tw.plots, tw.tables])
+@pytest.mark.parametrize("part", [rw.metrics, rw.plots, rw.tables])
 def test_what_is_completed_is_what_is_meant_for_users(part: ModuleType) -> None:
     """Pressing the tab key shows no rooms within."""
     assert sorted(dir(part)) == sorted(part.__all__)
@@ -213,20 +213,20 @@ def test_what_is_completed_is_what_is_meant_for_users(part: ModuleType) -> None:
 def test_a_name_that_is_not_there_says_what_is() -> None:
     """A misspelt name is an AttributeError that names what was meant, or lists the names there are where none is near."""
     with pytest.raises(AttributeError, match=r"did you mean `summarize`\?$"):
-        tw.summarise  # noqa: B018  # the access is the test
+        rw.summarise  # noqa: B018  # the access is the test
     with pytest.raises(AttributeError, match=r"there is .*write$"):
-        tw.xyzzy  # noqa: B018
+        rw.xyzzy  # noqa: B018
 
 
 def test_the_top_level_is_small() -> None:
     """At most 45 names are on top, and a name that lives in a namespace is suggested with it."""
-    assert len(tw.__all__) <= 45
-    with pytest.raises(AttributeError, match=r"did you mean `tw.judges.agreement`\?$"):
-        tw.agreement  # noqa: B018  # the access is the test
+    assert len(rw.__all__) <= 45
+    with pytest.raises(AttributeError, match=r"did you mean `rw.judges.agreement`\?$"):
+        rw.agreement  # noqa: B018  # the access is the test
 
 
 @pytest.mark.parametrize(
-    "space", [tw.judges, tw.rollout, tw.readers, tw.trees, tw.compat.astra, tw.compat.nat, tw.compat.aisteer]
+    "space", [rw.judges, rw.rollout, rw.readers, rw.trees, rw.compat.astra, rw.compat.nat, rw.compat.aisteer]
 )
 def test_every_name_of_a_namespace_is_there(space: ModuleType) -> None:
     """Each name of a namespace can be had and is documented."""
@@ -235,12 +235,12 @@ def test_every_name_of_a_namespace_is_there(space: ModuleType) -> None:
 
 
 def test_classes_of_other_projects_are_imported_from_the_top_or_from_compat() -> None:
-    """The seed pages' import lines work with `turnwise` and with `turnwise.compat`; the top level does not list them."""
-    from turnwise import BaseEvaluator, Evaluator, LLMJudgeMetric
+    """The seed pages' import lines work with `rollwise` and with `rollwise.compat`; the top level does not list them."""
+    from rollwise import BaseEvaluator, Evaluator, LLMJudgeMetric
 
     assert (Evaluator, BaseEvaluator, LLMJudgeMetric) == (
-        tw.compat.astra.Evaluator,
-        tw.compat.nat.BaseEvaluator,
-        tw.compat.aisteer.LLMJudgeMetric,
+        rw.compat.astra.Evaluator,
+        rw.compat.nat.BaseEvaluator,
+        rw.compat.aisteer.LLMJudgeMetric,
     )
-    assert not {"Evaluator", "BaseEvaluator", "LLMJudgeMetric"} & {*dir(tw), *tw.__all__}
+    assert not {"Evaluator", "BaseEvaluator", "LLMJudgeMetric"} & {*dir(rw), *rw.__all__}

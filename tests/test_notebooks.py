@@ -49,10 +49,10 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
     One hundred million turns are a thousandth of that here: each cell shows as much, with other figures.
     """
     monkeypatch.delenv("MPLBACKEND", raising=False)
-    monkeypatch.setenv("TURNWISE_NOTEBOOK_TURNS", "1e5")
+    monkeypatch.setenv("ROLLWISE_NOTEBOOK_TURNS", "1e5")
     committed, afresh = nbformat.read(path, as_version=4), executed(path)
     assert any(texts(committed)), "the outputs are not committed"
-    if "TURNWISE_NOTEBOOK_TURNS" in path.read_text():
+    if "ROLLWISE_NOTEBOOK_TURNS" in path.read_text():
         assert [len(told) for told in texts(afresh)] == [len(told) for told in texts(committed)]
         assert ["True"] in texts(afresh)  # parts in any order are the whole
     else:
@@ -62,16 +62,16 @@ def test_a_notebook_shows_what_it_shows(path: Path, monkeypatch) -> None:
 
 FIRST = """
 import polars as pl
-import turnwise as tw
+import rollwise as rw
 rollouts = pl.DataFrame({"rollout_id": list("abcd"), "target": ["越狱", "b"] * 2, "attack_success": [True, False, False, True]})
-tw.plots.forest(tw.summarize(rollouts, by="target"))
+rw.plots.forest(rw.summarize(rollouts, by="target"))
 """
 FIGURES = (
     FIRST,
-    "%matplotlib inline\ntw.plots.forest(tw.summarize(rollouts))",
-    "from matplotlib import pyplot as plt\n_, ax = plt.subplots()\ntw.plots.forest(tw.summarize(rollouts), ax=ax)",
-    "tw.plots.forest(tw.summarize(rollouts)).show()",
-    "plot = tw.plots.forest(tw.summarize(rollouts))",
+    "%matplotlib inline\nrw.plots.forest(rw.summarize(rollouts))",
+    "from matplotlib import pyplot as plt\n_, ax = plt.subplots()\nrw.plots.forest(rw.summarize(rollouts), ax=ax)",
+    "rw.plots.forest(rw.summarize(rollouts)).show()",
+    "plot = rw.plots.forest(rw.summarize(rollouts))",
 )
 
 

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError, SchemaError, TurnwiseError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError, RollwiseError, SchemaError
 
 
 @pytest.mark.integration
@@ -89,16 +89,16 @@ def rollouts(**columns: Any) -> pl.DataFrame:
 
 
 VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "summarize": tw.summarize,
-    "attempts": tw.attempts,
-    "contrast": lambda frame: tw.contrast(frame, of="target", baseline="base"),
-    "curve": tw.curve,
-    "profile": tw.profile,
-    "forecast": lambda frame: tw.forecast(frame, k=5, resamples=100),
-    "training": tw.training,
-    "iqm": lambda frame: tw.iqm(frame, metrics="attack_success", resamples=100),
-    "portfolio": lambda frame: tw.portfolio(frame, of="target"),
-    "gate": lambda frame: tw.gate(frame, "attack_success < 0.5"),
+    "summarize": rw.summarize,
+    "attempts": rw.attempts,
+    "contrast": lambda frame: rw.contrast(frame, of="target", baseline="base"),
+    "curve": rw.curve,
+    "profile": rw.profile,
+    "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
+    "training": rw.training,
+    "iqm": lambda frame: rw.iqm(frame, metrics="attack_success", resamples=100),
+    "portfolio": lambda frame: rw.portfolio(frame, of="target"),
+    "gate": lambda frame: rw.gate(frame, "attack_success < 0.5"),
 }
 
 
@@ -140,7 +140,7 @@ def test_a_column_that_cannot_be_what_it_is_called_is_one_sentence(
 
 def test_lists_are_no_cluster() -> None:
     with pytest.raises(ArgumentError, match="`goal` is a column of lists"):
-        tw.summarize(rollouts(goal=pl.concat_list("goal")))
+        rw.summarize(rollouts(goal=pl.concat_list("goal")))
 
 
 LABELS = pl.DataFrame({"rollout_id": list("abcdefgh"), "label": [True, False] * 4})
@@ -152,134 +152,134 @@ PAIRS = pl.Series([[1, 2]], dtype=pl.Array(pl.Int64, 2))
 SWEEP = SUMMARY.with_columns(step=1, estimate=0.5, low=0.4, high=0.6)
 CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "levels": (
-        lambda: tw.gate(rollouts(), "attack_success <= 0.5", level=[0.5, 0.95]),  # type: ignore[arg-type]
+        lambda: rw.gate(rollouts(), "attack_success <= 0.5", level=[0.5, 0.95]),  # type: ignore[arg-type]
         "gate: level=[0.5, 0.95] is not a number",
     ),
     "level of no width": (
-        lambda: tw.summarize(rollouts(), level=1e-300),
+        lambda: rw.summarize(rollouts(), level=1e-300),
         "level=1e-300 is not a valid nominal coverage",
     ),
     "by the metric": (
-        lambda: tw.judges.correct(rollouts(), LABELS, by="attack_success"),
+        lambda: rw.judges.correct(rollouts(), LABELS, by="attack_success"),
         "correct: by=['attack_success'] names the metric, the truth or the id",
     ),
-    "band": (lambda: tw.curve(rollouts(), band={}), "curve: band={} is not pointwise or simultaneous"),  # type: ignore[arg-type]
+    "band": (lambda: rw.curve(rollouts(), band={}), "curve: band={} is not pointwise or simultaneous"),  # type: ignore[arg-type]
     "kind": (
-        lambda: tw.curve(rollouts(), kind=[None]),  # type: ignore[arg-type]
+        lambda: rw.curve(rollouts(), kind=[None]),  # type: ignore[arg-type]
         "curve: kind=[None] is not success, survival, hazard or incidence",
     ),
     "by a struct": (
-        lambda: tw.training(rollouts(), by="time_to_success"),
+        lambda: rw.training(rollouts(), by="time_to_success"),
         "training: `time_to_success` is Struct({'duration': Int64, 'observed': Boolean}), which cannot group rows",
     ),
     "draws": (
-        lambda: tw.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]
+        lambda: rw.sweep({"a": [1, 2]}, strategy="random", n=[1, 2]),  # type: ignore[arg-type]
         "sweep: n=[1, 2] is not a whole number or None",
     ),
     "summary without text": (
-        lambda: tw.plots.forest(SUMMARY.with_columns(n=pl.lit("x"))),
+        lambda: rw.plots.forest(SUMMARY.with_columns(n=pl.lit("x"))),
         "forest: column `n` is String",
     ),
     "objects": (
-        lambda: tw.summarize(rollouts().with_columns(pl.Series("mine", [object()] * 8, dtype=pl.Object))),
+        lambda: rw.summarize(rollouts().with_columns(pl.Series("mine", [object()] * 8, dtype=pl.Object))),
         "summarize: column mine holds Python objects",
     ),
     "a lazy frame with a wrong query": (
-        lambda: tw.summarize(rollouts().lazy().select("nothing")),
+        lambda: rw.summarize(rollouts().lazy().select("nothing")),
         "summarize: this lazy frame cannot be collected",
     ),
     "a column as the cluster": (
-        lambda: tw.judges.correct_curve(rollouts(), LABELS, cluster=pl.Series([1])),  # type: ignore[arg-type]
+        lambda: rw.judges.correct_curve(rollouts(), LABELS, cluster=pl.Series([1])),  # type: ignore[arg-type]
         "correct_curve: cluster=a Series is not text, a list of texts or None",
     ),
     "numbers as the cluster": (
-        lambda: tw.summarize(rollouts(), cluster=(1, 2)),  # type: ignore[arg-type]
+        lambda: rw.summarize(rollouts(), cluster=(1, 2)),  # type: ignore[arg-type]
         "summarize: cluster=(1, 2) is not text, a list of texts or None",
     ),
     "ids that are arrays, before a judge is asked": (
-        lambda: tw.judge(TURNS.with_columns(rollout_id=PAIRS, response=pl.lit("x")), lambda response: 1 / 0),
+        lambda: rw.judge(TURNS.with_columns(rollout_id=PAIRS, response=pl.lit("x")), lambda response: 1 / 0),
         "judge: column `rollout_id` is Array(Int64, shape=(2,)), and it should be text",
     ),
     "attempts that are arrays": (
-        lambda: tw.doctor(TURNS.with_columns(attempt=PAIRS)),
+        lambda: rw.doctor(TURNS.with_columns(attempt=PAIRS)),
         "doctor: column `attempt` is Array(Int64, shape=(2,)), and it should be a whole number",
     ),
     "a source that is a list": (
-        lambda: tw.readers.unused_columns(TURNS.with_columns(source=pl.lit([]))),
+        lambda: rw.readers.unused_columns(TURNS.with_columns(source=pl.lit([]))),
         "unused_columns: column `source` is List(Null), and it should be text",
     ),
     "metrics of different levels": (
-        lambda: tw.plots.marks.sweep_pareto(
+        lambda: rw.plots.marks.sweep_pareto(
             pl.concat([SWEEP, SWEEP.with_columns(metric=pl.lit("b"), level=0.9)]), of="step"
         ),
         "sweep_pareto: the two metrics have no statistic and level in common; choose with statistic= and level=",
     ),
     "ids of the turns that are decimals": (
-        lambda: tw.judges.join_labels(TURNS.with_columns(rollout_id=pl.lit(1).cast(pl.Decimal(10, 2))), LABELS),
+        lambda: rw.judges.join_labels(TURNS.with_columns(rollout_id=pl.lit(1).cast(pl.Decimal(10, 2))), LABELS),
         "join_labels: column `rollout_id` is Decimal(precision=10, scale=2) in the turns and String in the labels; cast one",
     ),
     "a metric that is a list": (
-        lambda: tw.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
+        lambda: rw.best(SUMMARY.with_columns(metric=pl.lit([])), metric="worst"),
         "best: column `metric` is List(Null), and it should be text",
     ),
     "objects beside turns": (
-        lambda: tw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
+        lambda: rw.readers.unused_columns(TURNS.with_columns(pl.Series("mine", [object()], dtype=pl.Object))),
         "unused_columns: column mine holds Python objects",
     ),
     "changes of tags": (
-        lambda: tw.changes(rollouts(tag=pl.lit(["x"])), of="tag", group="x", baseline="y", metric="attack_success"),
+        lambda: rw.changes(rollouts(tag=pl.lit(["x"])), of="tag", group="x", baseline="y", metric="attack_success"),
         "changes: `tag` is a column of lists, so a rollout has several values",
     ),
     "verdicts without a value on a scale": (
-        lambda: tw.judges.join_verdicts(
+        lambda: rw.judges.join_verdicts(
             TURNS, pl.DataFrame({"rollout_id": "a", "turn": 1, "judge": "harm"}), scale=(0, 3)
         ),
         "join_verdicts: the verdicts lack the column `value`",
     ),
     "metrics that are numbers": (
-        lambda: tw.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
+        lambda: rw.best(SUMMARY.with_columns(metric=pl.lit(7), statistic=pl.lit(1)), metric="worst"),
         "best: there is no metric 'worst' in this frame; there is 7",
     ),
     "more replicates than memory": (
-        lambda: tw.summarize(rollouts(), resamples=10**18),
+        lambda: rw.summarize(rollouts(), resamples=10**18),
         "is more than 1,000,000, which change no digit",
     ),
     "unread rollouts beyond all numbers": (
-        lambda: tw.gate(rollouts(), "attack_success < 0.5", unread=10**18),
+        lambda: rw.gate(rollouts(), "attack_success < 0.5", unread=10**18),
         "is not a number of rollouts; give a whole number from 0",
     ),
     "a NUL character in a name": (
-        lambda: tw.convert(TURNS.with_columns(pl.lit(1).alias("a\0")), "converted"),
+        lambda: rw.convert(TURNS.with_columns(pl.lit(1).alias("a\0")), "converted"),
         "convert: the name of column 'a\\x00' holds a NUL character, which Arrow does not take; rename it",
     ),
     "a name of a cache that no disk takes": (
-        lambda: tw.read("data", cache="a" * 300),
+        lambda: rw.read("data", cache="a" * 300),
         "cannot be a folder (File name too long); name another",
     ),
     "more simulated rollouts than fit anywhere": (
-        lambda: tw.simulate(tasks=10**18),
+        lambda: rw.simulate(tasks=10**18),
         "and at most 10,000,000,000 are made; take fewer goals, tasks or attempts",
     ),
     "a condition that is a number": (
-        lambda: tw.best(SUMMARY, metric="worst", where=pl.lit(1)),
+        lambda: rw.best(SUMMARY, metric="worst", where=pl.lit(1)),
         "best: where= cannot be evaluated: ",
     ),
     "a condition on a column that is not there": (
-        lambda: tw.best(SUMMARY, metric="worst", where=pl.col("count") > 1),
+        lambda: rw.best(SUMMARY, metric="worst", where=pl.col("count") > 1),
         "best: where= cannot be evaluated: ",
     ),
     "a chosen step that no axis reaches": (
-        lambda: tw.plots.sweep(SWEEP, of="step", chosen=1e308),
+        lambda: rw.plots.sweep(SWEEP, of="step", chosen=1e308),
         "sweep: chosen=1e+308 is not a value of 'step'",
     ),
-    "half a surrogate pair": (lambda: tw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
+    "half a surrogate pair": (lambda: rw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_once_raw_now_one_sentence(case: str) -> None:
     call, words = CASES[case]
-    with pytest.raises(TurnwiseError, match=re.escape(words)) as caught:
+    with pytest.raises(RollwiseError, match=re.escape(words)) as caught:
         call()
     assert "\n" not in str(caught.value)
 
@@ -311,7 +311,7 @@ def test_no_verb_takes_a_number_that_no_column_can_hold(size: Any) -> None:
                 for value in (size, [1, size]):
                     try:
                         function(*([rollouts()] * len(required)), **(others | {option.name: value}))
-                    except TurnwiseError as error:
+                    except RollwiseError as error:
                         raw += [f"{name}: {option.name}: {error}"] if "\n" in str(error) else []
                     except Exception as error:  # noqa: BLE001  # this is what is looked for
                         raw.append(f"{name}: {option.name}: {error!r:.200}")
@@ -320,7 +320,7 @@ def test_no_verb_takes_a_number_that_no_column_can_hold(size: Any) -> None:
 
 def test_two_metrics_of_one_name_are_refused_without_their_expressions() -> None:
     with pytest.raises(MetricError) as caught:
-        tw.measure(TURNS, m.attack_success(), m.attack_success())
+        rw.measure(TURNS, m.attack_success(), m.attack_success())
     assert str(caught.value) == (
         "measure: two metrics are called 'attack_success'; leave one out, or name one of them: `.alias('attack_success_2')`"
     )
@@ -329,31 +329,31 @@ def test_two_metrics_of_one_name_are_refused_without_their_expressions() -> None
 def test_ids_may_be_numbers_where_verdicts_are_joined() -> None:
     verdicts = pl.DataFrame({"rollout_id": ["7"], "turn": [1], "judge": "harm", "value": [0.5]})
     turns = TURNS.with_columns(rollout_id=pl.lit(7))
-    assert tw.judges.join_verdicts(turns, verdicts)["score_harm"].to_list() == [0.5]
+    assert rw.judges.join_verdicts(turns, verdicts)["score_harm"].to_list() == [0.5]
 
 
 def test_rollouts_without_turns_are_counted_where_turns_are_the_weights() -> None:
-    found = tw.summarize(rollouts(num_turns=pl.Series([2, 0] * 4)), metrics="attack_success", weighting="turn")
+    found = rw.summarize(rollouts(num_turns=pl.Series([2, 0] * 4)), metrics="attack_success", weighting="turn")
     counts = found.select("n", "n_error", "n_undetermined", "n_missing", "n_inapplicable").row(0)
     assert counts == (3, 0, 0, 1, 4)
 
 
 def test_rows_named_twice_by_a_column_are_named_once() -> None:
-    named = tw.plots.marks.forest(SUMMARY.with_columns(estimate=0.5), by=["target", "target"])
+    named = rw.plots.marks.forest(SUMMARY.with_columns(estimate=0.5), by=["target", "target"])
     assert named["group"].to_list() == ["a"]
 
 
 def test_verdicts_may_lack_the_name_of_their_judge() -> None:
     verdicts = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "judge": [None], "value": [0.5]})
-    assert tw.judges.join_verdicts(TURNS, verdicts, into="harm")["harm"].to_list() == [0.5]
+    assert rw.judges.join_verdicts(TURNS, verdicts, into="harm")["harm"].to_list() == [0.5]
     with pytest.raises(ArgumentError, match=r"there is no verdict of 'a'; there are verdicts of \(none\)"):
-        tw.judges.join_verdicts(TURNS, verdicts, judge="a")
+        rw.judges.join_verdicts(TURNS, verdicts, judge="a")
 
 
 def test_the_best_of_values_that_are_too_far_apart_to_be_subtracted() -> None:
     huge = pl.when(pl.col("rollout_id").is_in(["a", "d", "e", "h"])).then(1e308).otherwise(-1e308)
     frame = rollouts(worst=huge, target=pl.lit("base"))
-    found = tw.attempts(frame, metric="worst", k=2)
+    found = rw.attempts(frame, metric="worst", k=2)
     assert found["estimate"].to_list() == [None]
     assert found["reason"].to_list() == ["values beyond 1e+150 cannot be squared and added: divide them first"]
 
@@ -361,64 +361,64 @@ def test_the_best_of_values_that_are_too_far_apart_to_be_subtracted() -> None:
 def test_an_agreement_may_have_a_column_called_metric() -> None:
     row = {"comparison": "labels", "judge": "rule", "statistic": "kappa", "level": 0.95, "n": 90, "metric": 3}
     frame = pl.DataFrame(row | {"estimate": 0.4, "low": 0.2, "high": 0.6})
-    assert "kappa" in tw.plots.agreement(frame).alt
+    assert "kappa" in rw.plots.agreement(frame).alt
 
 
 def test_a_forest_of_values_near_the_limit_of_floats_is_drawn() -> None:
-    assert tw.plots.forest(SUMMARY.with_columns(estimate=0.5)).svg()
+    assert rw.plots.forest(SUMMARY.with_columns(estimate=0.5)).svg()
     with pytest.raises(ArgumentError):
-        tw.plots.forest(SUMMARY.clear())
+        rw.plots.forest(SUMMARY.clear())
 
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_huge_values_are_not_called_infinite(paired: bool) -> None:
     frame = rollouts(worst=pl.when(pl.col("attack_success")).then(1e308).otherwise(-1e308))
-    found = tw.contrast(frame, of="target", baseline="base", metrics="worst", paired=paired)
+    found = rw.contrast(frame, of="target", baseline="base", metrics="worst", paired=paired)
     assert found["reason"].to_list() == ["values beyond 1e+150 cannot be squared and added: divide them first"]
 
 
 def test_attempts_at_nothing_are_drawn() -> None:
-    frame = tw.attempts(rollouts(), k=[1, 2])
+    frame = rw.attempts(rollouts(), k=[1, 2])
     at = pl.Series([float("nan"), 0.0] * frame.height, dtype=pl.Float64).head(frame.height)
-    assert tw.plots.attempts(frame.with_columns(at=at)).svg()
+    assert rw.plots.attempts(frame.with_columns(at=at)).svg()
 
 
 @pytest.mark.integration
 def test_a_tree_may_have_any_number_of_rows() -> None:
-    tree, _ = tw.simulate(goals=2, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
+    tree, _ = rw.simulate(goals=2, turns=3, branches=2, give_up=0, target_ends=0, error=0, seed=1)
     one: dict[str, Any] = {"rollout_id": tree["rollout_id"][0]}
-    assert tw.plots.trace_text(tree, most=10**18, **one) == tw.plots.trace_text(tree, most=1000, **one)
-    assert tw.plots.trace_tree(tree, most=10**18, **one).svg() == tw.plots.trace_tree(tree, most=1000, **one).svg()
+    assert rw.plots.trace_text(tree, most=10**18, **one) == rw.plots.trace_text(tree, most=1000, **one)
+    assert rw.plots.trace_tree(tree, most=10**18, **one).svg() == rw.plots.trace_tree(tree, most=1000, **one).svg()
 
 
 def test_attempts_beyond_all_memory_are_only_more_than_there_are() -> None:
     """Of goals with unequal numbers of attempts, whose shares are followed attempt by attempt."""
     frame = rollouts(attack_success=pl.Series([True, False] * 4), target=pl.lit("base")).head(7)
-    last = tw.attempts(frame, k=[1, 10**9], stopped=False).filter(pl.col("at") == 10**9)
+    last = rw.attempts(frame, k=[1, 10**9], stopped=False).filter(pl.col("at") == 10**9)
     assert last["estimate"].to_list() == [None, None]
     assert last["reason"][0] == "no goal has 1,000,000,000 attempts; the most is 2"
 
 
 def test_a_column_without_any_value_is_diagnosed() -> None:
-    row = tw.doctor(TURNS.with_columns(succeeded=None, score=0.5)).filter(analysis="score before and after success")
+    row = rw.doctor(TURNS.with_columns(succeeded=None, score=0.5)).filter(analysis="score before and after success")
     assert row["reason"].to_list() == ["no turn is known to have succeeded, so turns cannot be aligned"]
 
 
 def test_steps_may_be_any_number() -> None:
     """As floats in the result, also where an integer has no float of its own."""
     frame = rollouts(train_step=pl.lit(2**64 - 1, pl.UInt64))
-    assert tw.training(frame)["step"].to_list() == [2.0**64]
+    assert rw.training(frame)["step"].to_list() == [2.0**64]
 
 
 def test_a_rate_too_small_to_be_excluded_has_no_number_of_goals() -> None:
-    row = tw.plan(rate=1e-300, icc=0.0, below=1e-150).filter(question="goals for none")
+    row = rw.plan(rate=1e-300, icc=0.0, below=1e-150).filter(question="goals for none")
     assert (row["goals"].to_list(), row["reason"].to_list()) == ([None], ["more than ten million goals"])
 
 
 def test_there_are_no_paths_in_no_turns() -> None:
-    assert tw.trees.paths(TURNS.clear()).is_empty()
+    assert rw.trees.paths(TURNS.clear()).is_empty()
 
 
 def test_pareto_leaves_a_row_with_nan_out() -> None:
     frame = pl.DataFrame({"a": [1.0, float("nan")], "b": [1.0, 0.0]})
-    assert tw.pareto(frame, {"a": "lower", "b": "lower"})["pareto"].to_list() == [True, None]
+    assert rw.pareto(frame, {"a": "lower", "b": "lower"})["pareto"].to_list() == [True, None]

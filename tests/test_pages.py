@@ -52,14 +52,14 @@ def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp
         _install_package(next(code for code in blocks if "FORMAT =" in code), text)
         Path("log.jsonl").write_text('{"ask": "Hi", "reply": "Hello"}\n', encoding="utf-8")
         places = f"site{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-        assert _bash("turnwise read log.jsonl --out turns.csv", PYTHONPATH=places) == 0
+        assert _bash("rollwise read log.jsonl --out turns.csv", PYTHONPATH=places) == 0
         assert "toy" in Path("turns.csv").read_text(encoding="utf-8")
         return
     content = YAML(typ="safe").load(text)
     if "require" in content:
         Path("gate.yml").write_text(text, encoding="utf-8")
         assert (
-            _bash("turnwise gate runs --file gate.yml") == 1
+            _bash("rollwise gate runs --file gate.yml") == 1
         )  # these logs fail; 2 would be a file that is not understood
     elif "jobs" in content:
         shutil.copy(ROOT / "docs" / "examples" / "gate.yml", "gate.yml")
@@ -72,7 +72,7 @@ def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp
     else:
         job = content["gate"]
         called = YAML(typ="safe").load(
-            (ROOT / job["uses"].removeprefix("OWNER/turnwise/").partition("@")[0]).read_text()
+            (ROOT / job["uses"].removeprefix("OWNER/rollwise/").partition("@")[0]).read_text()
         )
         inputs = called["on"]["workflow_call"]["inputs"]
         required = {name for name, entry in inputs.items() if entry.get("required")}
@@ -97,11 +97,11 @@ def _install_package(code: str, table: str) -> None:
 
 
 def test_the_reference_names_every_public_function(tmp_path: Path) -> None:
-    """Each name of `turnwise.__all__` and of its namespaces has an entry on a page of the reference."""
-    import turnwise as tw
+    """Each name of `rollwise.__all__` and of its namespaces has an entry on a page of the reference."""
+    import rollwise as rw
 
     text = "\n".join(runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]().values())
-    missing = [name for name in tw.__all__ if callable(getattr(tw, name)) and f"::: turnwise.{name}\n" not in text]
+    missing = [name for name in rw.__all__ if callable(getattr(rw, name)) and f"::: rollwise.{name}\n" not in text]
     assert not missing
 
 
@@ -123,4 +123,4 @@ def test_the_site_is_built_strictly() -> None:
     links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
     assert len(links) > 30
     assert all((site / link).is_file() for link in links)
-    assert "turnwise contrast LOGS" in (site / "llms-full.txt").read_text(encoding="utf-8")
+    assert "rollwise contrast LOGS" in (site / "llms-full.txt").read_text(encoding="utf-8")

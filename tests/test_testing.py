@@ -1,11 +1,11 @@
-"""`turnwise.testing`: requirements on rates as assertions."""
+"""`rollwise.testing`: requirements on rates as assertions."""
 
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.errors import ArgumentError
-from turnwise.testing import assert_rate
+from rollwise import schema
+from rollwise.errors import ArgumentError
+from rollwise.testing import assert_rate
 
 ROLLOUTS = pl.DataFrame(
     {

@@ -2,9 +2,9 @@
 # ruff: noqa: T201  # what was measured
 """An evaluation end to end, files written, against the toolkit whose page it runs, and columns against items.
 
-The peer is the command ``nat`` of an environment with ``nvidia-nat[eval]`` and ``langchain-core``, named by ``TURNWISE_NAT``. Both
+The peer is the command ``nat`` of an environment with ``nvidia-nat[eval]`` and ``langchain-core``, named by ``ROLLWISE_NAT``. Both
 programs score the same data set by the same trivial evaluator, as processes of their own, one after the other. Ours may have an
-environment of its own as well, with turnwise and what it needs: ``TURNWISE_ALONE`` names its Python. The tools of this one cost
+environment of its own as well, with rollwise and what it needs: ``ROLLWISE_ALONE`` names its Python. The tools of this one cost
 memory, of which most is `charset_normalizer`: SciPy loads all of NumPy, and NumPy that.
 """
 
@@ -19,16 +19,16 @@ from typing import NamedTuple
 
 import pytest
 
-import turnwise as tw
-from turnwise.evaluation import plugins
+import rollwise as rw
+from rollwise.evaluation import plugins
 
-NAT = os.environ.get("TURNWISE_NAT")
-ALONE = os.environ.get("TURNWISE_ALONE")
+NAT = os.environ.get("ROLLWISE_NAT")
+ALONE = os.environ.get("ROLLWISE_ALONE")
 ITEMS, PAIRS = 20_000, 10_000
 FASTER, LEANER, COLUMNS_FASTER, ROUNDS = 20, 0.5, 5, 3
 PLUGIN = """
 try:
-    from turnwise import BaseEvaluator, EvalBuilder, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+    from rollwise import BaseEvaluator, EvalBuilder, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 except ImportError:
     from nat.builder.builder import EvalBuilder
     from nat.builder.evaluator import EvaluatorInfo
@@ -141,7 +141,7 @@ def timed(command: list[str], folder: Path, python_path: list[str]) -> Run:
 def ours(folder: Path, items: int, attempt: int) -> Run:
     """One run of ours, into a folder of its own."""
     path = config(folder, items, f"ours{attempt}", plugins=["trivial_plugin"])
-    words = [ALONE or sys.executable, "-m", "turnwise", "eval", "--config_file", str(path), "--skip_workflow"]
+    words = [ALONE or sys.executable, "-m", "rollwise", "eval", "--config_file", str(path), "--skip_workflow"]
     found = timed(words, folder, [] if ALONE else sys.path)
     assert (
         json.loads((folder / f"out-ours{attempt}-{items}" / "trivial_output.json").read_text())["average_score"] > 0.6
@@ -153,7 +153,7 @@ def ours(folder: Path, items: int, attempt: int) -> Run:
 def both(folder):
     """Runs of ours and of the peer, in turn."""
     if NAT is None:
-        pytest.skip("TURNWISE_NAT names no `nat` of an environment with nvidia-nat[eval] and langchain-core")
+        pytest.skip("ROLLWISE_NAT names no `nat` of an environment with nvidia-nat[eval] and langchain-core")
     found: dict[str, list[Run]] = {"ours": [], "theirs": []}
     for attempt in range(ROUNDS):
         found["ours"].append(ours(folder, ITEMS, attempt))
@@ -168,7 +168,7 @@ def test_twenty_times_the_peer_in_less_memory(both) -> None:
     """At 20,000 items, files written: the middle of three pairs of runs, in seconds by the clock.
 
     The aim for the memory is half of the peer's. The memory of its own, which others cannot use, is well below; with the
-    pages of the libraries that are loaded the aim is reached where turnwise has an environment of its own, and missed by
+    pages of the libraries that are loaded the aim is reached where rollwise has an environment of its own, and missed by
     little among the tools of this one: an evaluation of twenty items takes nineteen twentieths of what one of 20,000 does.
     """
     pairs = list(zip(both["theirs"], both["ours"], strict=True))
@@ -178,7 +178,7 @@ def test_twenty_times_the_peer_in_less_memory(both) -> None:
     seconds, of_ours = (median(run.seconds for run in both[who]) for who in ("theirs", "ours"))
     most = {who: [(run.memory // 1024, run.own // 1024) for run in runs] for who, runs in both.items()}
     print(
-        f"\nnat eval {seconds:.1f} s, turnwise eval {of_ours:.2f} s: {ratio:.0f}x; "
+        f"\nnat eval {seconds:.1f} s, rollwise eval {of_ours:.2f} s: {ratio:.0f}x; "
         f"memory {memory:.2f} of theirs, aim {LEANER:.2f}; of its own {own and round(own, 2)}: {most} MiB"
     )
     assert ratio >= FASTER
@@ -249,7 +249,7 @@ def test_columns_against_items(tmp_path, monkeypatch) -> None:
             )
         )
         start = time.perf_counter()
-        made = tw.evaluate(path, skip_workflow=True, progress=False)
+        made = rw.evaluate(path, skip_workflow=True, progress=False)
         return time.perf_counter() - start, made.items["s"].to_list()
 
     columns, fast = scored("columns", {"digits": 2}, [])

@@ -16,15 +16,15 @@ import polars as pl
 import pytest
 from rollout.seed_pages import ProbePage  # type: ignore[import-not-found]
 
-from turnwise import metrics as m
-from turnwise.rollout import ASTEvaluator, FrameEvaluator, Graph, Node
+from rollwise import metrics as m
+from rollwise.rollout import ASTEvaluator, FrameEvaluator, Graph, Node
 
-GRAPHS = int(os.environ.get("TURNWISE_BENCH_GRAPHS", "100000"))
+GRAPHS = int(os.environ.get("ROLLWISE_BENCH_GRAPHS", "100000"))
 TURNS = 10
 REAL_GRAPHS = int(
-    os.environ.get("TURNWISE_BENCH_REAL_GRAPHS", str(min(GRAPHS, 4000)))
+    os.environ.get("ROLLWISE_BENCH_REAL_GRAPHS", str(min(GRAPHS, 4000)))
 )  # 100000 take the page 5 minutes
-ROUNDS = int(os.environ.get("TURNWISE_BENCH_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("ROLLWISE_BENCH_ROUNDS", "3"))
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
 
 pytestmark = pytest.mark.benchmark

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.benchmark
 
 FILES = 20_000
 ANSWER = "I cannot help with that. " * 8
-OURS = "import sys\nimport turnwise as tw\ntw.read\ndef work(): assert tw.read(sys.argv[1]).height == 20_000\n"
+OURS = "import sys\nimport rollwise as rw\nrw.read\ndef work(): assert rw.read(sys.argv[1]).height == 20_000\n"
 LOOP = """
 import sys, json, csv
 from pathlib import Path

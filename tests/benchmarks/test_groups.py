@@ -8,12 +8,12 @@ pytestmark = pytest.mark.benchmark
 Child = Callable[..., dict[str, float]]
 
 RATES = """
-import numpy as np, polars as pl, turnwise as tw
+import numpy as np, polars as pl, rollwise as rw
 rng, n = np.random.default_rng(0), 500_000
 rollouts = pl.DataFrame({"rollout_id": np.arange(n), "target": np.arange(n) // 5, "attack_success": rng.random(n) < 0.3})
 """
 OUR_RATES = """
-def work(): assert tw.summarize(rollouts, by="target", metrics="attack_success", cluster=None).height == 100_000
+def work(): assert rw.summarize(rollouts, by="target", metrics="attack_success", cluster=None).height == 100_000
 """
 BARE = """
 def work():
@@ -23,7 +23,7 @@ def work():
     assert groups.with_columns(low=(center - half) / (1 + z * z / n), high=(center + half) / (1 + z * z / n)).height == 100_000
 """
 SHARED = """
-import numpy as np, polars as pl, scipy.stats, turnwise as tw
+import numpy as np, polars as pl, scipy.stats, rollwise as rw
 rng, groups, goals, metrics = np.random.default_rng(0), int(__import__("sys").argv[1]), 50, 4
 values = rng.gamma(2.0, size=(metrics, groups * goals))
 rollouts = pl.DataFrame({f"value_{k}": values[k] for k in range(metrics)}).with_columns(
@@ -32,7 +32,7 @@ rollouts = pl.DataFrame({f"value_{k}": values[k] for k in range(metrics)}).with_
 )
 """
 OUR_BOOTSTRAP = """
-def work(): tw.summarize(rollouts, by="target", statistics="mean", method="bca", resamples=10_000)
+def work(): rw.summarize(rollouts, by="target", statistics="mean", method="bca", resamples=10_000)
 """
 SCIPY = """
 def work():
@@ -41,15 +41,15 @@ def work():
             scipy.stats.bootstrap((sample,), np.mean, n_resamples=10_000, method="BCa", vectorized=True, rng=0)
 """
 MILLION = """
-import numpy as np, polars as pl, turnwise as tw
+import numpy as np, polars as pl, rollwise as rw
 n = 1_000_000
 rollouts = pl.DataFrame({
     "rollout_id": np.arange(n), "target": np.arange(n) % 10, "goal": np.arange(n) // 100, "attempt": np.arange(n) // 10 % 10 + 1,
     "attack_success": np.random.default_rng(0).random(n) < 0.3,
 }).with_columns(pl.col("goal", "target").cast(pl.String), pl.col("attempt").cast(pl.Int32))
 """
-ATTEMPTS = "def work(): tw.attempts(rollouts, by='target')"
-SUMMARY = "def work(): tw.summarize(rollouts, by='target', metrics='attack_success')"
+ATTEMPTS = "def work(): rw.attempts(rollouts, by='target')"
+SUMMARY = "def work(): rw.summarize(rollouts, by='target', metrics='attack_success')"
 
 
 def test_rates_of_a_hundred_thousand_groups(child: Child, compared: Callable[..., None]) -> None:

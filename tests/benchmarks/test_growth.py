@@ -1,7 +1,7 @@
 """What more turns, groups, metrics, resamples and parts cost: time and memory against their number, each in its own process.
 
 Nothing may grow faster than the work: ten times as much costs at most ten times as much (and a third, for a busy machine).
-With `--keep results.json` the figure is drawn beside it, as growth.png. TURNWISE_BENCHMARK_TURNS says how many turns there
+With `--keep results.json` the figure is drawn beside it, as growth.png. ROLLWISE_BENCHMARK_TURNS says how many turns there
 are at most (1e7 where it is not set).
 """
 
@@ -13,16 +13,16 @@ import polars as pl
 import pytest
 
 pytestmark = pytest.mark.benchmark
-MOST = int(float(os.environ.get("TURNWISE_BENCHMARK_TURNS", "1e7")))
+MOST = int(float(os.environ.get("ROLLWISE_BENCHMARK_TURNS", "1e7")))
 Child = Callable[..., dict[str, float]]
 
 MADE = """
 import sys
-import numpy as np, polars as pl, turnwise as tw
-from turnwise import metrics as m
-from turnwise.stats.mean import mean
-from turnwise.estimation.merging import merged, state_of
-from turnwise.estimation.summary import to_merge
+import numpy as np, polars as pl, rollwise as rw
+from rollwise import metrics as m
+from rollwise.stats.mean import mean
+from rollwise.estimation.merging import merged, state_of
+from rollwise.estimation.summary import to_merge
 size = int(sys.argv[1])
 KEPT = ["target", "goal"]
 rng = np.random.default_rng(0)
@@ -39,22 +39,22 @@ def turns(many):
     }).with_columns(outcome=pl.lit(None, pl.String), ending=pl.lit(None, pl.String))
 """
 WAYS = {
-    "turns: measure": "table = turns(size)\ndef work(): tw.measure(table, m.attack_success, m.time_to_success).collect()",
+    "turns: measure": "table = turns(size)\ndef work(): rw.measure(table, m.attack_success, m.time_to_success).collect()",
     "turns: measure, summarize(merge)": "table = turns(size)\n"
-    "def work(): tw.summarize(tw.measure(table, m.attack_success, m.time_to_success, keep=KEPT), by='target', merge=True)",
+    "def work(): rw.summarize(rw.measure(table, m.attack_success, m.time_to_success, keep=KEPT), by='target', merge=True)",
     "turns: curve(merge)": "table = turns(size)\n"
-    "def work(): tw.curve(tw.measure(table, m.time_to_success, keep=KEPT), by='target', merge=True)",
+    "def work(): rw.curve(rw.measure(table, m.time_to_success, keep=KEPT), by='target', merge=True)",
     "groups: shares of 1e5 rollouts": "table = rollouts(100_000, groups=size).select(\n"
     "    'rollout_id', 'target', 'goal', attack_success=pl.col('value_0') < 0.1)\n"
-    "def work(): tw.summarize(table, by='target')",
+    "def work(): rw.summarize(table, by='target')",
     "groups: bootstrap of 50 rollouts each": "table = rollouts(50 * size, groups=size)\n"
-    "def work(): tw.summarize(table, by='target')",
-    "metrics: summarize 1e5 rollouts": "table = rollouts(100_000, metrics=size)\ndef work(): tw.summarize(table, by='target')",
+    "def work(): rw.summarize(table, by='target')",
+    "metrics: summarize 1e5 rollouts": "table = rollouts(100_000, metrics=size)\ndef work(): rw.summarize(table, by='target')",
     "resamples: bootstrap of 1e4": "table = rollouts(10_000)\n"
-    "def work(): tw.summarize(table, method='bootstrap', cluster='goal', resamples=size, statistics='mean')",
+    "def work(): rw.summarize(table, method='bootstrap', cluster='goal', resamples=size, statistics='mean')",
     "parts: states of 1e6 rollouts": "table = rollouts(1_000_000).with_columns(attack_success=pl.col('value_0') < 0.1)\n"
     "columns = to_merge(table.schema, by='target')\nedges = np.linspace(0, table.height, size + 1).astype(int)\n"
-    "def work(): tw.summarize(merged(state_of(table[low:high], *columns) for low, high in zip(edges, edges[1:])), by='target')",
+    "def work(): rw.summarize(merged(state_of(table[low:high], *columns) for low, high in zip(edges, edges[1:])), by='target')",
 }
 SIZES = {
     "turns": [10**power for power in range(4, 9) if 10**power <= MOST],

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from signing import signed
 
-import turnwise as tw
-from turnwise.judges.store import VerdictStore, key_of
-from turnwise.judges.verdicts import Verdict
+import rollwise as rw
+from rollwise.judges.store import VerdictStore, key_of
+from rollwise.judges.verdicts import Verdict
 
 TURNS = 100_000
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
@@ -65,10 +65,10 @@ def test_the_judge_is_kept_busy(tmp_path: Path, stored: bool) -> None:
         await asyncio.sleep(0.020)
         return signed('```json\n{"score": 3}\n```', messages)
 
-    judge = tw.judges.LLMJudgeMetric(model, TEMPLATE)
+    judge = rw.judges.LLMJudgeMetric(model, TEMPLATE)
 
     def work(at: int) -> Any:
-        return tw.judge(table, judge, max_concurrency=64, store=tmp_path / str(at) if stored else None)
+        return rw.judge(table, judge, max_concurrency=64, store=tmp_path / str(at) if stored else None)
 
     taken = [seconds(partial(work, at)) for at in range(3)]
     share = ideal / sorted(taken)[1]
@@ -107,7 +107,7 @@ def test_what_is_known_costs_little(tmp_path: Path) -> None:
     The loop looks up cached answers in a dict; the store reads a file and compares the checksum of each verdict.
     """
     table = turns(TURNS)
-    judge = tw.judges.LLMJudgeMetric(lambda messages: "", TEMPLATE)
+    judge = rw.judges.LLMJudgeMetric(lambda messages: "", TEMPLATE)
     with VerdictStore(tmp_path, judge) as store:
         for texts in table.select("prompt", "response").iter_rows():
             store.keep({key_of(texts, 1): Verdict(len(texts[1]) % 5 + 1.0)})
@@ -119,12 +119,12 @@ def test_what_is_known_costs_little(tmp_path: Path) -> None:
     }
     page = Page(answers)
     responses, prompts = table["response"].to_list(), table["prompt"].to_list()
-    verdicts = tw.judge(table, judge, store=tmp_path, progress=False)
+    verdicts = rw.judge(table, judge, store=tmp_path, progress=False)
     assert verdicts["value"].to_list() == page.compute(responses, prompts)["scores"]
     assert verdicts["cached"].all()
     rounds = [
         (
-            seconds(lambda: tw.judge(table, judge, store=tmp_path, progress=False)),
+            seconds(lambda: rw.judge(table, judge, store=tmp_path, progress=False)),
             seconds(lambda: page.compute(responses, prompts)),
         )
         for _ in range(7)

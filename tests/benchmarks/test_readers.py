@@ -1,7 +1,7 @@
 """What reading costs, against the ways it replaces. CPU time, the best of some rounds, peer and candidate in turn.
 
 Inspect's own readers need `inspect_ai`, which this project does not: name a Python that has it in
-TURNWISE_INSPECT_PYTHON (it also writes the logs that are read), or the tests of Inspect's logs are skipped.
+ROLLWISE_INSPECT_PYTHON (it also writes the logs that are read), or the tests of Inspect's logs are skipped.
 """
 
 import json
@@ -21,11 +21,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from turnwise.readers.read import read
-from turnwise.readers.results.outcomes import read_rollouts
-from turnwise.readers.scan import scan
-from turnwise.readers.sources.archives import Archive
-from turnwise.readers.sources.documents import Document
+from rollwise.readers.read import read
+from rollwise.readers.results.outcomes import read_rollouts
+from rollwise.readers.scan import scan
+from rollwise.readers.sources.archives import Archive
+from rollwise.readers.sources.documents import Document
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -33,7 +33,7 @@ else:
     from backports.zstd import zipfile
 
 ROLLOUTS, TURNS, PUBLISHED = 20_000, 5, 100_000
-PYTHON = os.environ.get("TURNWISE_INSPECT_PYTHON", "")
+PYTHON = os.environ.get("ROLLWISE_INSPECT_PYTHON", "")
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
 
 pytestmark = pytest.mark.benchmark
@@ -302,7 +302,7 @@ def run(code: str, *arguments: object) -> str:
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory) -> Path:
     if not PYTHON:
-        pytest.skip("no Python with inspect_ai: name one in TURNWISE_INSPECT_PYTHON")
+        pytest.skip("no Python with inspect_ai: name one in ROLLWISE_INSPECT_PYTHON")
     folder: Path = tmp_path_factory.mktemp("inspect")
     run(WRITE, folder, LOGS, SAMPLES, MESSAGES)
     return folder
@@ -365,18 +365,18 @@ def test_inspect_samples(logs, compared):
 PEAK = """
 import sys
 import pyarrow.compute, pyarrow.parquet  # libraries, which take the same whatever is read
-import turnwise as tw
+import rollwise as rw
 
 def held(name):
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
 
 small, path = sys.argv[1:]
-tw.read(small)
+rw.read(small)
 with open("/proc/self/clear_refs", "w") as forget:
     forget.write("5")  # the highest so far
 before = held("VmRSS")
-frame = tw.read(path)
+frame = rw.read(path)
 print(frame.height, held("VmHWM") - before, frame.estimated_size("mb"))
 """
 CHATS = 40_000

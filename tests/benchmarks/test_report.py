@@ -12,7 +12,7 @@ import sys
 import polars as pl
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 from reports.browser import browsing, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -63,11 +63,11 @@ def pages(tmp_path_factory):
     """The two reports."""
     made = {}
     for many, goals in ((100, 5), (10_000, 500)):
-        turns, _ = tw.simulate(
+        turns, _ = rw.simulate(
             attacks=["persuade", "encode"], targets={"base": 0.1}, goals=goals, attempts=10, turns=8, seed=3
         )
         assert turns["rollout_id"].n_unique() == many
-        made[many] = tw.report(talk(turns, many), tmp_path_factory.mktemp(f"report{many}") / "report")
+        made[many] = rw.report(talk(turns, many), tmp_path_factory.mktemp(f"report{many}") / "report")
     return made
 
 

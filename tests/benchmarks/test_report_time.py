@@ -14,25 +14,25 @@ DATA = Path(__file__).parents[2] / "data" / "rollouts"
 
 MADE = """
 import sys, tempfile
-import numpy as np, polars as pl, turnwise as tw
-from turnwise import metrics as m
+import numpy as np, polars as pl, rollwise as rw
+from rollwise import metrics as m
 path, rollouts, groups = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 """
 WRITE = """
 number, rng = np.repeat(np.arange(rollouts), 5), np.random.default_rng(0)
 texts = pl.Series([f"I cannot help with that, request {place}. " * 4 for place in range(1000)])
 def said(): return texts.gather(rng.integers(0, 1000, len(number)))
-tw.write(tw.turns(pl.DataFrame({
+rw.write(rw.turns(pl.DataFrame({
     "rollout_id": number, "turn": np.tile(np.arange(1, 6), rollouts), "target": number % groups, "goal": number // groups % 50,
     "prompt": said(), "response": said(), "succeeded": rng.random(len(number)) < 0.05,
 }).with_columns(pl.col("rollout_id", "target", "goal").cast(pl.String))), path)
 def work(): pass
 """
-REPORT = "def work(): tw.report(tw.read(path), tempfile.mkdtemp() + '/report', by='target')"
+REPORT = "def work(): rw.report(rw.read(path), tempfile.mkdtemp() + '/report', by='target')"
 STEPS = """
 def work():
-    rollouts = tw.measure(tw.read(path), m.attack_success(), m.time_to_success())
-    tw.summarize(rollouts, by='target'), tw.curve(rollouts, by='target')
+    rollouts = rw.measure(rw.read(path), m.attack_success(), m.time_to_success())
+    rw.summarize(rollouts, by='target'), rw.curve(rollouts, by='target')
 """
 
 
@@ -40,7 +40,7 @@ def test_a_million_rollouts(tmp_path: Path, child: Child, compared: Callable[...
     """Beside reading, measuring, summarizing and the curve alone; the peak beside that of reading."""
     given = str(tmp_path / "turns.parquet"), "1000000", "10"
     child(MADE + WRITE, *given)
-    report, steps, read = (child(MADE + work, *given) for work in (REPORT, STEPS, "def work(): tw.read(path)"))
+    report, steps, read = (child(MADE + work, *given) for work in (REPORT, STEPS, "def work(): rw.read(path)"))
     name = "report of 1,000,000 rollouts x 5 turns"
     compared(
         name, "read, measure, summarize and curve", steps["cpu"] / report["cpu"], target=1 / 2, floor=1 / 8,
@@ -65,7 +65,7 @@ def test_ten_thousand_groups(tmp_path: Path, child: Child, compared: Callable[..
 
 def test_the_first_report(tmp_path: Path, compared: Callable[..., None]) -> None:
     """The command of README from a fresh process, beside the imports that nobody can do without, thrice and a second."""
-    ours = [sys.executable, "-m", "turnwise", "report", str(DATA), "--by", "target", "--by", "attack", "--out"]
+    ours = [sys.executable, "-m", "rollwise", "report", str(DATA), "--by", "target", "--by", "attack", "--out"]
     peer = [sys.executable, "-c", "import polars, matplotlib.pyplot"]
     pairs = [(seconds([*ours, str(tmp_path / str(place))]), seconds(peer)) for place in range(5)]
     mine, theirs = min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)

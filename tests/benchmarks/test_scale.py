@@ -4,7 +4,7 @@ By rollout: mean, highest and last reward, the number of turns, and the first tu
 model: mean, median and least of the means, the highest of all, the share with such a turn, the mean of first turns and of
 last rewards. Ten turns a rollout, eight models. Peers take turns in processes of their own, so that the peak is theirs.
 The median, for which Polars keeps every column of its group-by, has a group-by of its own; the turns are measured once.
-TURNWISE_BENCHMARK_TURNS says how many turns the scan has (1e8 where it is not set; that takes some 500 MB of disk).
+ROLLWISE_BENCHMARK_TURNS says how many turns the scan has (1e8 where it is not set; that takes some 500 MB of disk).
 """
 
 import os
@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnwise.__main__ import ALLOCATOR
+from rollwise.__main__ import ALLOCATOR
 
 pytestmark = pytest.mark.benchmark
 TURNS = 10_000_000
-SCANNED = int(float(os.environ.get("TURNWISE_BENCHMARK_TURNS", "1e8")))
+SCANNED = int(float(os.environ.get("ROLLWISE_BENCHMARK_TURNS", "1e8")))
 ROUNDS = 3
 Child = Callable[..., dict[str, float]]
 
@@ -60,12 +60,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
 
 OURS = """
 import sys
-import polars as pl, turnwise as tw
-from turnwise import metrics as m
+import polars as pl, rollwise as rw
+from rollwise import metrics as m
 turns = {turns}
 reward = pl.col("reward")
 def work():
-    rollouts = tw.measure(
+    rollouts = rw.measure(
         turns, m.first_turn(reward >= 0.5), mean=reward.mean(), most=reward.max(), last=reward.last(), keep="model"
     )
     mean, first = pl.col("mean"), pl.col("first_turn")
@@ -79,16 +79,16 @@ def work():
 """
 INTERVALS = """
 import sys
-import polars as pl, turnwise as tw
-from turnwise import metrics as m
+import polars as pl, rollwise as rw
+from rollwise import metrics as m
 turns = pl.scan_parquet(sys.argv[1])
 reward = pl.col("reward")
 def work():
-    rollouts = tw.measure(
+    rollouts = rw.measure(
         turns, m.time_to(reward >= 0.5), mean=reward.mean(), most=reward.max(), last=reward.last(), keep=["model", "prompt_id"]
     )
     names = ["time_to", "mean", "most", "last"]
-    found = tw.summarize(rollouts, by="model", metrics=names, cluster="prompt_id", merge=True)
+    found = rw.summarize(rollouts, by="model", metrics=names, cluster="prompt_id", merge=True)
     assert found["model"].n_unique() == 8
 """
 SQL = """with per as (select rollout_id, any_value(model) model, avg(reward) mean, max(reward) most, arg_max(reward, turn) last,

@@ -1,4 +1,4 @@
-"""How long `turnwise --help` takes, against an empty typer app with as many commands."""
+"""How long `rollwise --help` takes, against an empty typer app with as many commands."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.cli import app
+import rollwise as rw
+from rollwise.cli import app
 
 ROUNDS = 15
 MOST = 1.2
@@ -32,20 +32,20 @@ def seconds(command: list[str]) -> float:
 def test_help_costs_what_typer_costs(tmp_path: Path, compared: Callable[..., None]) -> None:
     """The median of paired ratios is at most 1.2."""
     peer = [sys.executable, str(empty_app(tmp_path / "empty.py", len(app.registered_commands))), "--help"]
-    ours = [sys.executable, "-m", "turnwise", "--help"]
+    ours = [sys.executable, "-m", "rollwise", "--help"]
     pairs = [(seconds(ours), seconds(peer)) for _ in range(ROUNDS)]
     ratio = sorted(mine / theirs for mine, theirs in pairs)[ROUNDS // 2]
     best = min(mine for mine, _ in pairs), min(theirs for _, theirs in pairs)
     print(f"\n--help: {best[0]:.3f} s against {best[1]:.3f} s of an empty typer app; median ratio {ratio:.2f}")  # noqa: T201
-    compared("13. turnwise --help", "an empty typer app of as many commands", 1 / ratio, target=1 / MOST, floor=0.6)
+    compared("13. rollwise --help", "an empty typer app of as many commands", 1 / ratio, target=1 / MOST, floor=0.6)
 
 
 @pytest.mark.benchmark
 def test_the_first_table(tmp_path: Path, compared: Callable[..., None]) -> None:
     """From a fresh process to the first summary of a Parquet file, beside `import polars` alone."""
     path = tmp_path / "turns.parquet"
-    tw.simulate(goals=20, attempts=5, seed=1)[0].write_parquet(path)
-    table = "import turnwise as tw; tw.summarize(tw.measure(tw.read(__import__('sys').argv[1])), by='target')"
+    rw.simulate(goals=20, attempts=5, seed=1)[0].write_parquet(path)
+    table = "import rollwise as rw; rw.summarize(rw.measure(rw.read(__import__('sys').argv[1])), by='target')"
     ours, peer = [sys.executable, "-c", table, str(path)], [sys.executable, "-c", "import polars"]
     pairs = [(seconds(ours), seconds(peer)) for _ in range(ROUNDS)]
     ratio = sorted(theirs / mine for mine, theirs in pairs)[ROUNDS // 2]

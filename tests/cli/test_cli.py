@@ -18,11 +18,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.cli import app, run
-from turnwise.cli.options import metric_names
-from turnwise.readers.read import read as read_whole
+import rollwise as rw
+from rollwise import schema
+from rollwise.cli import app, run
+from rollwise.cli.options import metric_names
+from rollwise.readers.read import read as read_whole
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "data" / "rollouts"
@@ -41,7 +41,7 @@ class Result:
 
 
 @pytest.fixture
-def turnwise(capsys):
+def rollwise(capsys):
     """The command line, in this process."""
 
     def call(*words: object) -> Result:
@@ -55,10 +55,10 @@ def turnwise(capsys):
 
 # ── the main job ──────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
-def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
+def test_report_writes_everything_it_promises(rollwise, tmp_path: Path) -> None:
     """Logs in; page, tables, figures and the record of the run out, and the page's path on stdout."""
     out = tmp_path / "report"
-    done = turnwise("report", LOGS, "--out", out)
+    done = rollwise("report", LOGS, "--out", out)
     assert (done.code, done.out) == (0, f"{out / 'report.html'}\n")
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "attempts.parquet", "category_attack.parquet", "contrast.parquet", "costs.parquet", "curve.parquet", "doctor.parquet",
@@ -77,11 +77,11 @@ def test_report_writes_everything_it_promises(turnwise, tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_a_report_is_compared_with_an_earlier_one(turnwise, tmp_path: Path) -> None:
+def test_a_report_is_compared_with_an_earlier_one(rollwise, tmp_path: Path) -> None:
     """--baseline takes the folder of a report or logs, and --unjudged reaches the page and the record of the run."""
-    assert turnwise("report", LOGS / "base.parquet", "--out", tmp_path / "old").code == 0
+    assert rollwise("report", LOGS / "base.parquet", "--out", tmp_path / "old").code == 0
     options = ("--baseline", tmp_path / "old", "--unjudged", "drop")
-    assert turnwise("report", LOGS / "guarded.jsonl", *options, "--out", tmp_path / "new").code == 0
+    assert rollwise("report", LOGS / "guarded.jsonl", *options, "--out", tmp_path / "new").code == 0
     changes = pl.read_parquet(tmp_path / "new" / "changes.parquet")
     assert changes["attack"].to_list() == ["encode", "persuade"]
     assert (changes["high"] < 0).all()
@@ -90,16 +90,16 @@ def test_a_report_is_compared_with_an_earlier_one(turnwise, tmp_path: Path) -> N
     assert "unjudged turns: drop" in page
     chosen = json.loads((tmp_path / "new" / "run.json").read_text())["options"]
     assert (chosen["unjudged"], chosen["baseline"]) == ("drop", str(tmp_path / "old"))
-    refused = turnwise("report", LOGS, "--baseline", tmp_path / "nowhere", "--out", tmp_path / "r")
+    refused = rollwise("report", LOGS, "--baseline", tmp_path / "nowhere", "--out", tmp_path / "r")
     assert refused.code == 2
     assert "nowhere" in refused.err
     assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.integration
-def test_the_page_needs_nothing_beside_it(turnwise, tmp_path: Path) -> None:
+def test_the_page_needs_nothing_beside_it(rollwise, tmp_path: Path) -> None:
     """No script, style sheet, font or picture is fetched from anywhere."""
-    turnwise("report", LOGS, "--out", tmp_path / "r")
+    rollwise("report", LOGS, "--out", tmp_path / "r")
     page = (tmp_path / "r" / "report.html").read_text()
     for fetched in ("<script src", '<link rel="stylesheet"', "@import", "url(", "fetch(", "XMLHttpRequest", "import("):
         assert fetched not in page
@@ -108,84 +108,84 @@ def test_the_page_needs_nothing_beside_it(turnwise, tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_the_same_report_twice_is_the_same_bytes(turnwise, tmp_path: Path) -> None:
+def test_the_same_report_twice_is_the_same_bytes(rollwise, tmp_path: Path) -> None:
     """Page, figures and tables are identical run to run."""
     for name in ("a", "b"):
-        turnwise("report", LOGS, "--out", tmp_path / name)
+        rollwise("report", LOGS, "--out", tmp_path / name)
     for path in sorted((tmp_path / "a").rglob("*")):
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path.name
 
 
 @pytest.mark.integration
-def test_hostile_names_do_not_reach_the_page(turnwise, tmp_path: Path) -> None:
+def test_hostile_names_do_not_reach_the_page(rollwise, tmp_path: Path) -> None:
     """A target called like a tag is text on the page, in the figure and in the table."""
     hostile = "<script>alert(1)</script>"
-    frame = tw.turns([
+    frame = rw.turns([
         {"rollout_id": f"r{i}", "prompt": "Hi", "response": hostile, "target": hostile if i % 2 else "b", "goal": f"g{i}",
          "attack": "a", "outcome": "failure", "succeeded": False}
         for i in range(8)
     ])  # fmt: skip
-    tw.write(frame, tmp_path / "logs.parquet")
-    assert turnwise("report", tmp_path / "logs.parquet", "--out", tmp_path / "r").code == 0
+    rw.write(frame, tmp_path / "logs.parquet")
+    assert rollwise("report", tmp_path / "logs.parquet", "--out", tmp_path / "r").code == 0
     page = (tmp_path / "r" / "report.html").read_text()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
 @pytest.mark.integration
-def test_an_existing_report_is_not_overwritten(turnwise, tmp_path: Path) -> None:
+def test_an_existing_report_is_not_overwritten(rollwise, tmp_path: Path) -> None:
     """A folder that is not empty is left alone until --overwrite allows it."""
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "mine.txt").write_text("mine")
-    refused = turnwise("report", LOGS, "--out", tmp_path / "r")
+    refused = rollwise("report", LOGS, "--out", tmp_path / "r")
     assert refused.code == 2
     assert "--out" in refused.err
     assert "--overwrite" in refused.err
     assert [path.name for path in (tmp_path / "r").iterdir()] == ["mine.txt"]
-    assert turnwise("report", LOGS, "--out", tmp_path / "r", "--overwrite").code == 0
+    assert rollwise("report", LOGS, "--out", tmp_path / "r", "--overwrite").code == 0
     assert (tmp_path / "r" / "mine.txt").read_text() == "mine"
 
 
 # ── one command per verb ──────────────────────────────────────────────────────────────────────────────────────────────
-def test_read_writes_turns(turnwise, tmp_path: Path) -> None:
+def test_read_writes_turns(rollwise, tmp_path: Path) -> None:
     """Any mix of logs becomes one table of turns; what was read is said on stderr."""
-    done = turnwise("read", LOGS, "--out", tmp_path / "t.parquet")
+    done = rollwise("read", LOGS, "--out", tmp_path / "t.parquet")
     assert done.code == 0
     assert "read 240 rollouts, 1,301 turns, 0 problems" in done.err
-    assert pl.read_parquet(tmp_path / "t.parquet").equals(tw.read(LOGS))
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(rw.read(LOGS))
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("words", [["summarize"], ["contrast", "--of", "target"]])
-def test_a_metric_that_is_named_twice_counts_once(turnwise, tmp_path: Path, words: list[str]) -> None:
+def test_a_metric_that_is_named_twice_counts_once(rollwise, tmp_path: Path, words: list[str]) -> None:
     """Of logs and of a table of rollouts: it was a clash of two expressions in one, and two rows of a family in the other."""
     table = tmp_path / "rollouts.parquet"
-    tw.write(tw.measure(tw.read(LOGS)), table)
+    rw.write(rw.measure(rw.read(LOGS)), table)
     for path in (LOGS, table):
         once, twice = (
-            turnwise(*words, path, "--format", "json", *["--metric", "attack_success"] * times) for times in (1, 2)
+            rollwise(*words, path, "--format", "json", *["--metric", "attack_success"] * times) for times in (1, 2)
         )
         assert (twice.code, twice.out) == (0, once.out)
 
 
-def test_measure_summarize_and_curve_give_what_the_verbs_give(turnwise, tmp_path: Path) -> None:
+def test_measure_summarize_and_curve_give_what_the_verbs_give(rollwise, tmp_path: Path) -> None:
     """The commands print the frames of the verbs of the same name."""
-    rollouts = tw.measure(tw.read(LOGS))
-    assert turnwise("measure", LOGS, "--out", tmp_path / "r.parquet").code == 0
+    rollouts = rw.measure(rw.read(LOGS))
+    assert rollwise("measure", LOGS, "--out", tmp_path / "r.parquet").code == 0
     assert pl.read_parquet(tmp_path / "r.parquet").equals(rollouts)
-    summarized = turnwise(
+    summarized = rollwise(
         "summarize", tmp_path / "r.parquet", "--by", "target", "--metric", "attack_success", "--format", "json"
     )
-    expected = tw.summarize(rollouts, by="target", metrics="attack_success")
+    expected = rw.summarize(rollouts, by="target", metrics="attack_success")
     assert summarized.rows == json.loads(expected.write_json())
-    curved = turnwise("curve", tmp_path / "r.parquet", "--by", "target", "--format", "csv")
-    assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + tw.curve(rollouts, by="target").height
+    curved = rollwise("curve", tmp_path / "r.parquet", "--by", "target", "--format", "csv")
+    assert len(list(csv.reader(io.StringIO(curved.out)))) == 1 + rw.curve(rollouts, by="target").height
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
-def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path, suffix: str) -> None:
+def test_trees_among_the_logs_are_measured_path_by_path(rollwise, tmp_path: Path, suffix: str) -> None:
     """One attack that went back a step does not keep the other rollouts from being measured, and counts agree everywhere."""
     rows = {
         "rollout_id": ["a", "b", "b", "b"],
@@ -194,17 +194,17 @@ def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path
         "response": "No.",
     }
     nodes = pl.DataFrame({**rows, "parent_id": [None, None, "x", "x"], "succeeded": [False, False, True, False]})
-    turns = tw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
-    logs = tw.write(turns, tmp_path / f"logs{suffix}")
-    expected = tw.measure(tw.trees.paths(tw.read(logs)))
-    done = turnwise("measure", logs, "--out", tmp_path / "r.parquet")
+    turns = rw.turns(nodes.with_columns(target=pl.lit("t"), goal="rollout_id"))
+    logs = rw.write(turns, tmp_path / f"logs{suffix}")
+    expected = rw.measure(rw.trees.paths(rw.read(logs)))
+    done = rollwise("measure", logs, "--out", tmp_path / "r.parquet")
     assert done.code == 0
     assert "read 2 rollouts, 4 turns, 0 problems" in done.err
     assert "1 rollout is a tree, measured path by path: 3 paths in all" in done.err
     assert pl.read_parquet(tmp_path / "r.parquet").equals(expected)
     for words in (("summarize", "--metric", "attack_success"), ("curve",), ("gate", "--require", "num_turns < 9")):
-        assert turnwise(words[0], logs, *words[1:]).code in {0, 1}, words
-    assert turnwise("report", logs, "--out", tmp_path / "report").code == 0
+        assert rollwise(words[0], logs, *words[1:]).code in {0, 1}, words
+    assert rollwise("report", logs, "--out", tmp_path / "report").code == 0
     page = (tmp_path / "report" / "report.html").read_text()
     assert "2 rollouts of 1 run were read. 1 rollout is a tree, measured path by path: 3 paths in all." in page
     assert json.loads((tmp_path / "report" / "run.json").read_text())["counts"] == {
@@ -214,15 +214,15 @@ def test_trees_among_the_logs_are_measured_path_by_path(turnwise, tmp_path: Path
     }
 
 
-def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(turnwise, tmp_path: Path) -> None:
+def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(rollwise, tmp_path: Path) -> None:
     """`--spreadsheet` puts an apostrophe before formulas, says so on stderr, and is refused where nothing is CSV."""
     rows = [{"rollout_id": f"={n}", "turn": 1, "goal": "@g", "outcome": "success", "response": "-1"} for n in range(3)]
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(map(json.dumps, rows)))
-    plain = turnwise("measure", log, "--format", "csv")
-    shown = turnwise("measure", log, "--format", "csv", "--spreadsheet")
-    written = turnwise("measure", log, "--out", tmp_path / "m.csv", "--spreadsheet")
-    read = turnwise("read", log, "--out", tmp_path / "turns.csv", "--spreadsheet")
+    plain = rollwise("measure", log, "--format", "csv")
+    shown = rollwise("measure", log, "--format", "csv", "--spreadsheet")
+    written = rollwise("measure", log, "--out", tmp_path / "m.csv", "--spreadsheet")
+    read = rollwise("read", log, "--out", tmp_path / "turns.csv", "--spreadsheet")
     assert [one.code for one in (plain, shown, written, read)] == [0, 0, 0, 0]
     assert [row["goal"] for row in csv.DictReader(io.StringIO(plain.out))] == ["@g"] * 3
     assert (tmp_path / "m.csv").read_text() == shown.out
@@ -233,23 +233,23 @@ def test_csv_for_a_spreadsheet_on_the_screen_and_in_a_file(turnwise, tmp_path: P
         for row in csv.DictReader(io.StringIO((tmp_path / "turns.csv").read_text()))
     ]
     assert kept == [("'=0", "-1"), ("'=1", "-1"), ("'=2", "-1")]
-    refused = turnwise("measure", log, "--spreadsheet")
+    refused = rollwise("measure", log, "--spreadsheet")
     assert (refused.code, refused.out) == (2, "")
     assert "--spreadsheet is for CSV" in refused.err
-    assert turnwise("measure", log, "--out", tmp_path / "m.parquet", "--spreadsheet").code == 2
+    assert rollwise("measure", log, "--out", tmp_path / "m.parquet", "--spreadsheet").code == 2
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json", ".jsonl"])
-def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix: str) -> None:
+def test_rollouts_are_read_back_in_every_format(rollwise, tmp_path: Path, suffix: str) -> None:
     """A table of rollouts that was written is summarized as if it had just been measured."""
     path = tmp_path / f"r{suffix}"
     assert (
-        turnwise("measure", LOGS, "--metric", "attack_success", "--metric", "time_to_success", "--out", path).code == 0
+        rollwise("measure", LOGS, "--metric", "attack_success", "--metric", "time_to_success", "--out", path).code == 0
     )
-    done = turnwise("summarize", path, "--by", "target", "--format", "json")
-    expected = tw.summarize(
-        tw.measure(tw.read(LOGS), tw.metrics.attack_success, tw.metrics.time_to_success), by="target"
+    done = rollwise("summarize", path, "--by", "target", "--format", "json")
+    expected = rw.summarize(
+        rw.measure(rw.read(LOGS), rw.metrics.attack_success, rw.metrics.time_to_success), by="target"
     )
     assert done.code == 0
     assert done.rows == json.loads(expected.write_json())
@@ -257,56 +257,56 @@ def test_rollouts_are_read_back_in_every_format(turnwise, tmp_path: Path, suffix
 
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
-def test_groups_by_numbers_of_ones_own_need_no_measuring_first(turnwise, tmp_path: Path, suffix: str) -> None:
+def test_groups_by_numbers_of_ones_own_need_no_measuring_first(rollwise, tmp_path: Path, suffix: str) -> None:
     """A column of steps is carried along where it is asked for, as in the report: a number is else taken for one of a turn."""
     rows = [(f"{s}-{g}", s, f"g{g}", g < 3 * s, 0.1 * g) for s in (1, 2) for g in range(6)]
     table = pl.DataFrame(rows, schema=["rollout_id", "step", "goal", "succeeded", "heat"], orient="row")
-    logs = tw.write(tw.turns(table.with_columns(turn=1, response=pl.lit("No."))), tmp_path / f"logs{suffix}")
-    rollouts = tw.measure(tw.read(logs), keep=["step"])
+    logs = rw.write(rw.turns(table.with_columns(turn=1, response=pl.lit("No."))), tmp_path / f"logs{suffix}")
+    rollouts = rw.measure(rw.read(logs), keep=["step"])
     for words, expected in (
-        (("summarize", "--by", "step"), tw.summarize(rollouts, by="step")),
-        (("curve", "--by", "step"), tw.curve(rollouts, by="step")),
-        (("attempts", "--by", "step"), tw.attempts(rollouts, by="step")),
-        (("contrast", "--of", "step"), tw.contrast(rollouts, of="step")),
+        (("summarize", "--by", "step"), rw.summarize(rollouts, by="step")),
+        (("curve", "--by", "step"), rw.curve(rollouts, by="step")),
+        (("attempts", "--by", "step"), rw.attempts(rollouts, by="step")),
+        (("contrast", "--of", "step"), rw.contrast(rollouts, of="step")),
         (
             ("gate", "--require", "attack_success < 1%", "--by", "step"),
-            tw.gate(rollouts, "attack_success < 1%", by="step"),
+            rw.gate(rollouts, "attack_success < 1%", by="step"),
         ),
     ):
-        done = turnwise(words[0], logs, *words[1:], "--format", "json")
+        done = rollwise(words[0], logs, *words[1:], "--format", "json")
         assert done.rows == json.loads(expected.write_json()), words
-    refused = turnwise("summarize", logs, "--by", "stepp")
+    refused = rollwise("summarize", logs, "--by", "stepp")
     assert refused.code == 2
     assert "no column 'stepp' to group by" in refused.err
 
 
-def test_last_weeks_rollouts_stand_beside_this_weeks(turnwise, tmp_path: Path) -> None:
+def test_last_weeks_rollouts_stand_beside_this_weeks(rollwise, tmp_path: Path) -> None:
     """Several tables of rollouts are one, unless a rollout would count twice."""
-    rollouts = tw.measure(tw.read(LOGS))
+    rollouts = rw.measure(rw.read(LOGS))
     targets = rollouts["target"].unique(maintain_order=True).to_list()
-    weeks = [tw.write(rollouts.filter(target=name), tmp_path / f"{name}.parquet") for name in targets]
+    weeks = [rw.write(rollouts.filter(target=name), tmp_path / f"{name}.parquet") for name in targets]
     words = ("--of", "target", "--metric", "attack_success", "--format", "json")
-    compared = turnwise("contrast", *weeks, *words, "--baseline", targets[0])
+    compared = rollwise("contrast", *weeks, *words, "--baseline", targets[0])
     assert compared.code == 0
-    expected = tw.contrast(rollouts, of="target", baseline=targets[0], metrics="attack_success")
+    expected = rw.contrast(rollouts, of="target", baseline=targets[0], metrics="attack_success")
     assert compared.rows == json.loads(expected.write_json())
-    twice = turnwise(
-        "gate", weeks[0], tw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
+    twice = rollwise(
+        "gate", weeks[0], rw.write(pl.read_parquet(weeks[0]), tmp_path / "again.csv"), "--require", "num_turns < 9"
     )
     assert twice.code == 2
     assert f"rollout {rollouts['rollout_id'][0]!r} is in several of these tables" in twice.err
-    texts = tw.write(pl.DataFrame({"rollout_id": ["x"], "attack_success": ["perhaps"]}), tmp_path / "words.parquet")
-    unlike = turnwise("gate", weeks[0], texts, "--require", "num_turns < 9")
+    texts = rw.write(pl.DataFrame({"rollout_id": ["x"], "attack_success": ["perhaps"]}), tmp_path / "words.parquet")
+    unlike = rollwise("gate", weeks[0], texts, "--require", "num_turns < 9")
     assert unlike.code == 2
     assert "column `attack_success` holds Boolean in one of these tables, String in another" in unlike.err
-    mixed = turnwise("gate", weeks[0], LOGS, "--require", "num_turns < 9")
+    mixed = rollwise("gate", weeks[0], LOGS, "--require", "num_turns < 9")
     assert mixed.code == 2
     assert "holds rollouts that are measured already" in mixed.err
 
 
-def test_a_table_on_the_screen_is_readable(turnwise) -> None:
+def test_a_table_on_the_screen_is_readable(rollwise) -> None:
     """By default a summary is a table of words with the interval beside its estimate."""
-    done = turnwise("summarize", LOGS, "--by", "target", "--metric", "attack_success")
+    done = rollwise("summarize", LOGS, "--by", "target", "--metric", "attack_success")
     assert done.code == 0
     assert "guarded" in done.out
     assert "%" in done.out
@@ -321,88 +321,88 @@ def test_metrics_are_completed_by_the_shell() -> None:
     assert "success_within" not in dict(metric_names(""))
 
 
-def test_simulate_writes_turns_and_truth(turnwise, tmp_path: Path) -> None:
+def test_simulate_writes_turns_and_truth(rollwise, tmp_path: Path) -> None:
     """The simulated table and its truth are written where asked."""
-    done = turnwise("simulate", "--goals", 4, "--out", tmp_path / "t.parquet", "--truth", tmp_path / "truth.csv")
+    done = rollwise("simulate", "--goals", 4, "--out", tmp_path / "t.parquet", "--truth", tmp_path / "truth.csv")
     assert done.code == 0
     assert schema.check(pl.read_parquet(tmp_path / "t.parquet"), schema.TURNS).height > 0
     assert "attack_success" in (tmp_path / "truth.csv").read_text()
 
 
-def test_cluster_none_and_crossed(turnwise) -> None:
+def test_cluster_none_and_crossed(rollwise) -> None:
     """`--cluster none` treats rollouts as independent, two columns cross."""
-    free = turnwise("summarize", LOGS, "--metric", "attack_success", "--cluster", "none", "--format", "json")
+    free = rollwise("summarize", LOGS, "--metric", "attack_success", "--cluster", "none", "--format", "json")
     assert "no clusters" in free.rows[0]["estimand"]
-    both = turnwise(
+    both = rollwise(
         "summarize", LOGS, "--metric", "attack_success", "--cluster", "goal", "--cluster", "target", "--format", "json"
     )
     assert "goal x target" in both.rows[0]["estimand"]
 
 
 @pytest.mark.integration
-def test_convert_writes_whole_rollouts_and_a_manifest(turnwise, tmp_path: Path) -> None:
+def test_convert_writes_whole_rollouts_and_a_manifest(rollwise, tmp_path: Path) -> None:
     """No rollout spans two files, the manifest says how many there must be, and reading them gives the same turns."""
-    assert turnwise("convert", LOGS, "--out", tmp_path / "big", "--rollouts-per-file", 50).code == 0
+    assert rollwise("convert", LOGS, "--out", tmp_path / "big", "--rollouts-per-file", 50).code == 0
     manifest = json.loads((tmp_path / "big" / "_manifest.json").read_text())
     parts = [pl.read_parquet(tmp_path / "big" / item["file"]) for item in manifest["files"]]
     assert [part["rollout_id"].n_unique() for part in parts] == [50, 50, 50, 50, 40]
     assert sum(part["rollout_id"].n_unique() for part in parts) == manifest["rollouts"] == 240
     key = ["rollout_id", "turn"]
-    assert tw.read(sorted((tmp_path / "big").glob("*.parquet"))).sort(key).equals(tw.read(LOGS).sort(key))
+    assert rw.read(sorted((tmp_path / "big").glob("*.parquet"))).sort(key).equals(rw.read(LOGS).sort(key))
 
 
-def test_show_prints_one_rollout(turnwise) -> None:
+def test_show_prints_one_rollout(rollwise) -> None:
     """A rollout is shown turn by turn, with what was asked, answered and judged."""
-    done = turnwise("show", "simulation-7/base/persuade/fraud-001/1", LOGS)
+    done = rollwise("show", "simulation-7/base/persuade/fraud-001/1", LOGS)
     assert done.code == 0
     assert "── turn 1 ──" in done.out
     assert "goal      fraud-001" in done.out
 
 
-def test_show_names_the_order_of_its_arguments(turnwise) -> None:
+def test_show_names_the_order_of_its_arguments(rollwise) -> None:
     """Logs before the id: the sentence is the command to type."""
-    done = turnwise("show", LOGS, "a/1")
+    done = rollwise("show", LOGS, "a/1")
     assert (done.code, done.err) == (
         2,
-        f"turnwise: show: the rollout's id comes first; write turnwise show a/1 {LOGS}\n",
+        f"rollwise: show: the rollout's id comes first; write rollwise show a/1 {LOGS}\n",
     )
 
 
-def test_show_lets_no_control_character_through(turnwise, tmp_path: Path) -> None:
+def test_show_lets_no_control_character_through(rollwise, tmp_path: Path) -> None:
     """Escape sequences, bells and bidirectional overrides in a log are shown as what they are."""
     hostile = "a\x1b[2J\x07b\u202ec\x00d\x9bm"
-    tw.write(
-        tw.turns([{"rollout_id": "r\x1b]0;x\x07", "prompt": hostile, "response": "line one\nline two"}]),
+    rw.write(
+        rw.turns([{"rollout_id": "r\x1b]0;x\x07", "prompt": hostile, "response": "line one\nline two"}]),
         tmp_path / "t.parquet",
     )
-    done = turnwise("show", "r\x1b]0;x\x07", tmp_path / "t.parquet")
+    done = rollwise("show", "r\x1b]0;x\x07", tmp_path / "t.parquet")
     assert done.code == 0
     assert not set(done.out) & set("\x1b\x07\x00\x9b\u202e")
     assert "line two" in done.out
 
 
-def test_show_as_markdown(turnwise) -> None:
+def test_show_as_markdown(rollwise) -> None:
     """The same rollout as a document."""
     rollout = "simulation-7/base/persuade/fraud-001/1"
-    done = turnwise("show", rollout, LOGS, "--format", "md")
+    done = rollwise("show", rollout, LOGS, "--format", "md")
     assert done.code == 0
-    turns = tw.read(LOGS).filter(rollout_id=rollout)
+    turns = rw.read(LOGS).filter(rollout_id=rollout)
     assert done.out.startswith(f"# `{rollout}`\n")
     assert done.out.count("## Turn ") == turns.height
     assert all(f"```text\n{text}\n```" in done.out for text in turns["response"].drop_nulls())
-    assert turnwise("show", rollout, LOGS, "--format", "pdf").code == 2
+    assert rollwise("show", rollout, LOGS, "--format", "pdf").code == 2
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["reader", "metric"])
-def test_info_lists_and_explains(turnwise, kind: str) -> None:
+def test_info_lists_and_explains(rollwise, kind: str) -> None:
     """Every component has a line, and its own explanation."""
-    listed = turnwise("info", "components", "-t", kind)
+    listed = rollwise("info", "components", "-t", kind)
     assert listed.code == 0
     names = [line.split()[0] for line in listed.out.splitlines()]
     own = {"reader": "agentdojo", "metric": "attack_success"}[kind]
     assert own in names
-    told = {name: turnwise("info", "components", "-t", kind, "--name", name).out for name in names}
+    told = {name: rollwise("info", "components", "-t", kind, "--name", name).out for name in names}
     assert all(text.startswith(f"{name}: ") for name, text in told.items())
     assert len(told[own].splitlines()) > 2
 
@@ -436,9 +436,9 @@ def test_info_lists_and_explains(turnwise, kind: str) -> None:
         ),
     ],
 )
-def test_info_lists_classes_with_their_options(turnwise, kind: str, lines: list[str]) -> None:
+def test_info_lists_classes_with_their_options(rollwise, kind: str, lines: list[str]) -> None:
     """One line for each, one for each option with its default; then, beside the data, how one's own is given."""
-    listed = turnwise("info", "components", "-t", kind)
+    listed = rollwise("info", "components", "-t", kind)
     assert listed.code == 0
     told = iter(listed.out.splitlines())
     for line in lines:
@@ -447,23 +447,23 @@ def test_info_lists_classes_with_their_options(turnwise, kind: str, lines: list[
     assert "module:name" in listed.err or "ResponseMetric" in listed.err
     names = [line.split()[0] for line in listed.out.splitlines() if not line.startswith(" ")]
     assert names == sorted(names)
-    explained = turnwise("info", "components", "-t", kind, "--name", names[-1])
+    explained = rollwise("info", "components", "-t", kind, "--name", names[-1])
     assert explained.out.startswith(f"{names[-1]}: ")
     assert "Options:" in explained.out
-    wrong = turnwise("info", "components", "-t", kind, "--name", "nothing of it")
+    wrong = rollwise("info", "components", "-t", kind, "--name", "nothing of it")
     assert wrong.code == 2
     assert f"unknown {kind} 'nothing of it'" in wrong.err
 
 
 @pytest.mark.integration
-def test_info_lists_every_scorer_and_sampler(turnwise) -> None:
-    """Whatever `turnwise.judges` offers that is a metric, and whatever a file may name."""
-    from turnwise import judges as scoring
-    from turnwise.rollout.config import RolloutConfig, SamplerConfig, evaluator_of
+def test_info_lists_every_scorer_and_sampler(rollwise) -> None:
+    """Whatever `rollwise.judges` offers that is a metric, and whatever a file may name."""
+    from rollwise import judges as scoring
+    from rollwise.rollout.config import RolloutConfig, SamplerConfig, evaluator_of
 
     def names(kind: str) -> set[str]:
         return {
-            line.split()[0] for line in turnwise("info", "components", "-t", kind).out.splitlines() if line[0] != " "
+            line.split()[0] for line in rollwise("info", "components", "-t", kind).out.splitlines() if line[0] != " "
         }
 
     public = {name: getattr(scoring, name) for name in scoring.__all__}
@@ -481,7 +481,7 @@ def bad(tmp_path: Path) -> Path:
     (tmp_path / "note.txt").write_text("just a note")
     (tmp_path / "half.json").write_text('[{"rollout_id": "a", "prompt": "Hi", "resp')
     (tmp_path / "columns.csv").write_text("x,y\n1,2\n")
-    tw.write(pl.DataFrame({"rollout_id": ["a"], "num_turns": [1]}), tmp_path / "plain.parquet")
+    rw.write(pl.DataFrame({"rollout_id": ["a"], "num_turns": [1]}), tmp_path / "plain.parquet")
     return tmp_path
 
 
@@ -512,9 +512,9 @@ def bad(tmp_path: Path) -> Path:
         (["summarize", LOGS, "--cluster", "my goal"], ["--cluster 'my goal':"]),
         (["summarize", "{}/plain.parquet", "--fact", "target=gpt"], ["plain.parquet is a table of rollouts"]),
         (["report", LOGS, "--buy", "target"], ["--buy", "--by"]),
-        (["reprot", LOGS], ["'reprot'", "'report'? See `turnwise --help`"]),
+        (["reprot", LOGS], ["'reprot'", "'report'? See `rollwise --help`"]),
         (["summarize", LOGS, "--method", "wilsn"], ["'--method': 'wilsn' is not one of 'auto', 'wilson'"]),
-        (["report"], ["Missing argument", "turnwise report --help"]),
+        (["report"], ["Missing argument", "rollwise report --help"]),
         (["simulate", "--out", "x.parquet", "--icc", "2"], ["icc"]),
         (["simulate", "--out", "x.parquet", "--target", "base"], ["--target 'base'", "NAME=VALUE"]),
         (
@@ -540,58 +540,58 @@ def bad(tmp_path: Path) -> Path:
     ],
     ids=lambda value: " ".join(str(word).rpartition("/")[2] for word in value) if isinstance(value, list) else "",
 )
-def test_bad_input_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, words: list, says: list[str]) -> None:
+def test_bad_input_is_one_sentence(rollwise, tmp_path: Path, monkeypatch, words: list, says: list[str]) -> None:
     """Exit code 2, the last line on stderr names what, where and the remedy, no traceback, nothing written."""
     for name in ("in", "cwd"):
         (tmp_path / name).mkdir()
     folder = bad(tmp_path / "in")
     monkeypatch.chdir(tmp_path / "cwd")
-    done = turnwise(*(str(word).replace("{}", str(folder)) for word in words))
+    done = rollwise(*(str(word).replace("{}", str(folder)) for word in words))
     assert done.code == 2
     assert done.out == ""
     assert "Traceback" not in done.err
     sentence = done.err.strip().splitlines()[-1]
-    assert sentence.startswith("turnwise: ")
+    assert sentence.startswith("rollwise: ")
     for part in says:
         assert part in sentence
     assert list((tmp_path / "cwd").iterdir()) == []
 
 
 @pytest.mark.usefixtures("nobody")
-def test_a_file_that_may_not_be_read_is_one_sentence(turnwise, tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_is_one_sentence(rollwise, tmp_path: Path) -> None:
     """Without permission, the file is named and so is the remedy."""
     path = tmp_path / "secret.json"
     os.seteuid(0) if os.getuid() == 0 else None
     path.write_text("[]")
     path.chmod(0)
     os.seteuid(65534) if os.getuid() == 0 else None
-    done = turnwise("summarize", path)
+    done = rollwise("summarize", path)
     assert done.code == 2
     assert "secret.json" in done.err
     assert "ermission denied" in done.err
 
 
 @pytest.mark.integration
-def test_what_cannot_be_read_may_be_left_out(turnwise, tmp_path: Path) -> None:
+def test_what_cannot_be_read_may_be_left_out(rollwise, tmp_path: Path) -> None:
     """By default a report reads the rest; its first printed line and the page count what was left out, and the page lists it."""
     folder = bad(tmp_path)
-    tw.write(tw.read(LOGS), folder / "good.parquet")
-    done = turnwise("report", folder, "--out", tmp_path / "r")
+    rw.write(rw.read(LOGS), folder / "good.parquet")
+    done = rollwise("report", folder, "--out", tmp_path / "r")
     assert done.code == 0
     assert "left out" in done.err
     problems = json.loads((tmp_path / "r" / "run.json").read_text())["counts"]["problems"]
     assert problems >= 2
-    assert done.err.splitlines()[0] == f"turnwise: read 240 rollouts, 1,301 turns, {problems} problems"
+    assert done.err.splitlines()[0] == f"rollwise: read 240 rollouts, 1,301 turns, {problems} problems"
     page = (tmp_path / "r" / "report.html").read_text()
     assert f"Left out of the rates: {problems} records or files not read" in page
     assert "half.json" in page
     assert "note.txt" in page
-    assert turnwise("report", folder, "--errors", "raise", "--out", tmp_path / "strict").code == 2
+    assert rollwise("report", folder, "--errors", "raise", "--out", tmp_path / "strict").code == 2
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("errors", ["raise", "collect"])
-def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(turnwise, tmp_path: Path, errors: str) -> None:
+def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(rollwise, tmp_path: Path, errors: str) -> None:
     """Where what is broken stops the reading, whole records that are no rollouts were left out, and called 0 problems."""
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -600,7 +600,7 @@ def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(turnwise, tmp_
     (logs / "mt_bench.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     (logs / "odd.csv").write_text("rollout_id,prompt,score\na,p,NaN\n")
     (logs / "notes.txt").write_text("none of ours")
-    done = turnwise("report", logs, "--errors", errors, "--out", tmp_path / "r")
+    done = rollwise("report", logs, "--errors", errors, "--out", tmp_path / "r")
     assert done.code == 0
     assert done.err.count("left out") == (1 if errors == "raise" else 2), "what became null is not left out"
     assert ("mt_bench.jsonl: record 2: holds no choices" in done.err) == (errors == "collect")
@@ -610,13 +610,13 @@ def test_what_was_left_out_is_counted_whether_it_is_listed_or_not(turnwise, tmp_
 
 # ── as a process ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_installed_command_runs() -> None:
-    """`python -m turnwise --version` leaves with 0 and says the version."""
-    done = subprocess.run([sys.executable, "-m", "turnwise", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"turnwise {tw.__version__}\n"
+    """`python -m rollwise --version` leaves with 0 and says the version."""
+    done = subprocess.run([sys.executable, "-m", "rollwise", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"rollwise {rw.__version__}\n"
 
 
 @pytest.mark.parametrize("where", ["in Python", "in Python that Polars calls"])
-def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, where: str) -> None:
+def test_an_interrupt_is_one_sentence(rollwise, tmp_path: Path, monkeypatch, where: str) -> None:
     """Ctrl-C leaves with 130 and says so; where it comes while Rust calls Python, Polars makes a panic of it."""
     log = tmp_path / "log.parquet"
     pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["no"], "tags": [["x"]]}).write_parquet(log)
@@ -629,9 +629,9 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
         "__init__" if "Polars" in where else "write_parquet",
         interrupted,
     )
-    done = turnwise("read", log, "--out", tmp_path / "turns.parquet")
+    done = rollwise("read", log, "--out", tmp_path / "turns.parquet")
     assert (done.code, done.out) == (130, "")
-    assert done.err.splitlines()[-1] == "turnwise: interrupted; no partially written files remain"
+    assert done.err.splitlines()[-1] == "rollwise: interrupted; no partially written files remain"
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
@@ -643,8 +643,8 @@ def test_an_interrupt_is_one_sentence(turnwise, tmp_path: Path, monkeypatch, whe
 def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, number: signal.Signals, code: int) -> None:
     """A job over its time and a closed terminal are an interrupt; else each leaves a draft as large as the results."""
     logs, out = tmp_path / "turns.parquet", tmp_path / "out" / "runs"
-    tw.write(tw.simulate(goals=150, attempts=2, seed=1)[0], logs)
-    command = [*before, sys.executable, "-m", "turnwise", "convert", logs, "--out", out, "--rollouts-per-file", "1"]
+    rw.write(rw.simulate(goals=150, attempts=2, seed=1)[0], logs)
+    command = [*before, sys.executable, "-m", "rollwise", "convert", logs, "--out", out, "--rollouts-per-file", "1"]
     # The tests themselves may run under `nohup`, which would be inherited.
     before_us = signal.signal(number, signal.SIG_DFL)
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -656,7 +656,7 @@ def test_what_a_scheduler_ends_leaves_no_draft(tmp_path: Path, before: list, num
         _, said = running.communicate()
     assert running.returncode == code
     assert [path.name for path in out.parent.iterdir()] == ([] if code else ["runs"])
-    assert said.endswith("turnwise: interrupted; no partially written files remain\n") == bool(code)
+    assert said.endswith("rollwise: interrupted; no partially written files remain\n") == bool(code)
 
 
 @pytest.mark.integration
@@ -668,7 +668,7 @@ def test_an_interrupt_is_not_lost_while_something_is_cleared_away(handler: str) 
     """
     program = f"""
 import signal, time
-from turnwise.cli import signals_heeded
+from rollwise.cli import signals_heeded
 
 signal.signal(signal.SIGINT, signal.{handler})
 
@@ -690,8 +690,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.integration
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
-    """`turnwise ... | head -1` ends quietly."""
-    words = f"{sys.executable} -m turnwise measure {LOGS} --format csv"
+    """`rollwise ... | head -1` ends quietly."""
+    words = f"{sys.executable} -m rollwise measure {LOGS} --format csv"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {words} | head -1"], capture_output=True, text=True, check=False
     )
@@ -703,7 +703,7 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["summarize --help", "info components -t evaluator"])
 def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None:
     """Typer makes a SystemExit of a pipe that nobody reads any more; that is no code of somebody's that ended Python."""
-    command = f"{sys.executable} -m turnwise {words} | true; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m rollwise {words} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -720,7 +720,7 @@ def test_who_has_seen_enough_of_a_pipe_is_told_of_no_mistake(words: str) -> None
 )
 def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> None:
     """A pipe whose reader is gone before the first line ends the command quietly, and lets no release pass that fails."""
-    command = [sys.executable, "-m", "turnwise", *map(str, words)]
+    command = [sys.executable, "-m", "rollwise", *map(str, words)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert running.stderr is not None
@@ -738,7 +738,7 @@ def test_whoever_reads_no_more_is_blamed_on_nobody(words: list, code: int) -> No
 def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: str, code: int) -> None:
     """Streams that a scheduler closed, or that take no more, change no exit code, and what is to be written is written."""
     out = tmp_path / "gate.csv"
-    words = f"{sys.executable} -m turnwise gate {LOGS} --require 'attack_success <= {bound}' --out {out}"
+    words = f"{sys.executable} -m rollwise gate {LOGS} --require 'attack_success <= {bound}' --out {out}"
     done = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False)
     assert pl.read_csv(out)["answer"].to_list() == ["failed" if code else "passed"]
@@ -750,11 +750,11 @@ def test_who_listens_is_nothing_to_a_gate(tmp_path: Path, closed: str, bound: st
 )
 def test_what_cannot_be_printed_is_one_sentence(words: str) -> None:
     """A full disk behind stdout is bad input: whoever reads the file must not take a part for all."""
-    command = f"{sys.executable} -m turnwise {words} >/dev/full"
+    command = f"{sys.executable} -m rollwise {words} >/dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("turnwise: stdout")
+    assert last.startswith("rollwise: stdout")
     assert "No space left on device" in last
 
 
@@ -778,7 +778,7 @@ def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path
         (["simulate", "--goals", "2", "--out", out, "--truth", truth], 0),
         (["eval", "--config_file", config, "--endpoint", refusing], 1),
     ):
-        command = [sys.executable, "-m", "turnwise", *map(str, words)]
+        command = [sys.executable, "-m", "rollwise", *map(str, words)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
             assert running.stdout is not None
             running.stdout.close()
@@ -787,20 +787,20 @@ def test_what_comes_after_the_first_line_is_done_without_a_reader(tmp_path: Path
 
 
 @pytest.mark.parametrize("words", [[], ["info"]])
-def test_without_a_command_there_is_the_help(turnwise, words: list[str]) -> None:
+def test_without_a_command_there_is_the_help(rollwise, words: list[str]) -> None:
     """And no empty sentence of an error beside it."""
-    done = turnwise(*words)
+    done = rollwise(*words)
     assert (done.code, done.err) == (2, "")
-    assert "Usage: turnwise" in done.out
+    assert "Usage: rollwise" in done.out
 
 
 @pytest.mark.parametrize(
     "name", [each.name or each.callback.__name__ for each in app.registered_commands if each.callback is not None]
 )
-def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, monkeypatch) -> None:
+def test_every_command_has_help_and_stands_in_the_readme(rollwise, name: str, monkeypatch) -> None:
     """Each command explains itself and its options, none of them cut, and the README names it."""
     monkeypatch.setenv("COLUMNS", "80")
-    done = turnwise(name, "--help")
+    done = rollwise(name, "--help")
     assert done.code == 0
     assert "--" in done.out
     assert "…" not in done.out
@@ -809,65 +809,65 @@ def test_every_command_has_help_and_stands_in_the_readme(turnwise, name: str, mo
 
 # ── a release ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
-def test_gate_passes_and_fails_by_its_exit_code(turnwise, tmp_path: Path) -> None:
+def test_gate_passes_and_fails_by_its_exit_code(rollwise, tmp_path: Path) -> None:
     """0 if every interval meets it, 1 if one does not, 3 if one cannot tell, 2 if the requirement cannot be read."""
-    passed = turnwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
+    passed = rollwise("gate", LOGS, "--require", "attack_success < 0.9", "--format", "json")
     assert passed.code == 0
     assert passed.rows[0]["answer"] == "passed"
-    assert passed.err.splitlines()[-1] == "turnwise: 'attack_success < 0.9' is met (224 of 240 rollouts have a verdict)"
-    failed = turnwise("gate", LOGS, "--require", "attack_success < 1%", "--by", "target", "--format", "csv")
+    assert passed.err.splitlines()[-1] == "rollwise: 'attack_success < 0.9' is met (224 of 240 rollouts have a verdict)"
+    failed = rollwise("gate", LOGS, "--require", "attack_success < 1%", "--by", "target", "--format", "csv")
     assert failed.code == 1
     assert "'attack_success < 1%' is not met for target=" in failed.err.splitlines()[-1]
-    assert turnwise("gate", LOGS, "--require", "attack_success = 1").code == 2
-    assert turnwise("gate", LOGS).code == 2
-    assert turnwise("gate", LOGS, "--require", "no_such_metric < 1").code == 2
+    assert rollwise("gate", LOGS, "--require", "attack_success = 1").code == 2
+    assert rollwise("gate", LOGS).code == 2
+    assert rollwise("gate", LOGS, "--require", "no_such_metric < 1").code == 2
 
 
-def test_gate_counts_the_unknown_against_a_release(turnwise, tmp_path: Path) -> None:
+def test_gate_counts_the_unknown_against_a_release(rollwise, tmp_path: Path) -> None:
     """Most of an evaluation without a verdict is no pass, and the last line says so; to leave them out must be asked for."""
     path = tmp_path / "und.parquet"
     ids = [f"r{i}" for i in range(1000)]
     pl.DataFrame({"rollout_id": ids, "attack_success": [False] * 450 + [None] * 550}).write_parquet(path)
-    undecided = turnwise("gate", path, "--require", "attack_success < 0.01")
+    undecided = rollwise("gate", path, "--require", "attack_success < 0.01")
     assert undecided.code == 3
     assert "(450 of 1,000 rollouts have a verdict)" in undecided.err.splitlines()[-1]
-    passed = turnwise("gate", path, "--require", "attack_success < 0.01", "--unknown", "drop")
+    passed = rollwise("gate", path, "--require", "attack_success < 0.01", "--unknown", "drop")
     assert passed.code == 0
     assert passed.err.splitlines()[-1].endswith("is met (450 of 1,000 rollouts have a verdict)")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "json"])
-def test_gate_reads_a_summary(turnwise, tmp_path: Path, suffix: str) -> None:
+def test_gate_reads_a_summary(rollwise, tmp_path: Path, suffix: str) -> None:
     """A SUMMARY that was written is gated as it stands, whatever its format."""
     path = tmp_path / f"summary.{suffix}"
-    assert turnwise("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--out", path).code == 0
-    done = turnwise("gate", path, "--require", "attack_success <= 100%", "--format", "json")
+    assert rollwise("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--out", path).code == 0
+    done = rollwise("gate", path, "--require", "attack_success <= 100%", "--format", "json")
     assert (done.code, [row["target"] for row in done.rows]) == (0, ["base", "guarded"])
-    assert turnwise("gate", path, "--require", "attack_success < 1%").code == 1
+    assert rollwise("gate", path, "--require", "attack_success < 1%").code == 1
 
 
-def test_attempts_prints_a_curve(turnwise) -> None:
+def test_attempts_prints_a_curve(rollwise) -> None:
     """ASR@k and pass^k of logs, as the verb gives them."""
-    done = turnwise("attempts", LOGS, "--by", "target", "-k", 1, "-k", 3, "--format", "csv")
+    done = rollwise("attempts", LOGS, "--by", "target", "-k", 1, "-k", 3, "--format", "csv")
     assert done.code == 0
     found = pl.read_csv(io.StringIO(done.out))
-    rollouts = tw.measure(tw.read(LOGS))
+    rollouts = rw.measure(rw.read(LOGS))
     assert found["estimate"].to_list() == pytest.approx(
-        tw.attempts(rollouts, by="target", k=(1, 3))["estimate"].to_list()
+        rw.attempts(rollouts, by="target", k=(1, 3))["estimate"].to_list()
     )
-    assert turnwise("attempts", LOGS, "-k", 0).code == 2
+    assert rollwise("attempts", LOGS, "-k", 0).code == 2
 
 
-def test_doctor_prints_calls_whole(turnwise) -> None:
+def test_doctor_prints_calls_whole(rollwise) -> None:
     """Every analysis, and its call in one piece to be copied; or as a table for machines."""
-    done = turnwise("doctor", LOGS)
+    done = rollwise("doctor", LOGS)
     assert done.code == 0
     assert (
-        "yes attack success rate\n    tw.summarize(tw.measure(turns), metrics='attack_success', by='target')"
+        "yes attack success rate\n    rw.summarize(rw.measure(turns), metrics='attack_success', by='target')"
         in done.out
     )
     assert "no  attack success over target_call\n    no turn says which call of the target it was" in done.out
-    rows = turnwise("doctor", LOGS, "--format", "json").rows
+    rows = rollwise("doctor", LOGS, "--format", "json").rows
     assert {row["valid"] for row in rows} == {True, False}
 
 
@@ -892,65 +892,65 @@ def test_every_command_that_reads_logs_takes_names_of_columns() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_table_with_other_names_is_measured(turnwise, tmp_path: Path, suffix: str) -> None:
+def test_a_table_with_other_names_is_measured(rollwise, tmp_path: Path, suffix: str) -> None:
     """From somebody's table to a rate, whatever its columns are called."""
     path = tmp_path / f"mine.{suffix}"
     rows = pl.read_csv(io.StringIO(THEIRS), infer_schema=False)
-    tw.write(rows, path)
-    done = turnwise("summarize", path, *COLUMNS, "--by", "target", "--metric", "attack_success", "--format", "json")
+    rw.write(rows, path)
+    done = rollwise("summarize", path, *COLUMNS, "--by", "target", "--metric", "attack_success", "--format", "json")
     assert done.code == 0
     row = done.rows[0]
     assert (row["target"], row["estimate"], row["n"]) == ("gpt", 0.5, 2)
-    assert done.err == "turnwise: read 2 rollouts, 3 turns, 0 problems\n"
+    assert done.err == "rollwise: read 2 rollouts, 3 turns, 0 problems\n"
 
 
-def test_files_that_lack_a_column_are_said(turnwise, tmp_path: Path) -> None:
+def test_files_that_lack_a_column_are_said(rollwise, tmp_path: Path) -> None:
     """One line on stderr, or a problem; what is in them is read all the same."""
     mine, other = tmp_path / "mine.csv", tmp_path / "other.csv"
     mine.write_text(THEIRS)
     other.write_text("rollout_id,step,prompt,response\nx,1,Hi,No\n")
-    done = turnwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--format", "csv")
+    done = rollwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--format", "csv")
     assert done.code == 0
     assert pl.read_csv(io.StringIO(done.out))["rollout_id"].to_list() == ["c1", "c2", "x"]
     assert f"no column `model`, named for `goal`, in 1 file: {other}" in done.err
-    collected = turnwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--errors", "collect").err
-    assert f"turnwise: {other}: field model: there is no such column; `goal` is as it would be without" in collected
+    collected = rollwise("measure", mine, other, *COLUMNS[:2], "--column=goal=model", "--errors", "collect").err
+    assert f"rollwise: {other}: field model: there is no such column; `goal` is as it would be without" in collected
     assert "left out" not in collected
 
 
-def test_what_is_no_verdict_is_refused(turnwise, tmp_path: Path) -> None:
+def test_what_is_no_verdict_is_refused(rollwise, tmp_path: Path) -> None:
     """Words that our own column would not take: exit code 2, with the name that the file has for it, and what to type."""
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS.replace("True", "ja").replace("False", "nein"))
-    done = turnwise("summarize", path, *COLUMNS)
+    done = rollwise("summarize", path, *COLUMNS)
     assert (done.code, done.out) == (2, "")
     assert "column `jailbroken` (our `succeeded`) of rollout 'c1' is 'nein' (and 'ja'), not true or false" in done.err
     assert "--column succeeded=jailbroken --value succeeded:ja=null --value succeeded:nein=null" in done.err
-    mapped = turnwise("summarize", path, *COLUMNS, "--value", "succeeded:ja=true", "--value", "succeeded:nein=false")
+    mapped = rollwise("summarize", path, *COLUMNS, "--value", "succeeded:ja=true", "--value", "succeeded:nein=false")
     path.write_text(THEIRS.replace("True", "yes").replace("False", "No"))
-    understood = turnwise("summarize", path, *COLUMNS)
+    understood = rollwise("summarize", path, *COLUMNS)
     assert (understood.code, understood.out) == (mapped.code, mapped.out)
     path.write_text(THEIRS)
-    assert turnwise("summarize", path, *COLUMNS).out == mapped.out
+    assert rollwise("summarize", path, *COLUMNS).out == mapped.out
 
 
-def test_the_way_to_names_is_told_to_who_does_not_know_it(turnwise, tmp_path: Path) -> None:
+def test_the_way_to_names_is_told_to_who_does_not_know_it(rollwise, tmp_path: Path) -> None:
     """A table without our names says which option names them."""
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS)
-    done = turnwise("summarize", path)
+    done = rollwise("summarize", path)
     assert done.code == 2
     assert "which says which rows are one rollout: its columns are `conversation` (c1, c2), " in done.err
     options = done.err.strip().partition("as in ")[2].split()
     assert options[:4] == ["--column", "rollout_id=conversation", "--column", "turn=step"]
-    assert turnwise("summarize", path, *options).code == 0
+    assert rollwise("summarize", path, *options).code == 0
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("more", [("--errors", "raise"), ("--fact", "expected=yes")])
-def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
+def test_the_calls_of_the_doctor_run(rollwise, more) -> None:
     """What it says comes before the calls is all that a call needs, with the options that were given."""
-    counts, first, *lines = turnwise("doctor", LOGS, *more).out.splitlines()
+    counts, first, *lines = rollwise("doctor", LOGS, *more).out.splitlines()
     assert counts == "240 rollouts, 1,301 turns, 0 problems"
     assert first == "the calls are Python, after"
     names: dict = {}
@@ -958,36 +958,36 @@ def test_the_calls_of_the_doctor_run(turnwise, more) -> None:
         exec(line.strip(), names)
     assert names["found"]["metric"].to_list() == ["attack_success"] * names["found"].height
     collects = "raise" not in more
-    assert names["turns"].equals(tw.read(LOGS, expected="yes") if collects else tw.read(LOGS))
+    assert names["turns"].equals(rw.read(LOGS, expected="yes") if collects else rw.read(LOGS))
     assert ("problems" in names) == collects
 
 
-def test_turns_in_other_words_are_no_table_of_rollouts(turnwise, tmp_path: Path) -> None:
+def test_turns_in_other_words_are_no_table_of_rollouts(rollwise, tmp_path: Path) -> None:
     """What `read` knows as turns is measured, not taken for rollouts that were measured before."""
     path = tmp_path / "mine.csv"
     path.write_text("rollout_id,user,reply,score\na,Hi,Hello,0.1\na,More,Sure,0.9\nb,Hi,No,0.2\n")
-    done = turnwise("summarize", path, "--metric", "highest_score", "--format", "json")
-    assert (done.code, done.err) == (0, "turnwise: read 2 rollouts, 3 turns, 0 problems\n")
+    done = rollwise("summarize", path, "--metric", "highest_score", "--format", "json")
+    assert (done.code, done.err) == (0, "rollwise: read 2 rollouts, 3 turns, 0 problems\n")
     assert done.rows[0]["n"] == 2
 
 
-def test_the_doctor_says_names_of_columns(turnwise, tmp_path: Path) -> None:
+def test_the_doctor_says_names_of_columns(rollwise, tmp_path: Path) -> None:
     """The call that reads the logs has the names that were given."""
     path = tmp_path / "mine.csv"
     path.write_text(THEIRS)
-    said = turnwise("doctor", path, *COLUMNS).out.splitlines()[4].strip()
-    names: dict = {"tw": tw}
+    said = rollwise("doctor", path, *COLUMNS).out.splitlines()[4].strip()
+    names: dict = {"rw": rw}
     exec(said, names)
     assert names["turns"]["succeeded"].to_list() == [False, True, False]
 
 
-def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:
+def test_curve_over_what_it_took(rollwise, tmp_path: Path) -> None:
     """Logs that count tokens give a curve over them, with a band for the whole of it; others say what is missing."""
-    turns = tw.read(LOGS).with_columns(
+    turns = rw.read(LOGS).with_columns(
         prompt_tokens=pl.lit(10, dtype=pl.Int64), response_tokens=pl.lit(5, dtype=pl.Int64)
     )
-    tw.write(turns, tmp_path / "logs.parquet")
-    done = turnwise("curve", tmp_path / "logs.parquet", "--axis", "tokens", "--band", "simultaneous", "--format", "csv")
+    rw.write(turns, tmp_path / "logs.parquet")
+    done = rollwise("curve", tmp_path / "logs.parquet", "--axis", "tokens", "--band", "simultaneous", "--format", "csv")
     assert done.code == 0
     found = pl.read_csv(io.StringIO(done.out))
     assert found["axis"].unique().to_list() == ["tokens"]
@@ -999,8 +999,8 @@ def test_curve_over_what_it_took(turnwise, tmp_path: Path) -> None:
 @pytest.fixture
 def small_batches(monkeypatch) -> None:
     """A few rollouts at a time, and no table read whole."""
-    from turnwise.measurement import batches
-    from turnwise.readers import read as reading
+    from rollwise.measurement import batches
+    from rollwise.readers import read as reading
 
     monkeypatch.setattr(batches, "MOST_ROWS", 50)
     monkeypatch.setattr(batches, "_CHUNK", 20)
@@ -1018,27 +1018,27 @@ def in_order(path: Path, **more: pl.Expr) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["summarize"], lambda turns: tw.summarize(tw.measure(turns))),
-        (["summarize", "--by", "target"], lambda turns: tw.summarize(tw.measure(turns), by="target")),
-        (["summarize", "--by", "family"], lambda turns: tw.summarize(tw.measure(turns), by="family")),
+        (["summarize"], lambda turns: rw.summarize(rw.measure(turns))),
+        (["summarize", "--by", "target"], lambda turns: rw.summarize(rw.measure(turns), by="target")),
+        (["summarize", "--by", "family"], lambda turns: rw.summarize(rw.measure(turns), by="family")),
         (
             ["summarize", "--metric", "distinct_2", "--metric", "attack_success"],
-            lambda turns: tw.summarize(
-                tw.measure(turns, tw.metrics.distinct_n(2), tw.metrics.attack_success()),
+            lambda turns: rw.summarize(
+                rw.measure(turns, rw.metrics.distinct_n(2), rw.metrics.attack_success()),
                 metrics=["distinct_2", "attack_success"],
             ),
         ),
-        (["measure", "--keep", "weight"], lambda turns: tw.measure(turns, keep="weight")),
-        (["curve", "--by", "target"], lambda turns: tw.curve(tw.measure(turns), by="target")),
+        (["measure", "--keep", "weight"], lambda turns: rw.measure(turns, keep="weight")),
+        (["curve", "--by", "target"], lambda turns: rw.curve(rw.measure(turns), by="target")),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_parquet_file_in_order_is_never_whole_in_memory(turnwise, tmp_path, small_batches, words, expected) -> None:
+def test_a_parquet_file_in_order_is_never_whole_in_memory(rollwise, tmp_path, small_batches, words, expected) -> None:
     """The same bytes as of the table in memory, with extras that are constant within rollouts and without those that vary."""
     family = pl.when(pl.col("rollout_id").str.contains("a")).then(pl.lit("x")).otherwise(pl.lit("y"))
     varies = pl.when(pl.col("rollout_id") == pl.col("rollout_id").last()).then(pl.col("turn").cast(pl.String))
     turns = in_order(tmp_path / "t.parquet", family=family, weight=pl.lit(2.5), varies=varies)
-    done = turnwise(words[0], tmp_path / "t.parquet", *words[1:], "--format", "json")
+    done = rollwise(words[0], tmp_path / "t.parquet", *words[1:], "--format", "json")
     assert done.code == 0
     assert done.out.endswith(f'"rows": {expected(turns).write_json()}}}\n')
     assert f"read {turns['rollout_id'].n_unique()} rollouts, {turns.height:,} turns, 0 problems" in done.err
@@ -1057,31 +1057,31 @@ def test_a_parquet_file_in_order_is_never_whole_in_memory(turnwise, tmp_path, sm
     ],
     ids=["gap", "twice", "fact"],
 )
-def test_a_parquet_file_is_checked_batch_by_batch(turnwise, tmp_path, small_batches, spoilt, says) -> None:
+def test_a_parquet_file_is_checked_batch_by_batch(rollwise, tmp_path, small_batches, spoilt, says) -> None:
     """What `read` refuses is refused here, with the name of the file."""
     spoilt(in_order(tmp_path / "t.parquet")).write_parquet(tmp_path / "t.parquet")
-    done = turnwise("summarize", tmp_path / "t.parquet")
+    done = rollwise("summarize", tmp_path / "t.parquet")
     assert done.code == 2
     assert says in done.err
     assert "t.parquet" in done.err
 
 
 @pytest.mark.integration
-def test_a_parquet_file_out_of_order_comes_without_its_texts(turnwise, tmp_path, small_batches) -> None:
-    """Rollouts in another order, turns numbered from 0, and a folder that `turnwise convert` made: the same bytes."""
+def test_a_parquet_file_out_of_order_comes_without_its_texts(rollwise, tmp_path, small_batches) -> None:
+    """Rollouts in another order, turns numbered from 0, and a folder that `rollwise convert` made: the same bytes."""
     turns = in_order(tmp_path / "t.parquet")
-    expected = f'"rows": {tw.summarize(tw.measure(turns)).write_json()}}}\n'
+    expected = f'"rows": {rw.summarize(rw.measure(turns)).write_json()}}}\n'
     for name, other in (("reverse", turns.reverse()), ("zero", turns.with_columns(pl.col("turn") - 1))):
         other.write_parquet(tmp_path / f"{name}.parquet")
-        assert turnwise("summarize", tmp_path / f"{name}.parquet", "--format", "json").out.endswith(expected)
-    tw.convert(turns, tmp_path / "converted", rollouts_per_file=7)
-    assert turnwise("summarize", tmp_path / "converted", "--format", "json").out.endswith(expected)
+        assert rollwise("summarize", tmp_path / f"{name}.parquet", "--format", "json").out.endswith(expected)
+    rw.convert(turns, tmp_path / "converted", rollouts_per_file=7)
+    assert rollwise("summarize", tmp_path / "converted", "--format", "json").out.endswith(expected)
 
 
-def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
+def test_an_empty_parquet_file_is_refused(rollwise, tmp_path) -> None:
     """As by `read`: there is nothing to measure."""
     in_order(tmp_path / "t.parquet").clear().write_parquet(tmp_path / "empty.parquet")
-    done = turnwise("summarize", tmp_path / "empty.parquet")
+    done = rollwise("summarize", tmp_path / "empty.parquet")
     assert (done.code, done.out) == (2, "")
     assert "empty.parquet: holds no rollouts" in done.err
 
@@ -1094,9 +1094,9 @@ def test_an_empty_parquet_file_is_refused(turnwise, tmp_path) -> None:
         ([""], "empty argument at the beginning"),
     ],
 )
-def test_a_variable_that_is_not_set_is_no_path(turnwise, words: list[str], told: str) -> None:
+def test_a_variable_that_is_not_set_is_no_path(rollwise, words: list[str], told: str) -> None:
     """As a path it would be the folder in which one stands."""
-    done = turnwise(*words)
+    done = rollwise(*words)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
 
@@ -1116,14 +1116,14 @@ def test_a_variable_that_is_not_set_is_no_path(turnwise, words: list[str], told:
     ],
 )
 def test_what_cannot_be_written_is_said_before_the_work(
-    turnwise, words: list[str], told: str, tmp_path: Path, monkeypatch
+    rollwise, words: list[str], told: str, tmp_path: Path, monkeypatch
 ) -> None:
     """Not after all logs were read: these are not even there."""
     (tmp_path / "there.csv").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "note.txt").touch()
     monkeypatch.chdir(tmp_path)
-    done = turnwise(*words)
+    done = rollwise(*words)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert not (tmp_path / "new.parquet").exists()

@@ -83,13 +83,13 @@ def shell(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An empty home, with the command `turnwise` on the path."""
-    command = tmp_path / "bin" / "turnwise"
+    """An empty home, with the command `rollwise` on the path."""
+    command = tmp_path / "bin" / "rollwise"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m turnwise "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rollwise "$@"\n')
     command.chmod(0o755)
     inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("_TYPER", "_TURNWISE", "ZDOT", "XDG"))
+        name: value for name, value in os.environ.items() if not name.startswith(("_TYPER", "_ROLLWISE", "ZDOT", "XDG"))
     }
     places = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
     source = os.pathsep.join([str(Path(__file__).parents[2] / "src"), os.environ.get("PYTHONPATH", "")])
@@ -104,12 +104,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def terminal(shell: str, environment: dict[str, str], tmp_path: Path) -> Iterator[Terminal]:
-    """A shell in which the user has typed `turnwise --install-completion`, started anew."""
+    """A shell in which the user has typed `rollwise --install-completion`, started anew."""
     file, lines = STARTUP[shell]
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(lines)
     (tmp_path / "my_turns.csv").write_text("rollout_id,turn,succeeded\na,1,true\nb,1,false\n")
-    for typed in ("turnwise --install-completion\n", None):
+    for typed in ("rollwise --install-completion\n", None):
         opened = Terminal(shell, environment, tmp_path)
         try:
             opened.until(PROMPT)
@@ -125,9 +125,9 @@ def terminal(shell: str, environment: dict[str, str], tmp_path: Path) -> Iterato
 def test_tab_completes_in_a_shell(shell: str, terminal: Terminal) -> None:
     """TAB completes a command, an option, a metric and a file, and the line that it makes runs."""
     if shell == "zsh":  # Typer's script for zsh only loads itself at the first TAB of a session
-        terminal.type("turnwise ga\t\x15\n")
+        terminal.type("rollwise ga\t\x15\n")
         terminal.until(PROMPT)
-    terminal.type("turnwise summ\t")
+    terminal.type("rollwise summ\t")
     terminal.until("arize ")
     terminal.type("--metr\t")
     terminal.until("ic ")
@@ -141,33 +141,33 @@ def test_tab_completes_in_a_shell(shell: str, terminal: Terminal) -> None:
 
 def test_the_completion_script_is_shown(shell: str, environment: dict[str, str]) -> None:
     """`--show-completion` prints the script for the shell in which it is typed."""
-    command = [shell, "-c", "turnwise --show-completion; true"]
+    command = [shell, "-c", "rollwise --show-completion; true"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"_TURNWISE_COMPLETE=complete_{shell}" in done.stdout
+    assert f"_ROLLWISE_COMPLETE=complete_{shell}" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("shell_asked", "variables"),
     [
-        ("bash", {"COMP_WORDS": "turnwise ga", "COMP_CWORD": "1"}),
-        ("zsh", {"_TYPER_COMPLETE_ARGS": "turnwise ga"}),
-        ("fish", {"_TYPER_COMPLETE_ARGS": "turnwise ga", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+        ("bash", {"COMP_WORDS": "rollwise ga", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "rollwise ga"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "rollwise ga", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
     ],
 )
-def test_turnwise_answers_each_shell(environment: dict[str, str], shell_asked: str, variables: dict[str, str]) -> None:
-    """TAB after `turnwise ga` offers `gate`, and nothing is written into the line that the user types."""
-    asked = environment | {"_TURNWISE_COMPLETE": f"complete_{shell_asked}", **variables}
-    done = subprocess.run(["turnwise"], capture_output=True, text=True, env=asked, check=False)
+def test_rollwise_answers_each_shell(environment: dict[str, str], shell_asked: str, variables: dict[str, str]) -> None:
+    """TAB after `rollwise ga` offers `gate`, and nothing is written into the line that the user types."""
+    asked = environment | {"_ROLLWISE_COMPLETE": f"complete_{shell_asked}", **variables}
+    done = subprocess.run(["rollwise"], capture_output=True, text=True, env=asked, check=False)
     assert "gate" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_long_help_text_is_one_line(environment: dict[str, str]) -> None:
     """Fish takes each line for a completion: the second line of a help text must not be one."""
-    variables = {"_TYPER_COMPLETE_ARGS": "turnwise summarize --", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    asked = environment | {"_TURNWISE_COMPLETE": "complete_fish", "COLUMNS": "40", **variables}
-    done = subprocess.run(["turnwise"], capture_output=True, text=True, env=asked, check=True)
+    variables = {"_TYPER_COMPLETE_ARGS": "rollwise summarize --", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    asked = environment | {"_ROLLWISE_COMPLETE": "complete_fish", "COLUMNS": "40", **variables}
+    done = subprocess.run(["rollwise"], capture_output=True, text=True, env=asked, check=True)
     lines = done.stdout.splitlines()
     assert [line for line in lines if not line.startswith("--")] == []
     assert any(line.startswith("--method\t") and line.endswith("studentized.") for line in lines)

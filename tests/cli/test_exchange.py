@@ -1,4 +1,4 @@
-"""`turnwise convert --to every-eval-ever`: what it writes gives back every verdict."""
+"""`rollwise convert --to every-eval-ever`: what it writes gives back every verdict."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.cli import run
+from rollwise.readers.read import read
 
 PRODUCED = Path(__file__).parents[1] / "readers" / "produced"
 VERDICTS = ("outcome", "succeeded", "solved", "refused", "score", "reward", "ending", "error")
@@ -32,15 +32,15 @@ def test_a_round_trip_loses_no_verdict(tool, tmp_path, capsys):
     code, out, _ = convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO)
     assert (code, out.strip()) == (0, str(tmp_path / "records"))
     before, after = read(logs), read(tmp_path / "records")
-    before = tw.trees.paths(before) if "node_id" in before.columns else before
+    before = rw.trees.paths(before) if "node_id" in before.columns else before
     names = [name for name in before.columns if name in VERDICTS or name.startswith("score_")]
     assert sum(before[name].count() for name in names if name not in {"ending", "error"}) > 0
     assert ordered(after, names).equals(ordered(before, names))
     # Records of every metric that has a verdict, and the figures with their intervals.
-    summary = tw.summarize(tw.measure(before), by="target").filter(
+    summary = rw.summarize(rw.measure(before), by="target").filter(
         pl.col("metric").is_in(["attack_success", "task_success"])
     )
-    again = tw.readers.read_summary(tmp_path / "records").sort("target", "metric")
+    again = rw.readers.read_summary(tmp_path / "records").sort("target", "metric")
     estimated = summary.drop_nulls("estimate").sort("target", "metric")
     columns = ["target", "metric", "n", "estimate", "low", "high"]
     assert again.select(columns).rows() == estimated.select(columns).rows()
@@ -49,8 +49,8 @@ def test_a_round_trip_loses_no_verdict(tool, tmp_path, capsys):
 def test_verdicts_of_the_records_are_those_of_the_rollouts(tmp_path, capsys):
     logs = PRODUCED / "promptfoo" / "logs"
     convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO, "--metric", "attack_success")
-    rollouts = tw.measure(read(logs), tw.metrics.attack_success())
-    verdicts = tw.judges.read_verdicts(tmp_path / "records").filter(judge="attack_success")
+    rollouts = rw.measure(read(logs), rw.metrics.attack_success())
+    verdicts = rw.judges.read_verdicts(tmp_path / "records").filter(judge="attack_success")
     known = dict(rollouts.select("rollout_id", pl.col("attack_success").cast(pl.Float64)).rows())
     assert dict(verdicts.select("rollout_id", "value").rows()) == known
 
@@ -74,7 +74,7 @@ def test_a_tree_is_written_path_by_path(tmp_path, capsys):
     )
     assert code == 0
     assert "paths" in message
-    assert read(tmp_path / "records")["rollout_id"].n_unique() == tw.trees.paths(read(logs))["rollout_id"].n_unique()
+    assert read(tmp_path / "records")["rollout_id"].n_unique() == rw.trees.paths(read(logs))["rollout_id"].n_unique()
 
 
 def test_which_way_a_metric_points(tmp_path, capsys):
@@ -82,7 +82,7 @@ def test_which_way_a_metric_points(tmp_path, capsys):
     options = ("--metric", "response_length_words", "--higher-is-better", "response_length_words")
     code, _, _ = convert(capsys, logs, "--to", "every-eval-ever", "--out", tmp_path / "records", *WHO, *options)
     assert code == 0
-    figures = tw.readers.read_summary(tmp_path / "records")
+    figures = rw.readers.read_summary(tmp_path / "records")
     assert set(figures["lower_is_better"]) == {False}
 
 

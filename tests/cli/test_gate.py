@@ -1,4 +1,4 @@
-"""`turnwise gate`: an exit code for each answer, requirements from a file, formats of CI systems, and what was not read."""
+"""`rollwise gate`: an exit code for each answer, requirements from a file, formats of CI systems, and what was not read."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from ruamel.yaml import YAML
 
-import turnwise as tw
-from turnwise.cli import run
+import rollwise as rw
+from rollwise.cli import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +46,7 @@ def table(tmp_path: Path) -> Path:
             "attack_success": [i % 100 < (10 if i < 100 else 50) for i in range(200)],
         }
     )
-    tw.write(rows, tmp_path / "rollouts.parquet")
+    rw.write(rows, tmp_path / "rollouts.parquet")
     return tmp_path / "rollouts.parquet"
 
 
@@ -66,7 +66,7 @@ def test_an_exit_code_for_each_answer(gate, table: Path, requirements: list[str]
     assert gate(*words).code == code
     warned = gate(*words, "--undecided", "warn")
     assert warned.code == (0 if code == 3 else code)
-    assert warned.last.startswith("turnwise: warning: ") is (code == 3)
+    assert warned.last.startswith("rollwise: warning: ") is (code == 3)
 
 
 def test_junit_has_a_case_for_each_requirement_and_group(gate, table: Path, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_hostile_name_breaks_no_format(gate, tmp_path: Path) -> None:
     """Control characters, markup and line breaks of a group's name stay text in XML, Markdown and annotations."""
     name = "a|b\n::error::x\x1b[31m</testcase><script>`*"
     rows = {"rollout_id": ["a", "b"], "target": [name] * 2, "attack_success": [True] * 2}
-    table = tw.write(pl.DataFrame(rows), tmp_path / "hostile.parquet")
+    table = rw.write(pl.DataFrame(rows), tmp_path / "hostile.parquet")
     words = [table, "--by", "target", "--require", "attack_success < 1%"]
     xml = gate(*words, "--format", "junit").out
     assert len(ET.fromstring(xml.partition("\n")[2]).findall(".//failure")) == 1
@@ -143,7 +143,7 @@ def test_a_file_of_requirements_and_options_that_replace_its_entries(gate, table
     file.write_text("requirements: [attack_success < 60%]\n")
     wrong = gate(table, "--file", file)
     assert (wrong.code, wrong.err.strip()) == (
-        2, f"turnwise: {file}, line 1: `requirements` is unknown; did you mean `require`?"
+        2, f"rollwise: {file}, line 1: `requirements` is unknown; did you mean `require`?"
     )  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def test_a_gate_against_itself_says_how_often_it_differs(gate, table: Path) -> N
     assert "have different answers in 0 of 3 splits" in done.err
     single = gate(table, "--by", "target", "--require", "attack_success < 90%", "--against-self", 3)
     assert single.code == 2
-    assert single.last.startswith("turnwise: gate: --against-self 3: the attempts at each goal")
+    assert single.last.startswith("rollwise: gate: --against-self 3: the attempts at each goal")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_the_files_to_copy_are_those_of_the_page() -> None:
     assert f"```yaml\n{workflow}```" in page
     assert requirements in page
     steps = YAML(typ="safe").load(workflow)["jobs"]["gate"]["steps"]
-    assert "turnwise gate runs --file gate.yml --out gate.md --format github" in [step.get("run") for step in steps]
+    assert "rollwise gate runs --file gate.yml --out gate.md --format github" in [step.get("run") for step in steps]
 
 
 def test_the_example_runs(gate, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from turnwise.cli import app, run
+from rollwise.cli import app, run
 
 ROOT = Path(__file__).parents[2]
 ROLLOUT = "simulation-7/base/persuade/fraud-001/1"
@@ -35,7 +35,7 @@ def example_of(command: str) -> list[str]:
     group: Any = get_command(app)
     for name in command.split():
         group = group.commands[name]
-    (example,) = re.findall(r"^Example: turnwise (.+)$", group.help, re.MULTILINE)
+    (example,) = re.findall(r"^Example: rollwise (.+)$", group.help, re.MULTILINE)
     return shlex.split(example.partition(" > ")[0])
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
+import rollwise as rw
+from rollwise.cli import run
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 
@@ -18,14 +18,14 @@ def logs(tmp_path: Path) -> Path:
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "a.jsonl").write_text(f"{json.dumps(CHAT)}\n" * 2)
-    tw.turns([{"rollout_id": "x", "prompt": "Hi", "response": "No", "succeeded": True}]).write_parquet(
+    rw.turns([{"rollout_id": "x", "prompt": "Hi", "response": "No", "succeeded": True}]).write_parquet(
         folder / "b.parquet"
     )
     return folder
 
 
 @pytest.fixture
-def turnwise(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def rollwise(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
     """The command line in this process: its exit code, and what it says on stderr."""
 
     def call(*words: object) -> tuple[int, str]:
@@ -55,67 +55,67 @@ COMMANDS: list[tuple[Any, ...]] = [
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.parametrize("source", ["logs", "logs/b.parquet", "logs/*.parquet"])
 def test_a_command_does_not_write_over_a_log_that_it_reads(
-    logs: Path, turnwise: Callable[..., tuple[int, str]], words: tuple[Any, ...], source: str
+    logs: Path, rollwise: Callable[..., tuple[int, str]], words: tuple[Any, ...], source: str
 ) -> None:
     before = contents(logs)
     command, *options = words
     out = logs / "b.parquet"
-    code, message = turnwise(command, logs.parent / source, *options, "--out", out, "--overwrite")
+    code, message = rollwise(command, logs.parent / source, *options, "--out", out, "--overwrite")
     assert code == 2
-    assert f"turnwise: {out} is read by this command" in message
+    assert f"rollwise: {out} is read by this command" in message
     assert message.endswith("and is not overwritten; name another place with --out\n")
     assert message.count("\n") == 1
     assert contents(logs) == before
 
 
-def test_links_lead_to_the_same_log(logs: Path, tmp_path: Path, turnwise: Callable[..., tuple[int, str]]) -> None:
+def test_links_lead_to_the_same_log(logs: Path, tmp_path: Path, rollwise: Callable[..., tuple[int, str]]) -> None:
     before = contents(logs)
     soft, hard = tmp_path / "soft.parquet", tmp_path / "hard.parquet"
     soft.symlink_to(logs / "b.parquet")
     hard.hardlink_to(logs / "b.parquet")
     for out in (soft, hard):
-        assert turnwise("read", logs / "b.parquet", "--out", out, "--overwrite")[0] == 2
-    assert turnwise("read", soft, "--out", logs / "b.parquet", "--overwrite")[0] == 2
+        assert rollwise("read", logs / "b.parquet", "--out", out, "--overwrite")[0] == 2
+    assert rollwise("read", soft, "--out", logs / "b.parquet", "--overwrite")[0] == 2
     assert contents(logs) == before
 
 
 @pytest.mark.parametrize("command", ["report", "convert"])
 @pytest.mark.parametrize("place", [".", "..", "a.jsonl"])
 def test_a_folder_of_results_does_not_replace_a_folder_of_logs(
-    logs: Path, turnwise: Callable[..., tuple[int, str]], command: str, place: str
+    logs: Path, rollwise: Callable[..., tuple[int, str]], command: str, place: str
 ) -> None:
     before = contents(logs)
-    code, message = turnwise(command, logs / "a.jsonl", "--out", (logs / place).resolve(), "--overwrite")
+    code, message = rollwise(command, logs / "a.jsonl", "--out", (logs / place).resolve(), "--overwrite")
     assert code == 2
     assert "is read by this command" in message
     assert contents(logs) == before
 
 
 def test_a_baseline_and_a_file_of_requirements_are_inputs(
-    logs: Path, tmp_path: Path, turnwise: Callable[..., tuple[int, str]]
+    logs: Path, tmp_path: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:
     requirements = tmp_path / "gate.json"
     requirements.write_text('{"require": ["attack_success < 1"]}')
     words = ("gate", logs / "a.jsonl", "--baseline", logs / "b.parquet", "--file", requirements)
     for out in (logs / "b.parquet", requirements):
-        code, message = turnwise(*words, "--out", out, "--overwrite")
+        code, message = rollwise(*words, "--out", out, "--overwrite")
         assert (code, f"{out} is read by this command" in message) == (2, True)
     assert json.loads(requirements.read_text())["require"] == ["attack_success < 1"]
 
 
 def test_results_of_an_earlier_run_are_written_over_in_a_folder_of_logs(
-    logs: Path, turnwise: Callable[..., tuple[int, str]]
+    logs: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:
     """A summary is no log, and neither is a hidden file; the logs of another folder are not read either."""
     for out in (logs / "summary.csv", logs / ".cache.parquet", logs.parent / "turns.parquet"):
         command = "summarize" if out.suffix == ".csv" else "read"
         for _ in range(2):
-            assert turnwise(command, logs, "--out", out, "--overwrite")[0] == 0
+            assert rollwise(command, logs, "--out", out, "--overwrite")[0] == 0
 
 
 def test_turns_among_the_logs_are_read_and_not_written_over(
-    logs: Path, turnwise: Callable[..., tuple[int, str]]
+    logs: Path, rollwise: Callable[..., tuple[int, str]]
 ) -> None:
     out = logs / "turns.parquet"
-    assert turnwise("read", logs, "--out", out, "--overwrite")[0] == 0  # nothing is there yet
-    assert turnwise("read", logs, "--out", out, "--overwrite")[0] == 2
+    assert rollwise("read", logs, "--out", out, "--overwrite")[0] == 0  # nothing is there yet
+    assert rollwise("read", logs, "--out", out, "--overwrite")[0] == 2

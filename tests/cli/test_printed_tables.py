@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
+import rollwise as rw
+from rollwise.cli import run
 
 LOGS = Path(__file__).parents[2] / "data" / "rollouts"
 CROSSED = ("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--across", "attack")
 
 
 @pytest.fixture
-def turnwise(capsys):
+def rollwise(capsys):
     """The command line, in this process: its exit code, stdout and stderr."""
 
     def call(*words: object) -> tuple[int, str, str]:
@@ -27,24 +27,24 @@ def turnwise(capsys):
 @pytest.fixture(scope="module")
 def summary():
     """The example logs by target and attack."""
-    rollouts = tw.measure(tw.read(LOGS), tw.metrics.attack_success())
-    return tw.summarize(rollouts, by=["target", "attack"], metrics="attack_success")
+    rollouts = rw.measure(rw.read(LOGS), rw.metrics.attack_success())
+    return rw.summarize(rollouts, by=["target", "attack"], metrics="attack_success")
 
 
-def test_two_columns_are_crossed(turnwise, summary) -> None:
-    """`--by` has the rows and `--across` the columns, as in `tw.tables.pivot`."""
-    table = tw.tables.pivot(summary, rows="target", columns="attack")
-    assert turnwise(*CROSSED)[:2] == (0, f"{table}\n")
-    assert turnwise(*CROSSED, "--format", "latex")[:2] == (0, f"{table.latex}\n")
-    assert turnwise(*CROSSED, "--by", "attack")[:2] == (0, f"{table}\n")
+def test_two_columns_are_crossed(rollwise, summary) -> None:
+    """`--by` has the rows and `--across` the columns, as in `rw.tables.pivot`."""
+    table = rw.tables.pivot(summary, rows="target", columns="attack")
+    assert rollwise(*CROSSED)[:2] == (0, f"{table}\n")
+    assert rollwise(*CROSSED, "--format", "latex")[:2] == (0, f"{table.latex}\n")
+    assert rollwise(*CROSSED, "--by", "attack")[:2] == (0, f"{table}\n")
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
-def test_every_command_prints_documents(turnwise, summary, form: str) -> None:
-    """Markdown, LaTeX and HTML, as from `tw.tables`."""
+def test_every_command_prints_documents(rollwise, summary, form: str) -> None:
+    """Markdown, LaTeX and HTML, as from `rw.tables`."""
     words = ("summarize", LOGS, "--metric", "attack_success", "--by", "target", "--by", "attack")
-    code, out, _ = turnwise(*words, "--format", form)
-    assert (code, out) == (0, f"{getattr(tw.tables, form)(summary)}\n")
+    code, out, _ = rollwise(*words, "--format", form)
+    assert (code, out) == (0, f"{getattr(rw.tables, form)(summary)}\n")
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_every_command_prints_documents(turnwise, summary, form: str) -> None:
         ([*CROSSED, "--statistic", "mean", "--statistic", "std"], "choose one with --statistic (mean, std)"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_crossed_is_one_sentence(turnwise, tmp_path: Path, words: list, says: str) -> None:
+def test_what_cannot_be_crossed_is_one_sentence(rollwise, tmp_path: Path, words: list, says: str) -> None:
     """With the option to give, exit code 2, and nothing printed or written."""
-    code, out, err = turnwise(*(str(word).replace("{}", str(tmp_path)) for word in words))
+    code, out, err = rollwise(*(str(word).replace("{}", str(tmp_path)) for word in words))
     assert (code, out, list(tmp_path.iterdir())) == (2, "", [])
     assert says in err
     assert "Traceback" not in err

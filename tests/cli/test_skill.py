@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 ROOT = Path(__file__).parents[2]
-GUIDE = Path(tw.__file__).parent / ".agents" / "skills" / "turnwise" / "SKILL.md"
-COMMANDS = re.findall(r"`turnwise ([a-z]+ [^`]*LOGS[^`]*)`", GUIDE.read_text(encoding="utf-8"))
+GUIDE = Path(rw.__file__).parent / ".agents" / "skills" / "rollwise" / "SKILL.md"
+COMMANDS = re.findall(r"`rollwise ([a-z]+ [^`]*LOGS[^`]*)`", GUIDE.read_text(encoding="utf-8"))
 SETTINGS = {"--baseline A": "--baseline base", "ROLLOUT_ID": "simulation-7/base/persuade/fraud-001/1"}
 
 
 def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "turnwise", *arguments], check=False, capture_output=True, text=True, cwd=cwd
+        [sys.executable, "-m", "rollwise", *arguments], check=False, capture_output=True, text=True, cwd=cwd
     )
 
 
@@ -39,10 +39,10 @@ def test_every_command_of_the_guide_runs(command: str, tmp_path: Path) -> None:
 
 
 def test_the_guide_is_printed() -> None:
-    """`turnwise info skill` prints it, with the front matter by which agents find it."""
+    """`rollwise info skill` prints it, with the front matter by which agents find it."""
     done = run("info", "skill")
     assert done.stdout == GUIDE.read_text(encoding="utf-8")
-    assert re.match(r"---\nname: turnwise\ndescription: .{100,1000}\n---\n", done.stdout)
+    assert re.match(r"---\nname: rollwise\ndescription: .{100,1000}\n---\n", done.stdout)
 
 
 def test_the_guide_names_no_unknown_command() -> None:

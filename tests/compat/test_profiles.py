@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.compat.aisteer import flatten_profiles
-from turnwise.errors import ArgumentError, ReadError
+import rollwise as rw
+from rollwise.compat.aisteer import flatten_profiles
+from rollwise.errors import ArgumentError, ReadError
 
 
 def trial(number: int, accuracy: Any, params: dict[str, Any] | None = None, **evaluations: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ PROFILES = {
 def test_the_summary_is_that_of_summarize_by_config() -> None:
     """The figures are the output of AISteer360 0.3.0's functions for these profiles; NaN was counted as a trial there."""
     frame = flatten_profiles(PROFILES, {"accuracy": ("Accuracy", "mean")})
-    summary = tw.summarize(frame, by=["pipeline", "config_id"], statistics=["mean", "std"])
+    summary = rw.summarize(frame, by=["pipeline", "config_id"], statistics=["mean", "std"])
     assert summary["metric"].unique().to_list() == ["accuracy"]
     assert summary.select("pipeline", "config_id", "statistic", "n", "n_missing", "estimate").rows() == [
         ("alpha_sweep", "abef1b2a", "mean", 2, 0, pytest.approx(0.625)),
@@ -80,7 +80,7 @@ def test_every_figure_is_a_column_and_trials_are_not() -> None:
         ("a", "baseline", 0, None, 0.5, True, 7.0, 2.5),
         ("b", "baseline", 3, None, None, None, None, None),
     ]
-    assert "trial_id" not in tw.summarize(frame)["metric"].to_list()
+    assert "trial_id" not in rw.summarize(frame)["metric"].to_list()
 
 
 def test_parameters_that_are_functions_have_a_stable_id() -> None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
+import rollwise as rw
 
 
 def table(seed: int, groups: int = 7, rollouts: int = 260) -> pl.DataFrame:
@@ -56,8 +56,8 @@ OPTIONS: list[dict[str, Any]] = [
 def test_a_group_is_not_changed_by_others(options: dict[str, Any]) -> None:
     """Texts and counts are equal, and so are numbers, but for the last digits of replicates from one matrix product."""
     rollouts = table(1)
-    every = tw.summarize(rollouts, by="target", resamples=2000, **options)
-    alone = [tw.summarize(part, by="target", resamples=2000, **options) for part in rollouts.partition_by("target")]
+    every = rw.summarize(rollouts, by="target", resamples=2000, **options)
+    alone = [rw.summarize(part, by="target", resamples=2000, **options) for part in rollouts.partition_by("target")]
     assert_frame_equal(every, pl.concat(alone), rel_tol=1e-12, abs_tol=1e-13)
     drawn = "bootstrap" if "method" not in options or options["method"] in {"percentile", "bootstrap"} else "no draws"
     exact = pl.col("method").str.contains(drawn).fill_null(value=False).not_()
@@ -67,10 +67,10 @@ def test_a_group_is_not_changed_by_others(options: dict[str, Any]) -> None:
 def test_no_group_and_an_empty_group() -> None:
     """Without rollouts there is no group; without values there is a row that says so."""
     rollouts = table(2)
-    assert tw.summarize(rollouts.clear(), by="target", metrics="grade").is_empty()
-    (row,) = tw.summarize(rollouts.clear(), metrics="attack_success").rows(named=True)
+    assert rw.summarize(rollouts.clear(), by="target", metrics="grade").is_empty()
+    (row,) = rw.summarize(rollouts.clear(), metrics="attack_success").rows(named=True)
     assert (row["estimate"], row["n"], row["reason"]) == (None, 0, "no values")
     nulls = rollouts.with_columns(grade=pl.when(pl.col("target") == "t2").then(None).otherwise("grade"))
-    means = tw.summarize(nulls, by="target", metrics="grade", statistics="mean")
+    means = rw.summarize(nulls, by="target", metrics="grade", statistics="mean")
     row = means.row(by_predicate=pl.col("target") == "t2", named=True)
     assert (row["estimate"], row["low"], row["n"], row["reason"]) == (None, None, 0, "no values")

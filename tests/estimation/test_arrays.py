@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from turnwise.estimation.arrays import Sheet
+from rollwise.estimation.arrays import Sheet
 
 
 def test_words_are_coded_in_their_order_and_nulls_by_rollout() -> None:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy.special import betaln
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
 
 
 def tried(goals: dict[str, list], metric: str = "attack_success", **columns) -> pl.DataFrame:
@@ -31,7 +31,7 @@ FOUR = {"a": [True, False, True, False], "b": [False] * 4, "c": [True] * 4, "d":
 
 def test_by_hand() -> None:
     """2, 0, 4 and 1 of 4: ASR@2 is (5/6 + 0 + 1 + 1/2)/4, pass^2 is (1/6 + 0 + 1 + 0)/4."""
-    got = tw.attempts(tried(FOUR), k=2)
+    got = rw.attempts(tried(FOUR), k=2)
     assert at(got, 2)["estimate"] == pytest.approx((5 / 6 + 0 + 1 + 1 / 2) / 4)
     assert at(got, 2, "pass^k")["estimate"] == pytest.approx((1 / 6 + 1) / 4)
     assert (at(got, 2)["at_risk"], at(got, 2)["events"], at(got, 2, "pass^k")["events"]) == (4, 3, 1)
@@ -41,7 +41,7 @@ def test_by_hand() -> None:
 
 def test_every_number_up_to_the_most_by_default() -> None:
     """Without k there is a row for each number of attempts, and ASR never falls while pass^k never rises."""
-    got = tw.attempts(tried(FOUR))
+    got = rw.attempts(tried(FOUR))
     assert got.filter(kind="asr@k")["at"].to_list() == [1, 2, 3, 4]
     assert got.filter(kind="asr@k")["estimate"].is_sorted()
     assert got.filter(kind="pass^k")["estimate"].is_sorted(descending=True)
@@ -49,17 +49,17 @@ def test_every_number_up_to_the_most_by_default() -> None:
 
 def test_hundreds_of_attempts_are_listed_at_round_numbers() -> None:
     """One to ten, about ten in each further decade, the largest of the group; any other is given where it is asked for."""
-    made = tw.attempts(tried({"g": [True, *[False] * 131], "h": [False] * 40}))
+    made = rw.attempts(tried({"g": [True, *[False] * 131], "h": [False] * 40}))
     numbers = made.filter(kind="asr@k")["at"].to_list()
     assert numbers == [*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120, 132]
-    assert tw.attempts(tried({"g": [False] * 20}))["at"].unique().to_list() == [*range(1, 21)]
-    assert tw.attempts(tried({"g": [True, *[False] * 131]}), k=(77, 21))["at"].unique().to_list() == [21, 77]
+    assert rw.attempts(tried({"g": [False] * 20}))["at"].unique().to_list() == [*range(1, 21)]
+    assert rw.attempts(tried({"g": [True, *[False] * 131]}), k=(77, 21))["at"].unique().to_list() == [21, 77]
 
 
 def test_published_pass_k_of_tau_bench(shared) -> None:
     """tau-bench, airline, gpt-4o with tool calls: pass^1..4 = .420, .273, .220, .200 as published."""
-    rollouts = tw.measure(tw.read(shared / "tau_bench" / "gpt-4o-airline.json"), m.task_success())
-    got = tw.attempts(rollouts, metric="task_success")
+    rollouts = rw.measure(rw.read(shared / "tau_bench" / "gpt-4o-airline.json"), m.task_success())
+    got = rw.attempts(rollouts, metric="task_success")
     assert got.filter(kind="pass^k")["estimate"].round(3).to_list() == [0.42, 0.273, 0.22, 0.2]
     first = got.row(0, named=True)
     assert (first["kind"], first["at_risk"], first["n_clusters"]) == ("pass@k", 50, 50)
@@ -71,14 +71,14 @@ def test_published_accuracy_of_inspect_epochs(shared) -> None:
     published = {"J5EskSJV": (0.70, 0.1528), "jKN69eAY": (0.66, 0.1492)}
     for name, (accuracy, std_error) in published.items():
         (path,) = (shared / "inspect").rglob(f"*{name}*.eval")
-        rollouts = tw.measure(tw.read(path), m.task_success())
-        row = at(tw.attempts(rollouts, metric="task_success", k=1), 1, "pass@k")
+        rollouts = rw.measure(rw.read(path), m.task_success())
+        row = at(rw.attempts(rollouts, metric="task_success", k=1), 1, "pass@k")
         assert (row["estimate"], row["std_error"]) == (pytest.approx(accuracy), pytest.approx(std_error, abs=5e-5))
 
 
 def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
     """Trap T15: the legacy pass@k of verifiers ignores incomplete groups and reads a missing reward as failure."""
-    got = tw.attempts(tried({**FOUR, "e": [True, None, False], "f": [None, None]}), k=(1, 4))
+    got = rw.attempts(tried({**FOUR, "e": [True, None, False], "f": [None, None]}), k=(1, 4))
     one, four = at(got, 1), at(got, 4)
     assert one["estimate"] == pytest.approx((1 / 2 + 0 + 1 + 1 / 4 + 1 / 2) / 5)  # 1 of 2 known, not 1 of 3
     assert (four["at_risk"], four["censored"]) == (4, 2)
@@ -90,32 +90,32 @@ def test_goals_with_fewer_attempts_are_counted_not_dropped_in_silence() -> None:
 
 def test_nothing_is_extrapolated() -> None:
     """Beyond the most attempts that any goal has, the estimate is null and says why."""
-    row = at(tw.attempts(tried(FOUR), k=5), 5)
+    row = at(rw.attempts(tried(FOUR), k=5), 5)
     assert (row["estimate"], row["low"], row["at_risk"]) == (None, None, 0)
     assert row["reason"] == "no goal has 5 attempts; the most is 4"
 
 
 def test_goals_without_a_known_attempt_are_said_to_have_none() -> None:
     """No goal has "fewer than 1 attempt"; where nothing is known nothing is doubted; tasks are called tasks."""
-    one = at(tw.attempts(tried({**FOUR, "f": [None, None]}), k=1), 1)
+    one = at(rw.attempts(tried({**FOUR, "f": [None, None]}), k=1), 1)
     assert "1 of 5 goals has no attempt with a value and is left out" in one["reason"]
     unknown = tried({"f": [None, None], "g": [None]}).cast({"attack_success": pl.Boolean})
-    none = at(tw.attempts(unknown, k=2), 2)
+    none = at(rw.attempts(unknown, k=2), 2)
     assert none["reason"] == (
         "3 attempts without a value left out; no attempt has a value; "
         "with them 0.000 if all had failed, 1.000 if all had succeeded"
     )
     tasks = tried(FOUR).rename({"goal": "task", "attack_success": "task_success"})
-    row = at(tw.attempts(tasks, metric="task_success", k=9), 9, "pass@k")
+    row = at(rw.attempts(tasks, metric="task_success", k=9), 9, "pass@k")
     assert row["reason"] == "no task has 9 attempts; the most is 4"
-    alone = tw.attempts(tried(FOUR), k=2, cluster=None)["estimand"][0]
+    alone = rw.attempts(tried(FOUR), k=2, cluster=None)["estimand"][0]
     assert alone.endswith("every goal weighing the same; unit: goal (no clusters)")
 
 
 def test_no_interval_collapses() -> None:
     """No goal, and every goal, broken: goals are the units of the interval, never a point."""
     for value, low, high in ((False, 0.0, None), (True, None, 1.0)):
-        row = at(tw.attempts(tried({f"g{i}": [value] * 3 for i in range(20)}), k=3, stopped=False), 3)
+        row = at(rw.attempts(tried({f"g{i}": [value] * 3 for i in range(20)}), k=3, stopped=False), 3)
         assert row["high"] - row["low"] == pytest.approx(0.18, abs=0.02)
         assert low in {None, row["low"]}
         assert high in {None, row["high"]}
@@ -125,7 +125,7 @@ def test_goals_that_hardly_count_do_not_make_certain() -> None:
     """All of 3 in one of 1,140 choices, of fifteen goals of thirty: nearly none, and the upper end is nearly that of none."""
     none, hardly = (
         at(
-            tw.attempts(tried({f"g{g}": [j < 2 + (few and g < 15) for j in range(20)] for g in range(30)}), k=3),
+            rw.attempts(tried({f"g{g}": [j < 2 + (few and g < 15) for j in range(20)] for g in range(30)}), k=3),
             3,
             "pass^k",
         )
@@ -138,7 +138,7 @@ def test_goals_that_hardly_count_do_not_make_certain() -> None:
 
 def test_one_goal_has_no_interval() -> None:
     """One goal has an estimate, but nothing to tell how goals differ."""
-    row = at(tw.attempts(tried({"a": [True, False, False]}), k=2), 2)
+    row = at(rw.attempts(tried({"a": [True, False, False]}), k=2), 2)
     assert (row["estimate"], row["low"], row["high"]) == (pytest.approx(2 / 3), None, None)
     assert "one cluster" in row["reason"]
 
@@ -148,7 +148,7 @@ STOPPED = tried({f"g{i:02}": [False] * (i % 4) + [i % 5 > 0] for i in range(30)}
 
 def test_stopping_at_success_is_found_and_routed() -> None:
     """Every success is the last attempt: the combinatorial estimator is not valid, says a sentence, Kaplan-Meier used."""
-    got = tw.attempts(STOPPED, k=(1, 3))
+    got = rw.attempts(STOPPED, k=(1, 3))
     row = at(got, 3)
     assert "the combinatorial estimate is not valid" in row["reason"]
     assert row["method"].startswith("clustered Kaplan-Meier over attempts")
@@ -167,16 +167,16 @@ def test_stopping_at_success_is_found_and_routed() -> None:
 
 def test_what_the_user_knows_outranks_what_is_found() -> None:
     """stopped=False takes the number as fixed and says what speaks against it; stopped=True needs no proof."""
-    forced = at(tw.attempts(STOPPED, k=1, stopped=False), 1)
+    forced = at(rw.attempts(STOPPED, k=1, stopped=False), 1)
     assert forced["method"].startswith("combinatorial")
     assert "assumed to be fixed on request, although all 24 successes are the last" in forced["reason"]
-    assert at(tw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
+    assert at(rw.attempts(tried(FOUR), k=2, stopped=True), 2)["method"].startswith("clustered Kaplan-Meier")
 
 
 def test_goals_with_fewer_attempts_count_up_to_their_last_one() -> None:
     """By hand: at the second attempt 4/5 of the goals that have one are not broken, after 8/9 of all goals at the first."""
     goals = {"a": [True, False, False], "b": [False, False], "d": [False]}
-    got = tw.attempts(tried(goals), k=(1, 2, 3), stopped=False)
+    got = rw.attempts(tried(goals), k=(1, 2, 3), stopped=False)
     assert [at(got, k)["estimate"] for k in (1, 2, 3)] == pytest.approx([1 / 9, 1 - 8 / 9 * 4 / 5, 1])
     # Of the goals with a second attempt, 0 of the 1/3 that held at the first hold at both.
     assert [at(got, k, "pass^k")["estimate"] for k in (1, 2)] == pytest.approx([1 / 9, 0])
@@ -188,7 +188,7 @@ def test_more_attempts_never_reach_fewer_goals(seed: int) -> None:
     """Goals of 1 to 8 attempts: ASR@k rises and pass^k falls; with as many attempts for each goal they are the means."""
     rng = np.random.default_rng(seed)
     goals = {f"g{i:02}": (rng.random(rng.integers(1, 9)) < rng.random()).tolist() for i in range(25)}
-    got = tw.attempts(tried(goals), stopped=False)
+    got = rw.attempts(tried(goals), stopped=False)
     for kind, sign in (("asr@k", 1), ("pass^k", -1)):
         estimates = got.filter(kind=kind)["estimate"].to_numpy()
         assert (np.diff(estimates) * sign >= -1e-12).all()
@@ -205,7 +205,7 @@ def test_coverage_with_unequal_attempts() -> None:
     for _ in range(repetitions):
         chances = rng.beta(alpha, beta, 30)
         goals = {f"g{i:02}": (rng.random(n) < chances[i]).tolist() for i, n in enumerate(rng.choice([3, 3, 5, 8], 30))}
-        got = tw.attempts(tried(goals), k=tuple(covered), stopped=False)
+        got = rw.attempts(tried(goals), k=tuple(covered), stopped=False)
         for k in covered:
             row, truth = at(got, k), 1 - np.exp(betaln(alpha, beta + k) - betaln(alpha, beta))
             covered[k] += row["low"] <= truth <= row["high"]
@@ -219,7 +219,7 @@ def test_coverage_with_unequal_attempts() -> None:
 def test_goals_that_may_have_stopped_are_not_left_out() -> None:
     """Two successes, each the last attempt at its goal, tell too little: ASR@5 is not 0 because these goals have fewer than 5."""
     goals = {f"g{i:02}": [False] * 5 for i in range(38)} | {"x": [True], "y": [False, False, True]}
-    got = tw.attempts(tried(goals), k=(1, 5))
+    got = rw.attempts(tried(goals), k=(1, 5))
     row = at(got, 5)
     assert (row["estimate"], row["at_risk"]) == (pytest.approx(2 / 40), 38)
     assert row["method"].startswith("clustered Kaplan-Meier over attempts")
@@ -228,22 +228,22 @@ def test_goals_that_may_have_stopped_are_not_left_out() -> None:
         in row["reason"]
     )
     assert at(got, 5, "pass^k")["method"].startswith("combinatorial")
-    assert at(tw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == pytest.approx(2 / 40)
+    assert at(rw.attempts(tried(goals), k=5, stopped=False), 5)["estimate"] == pytest.approx(2 / 40)
     even = {**goals, "x": [False] * 4 + [True], "y": [False] * 4 + [True]}
-    assert at(tw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")
+    assert at(rw.attempts(tried({**even, "x": [False] * 5}), k=5), 5)["method"].startswith("combinatorial")
 
 
 def test_what_cannot_be_told_is_said() -> None:
     """Without an order, or with too few successes, the row says that stopping cannot be told."""
-    unordered = at(tw.attempts(STOPPED.drop("attempt"), k=1), 1)
+    unordered = at(rw.attempts(STOPPED.drop("attempt"), k=1), 1)
     assert "no column `attempt` orders them" in unordered["reason"]
-    few = at(tw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
+    few = at(rw.attempts(tried({"a": [False, True], "b": [False, False]}), k=1), 1)
     assert (
         "is not known whether attempts stopped at a success, with only 1 success; assumed to be fixed" in few["reason"]
     )
     # stopped on request without an order: the success is the last, as it must have been
-    assert at(tw.attempts(STOPPED.drop("attempt"), k=3, stopped=True), 3)["estimate"] == pytest.approx(
-        at(tw.attempts(STOPPED, k=3), 3)["estimate"]
+    assert at(rw.attempts(STOPPED.drop("attempt"), k=3, stopped=True), 3)["estimate"] == pytest.approx(
+        at(rw.attempts(STOPPED, k=3), 3)["estimate"]
     )
 
 
@@ -255,7 +255,7 @@ def test_runs_that_number_their_attempts_alike_are_loops_of_their_own() -> None:
             for run in ("x", "y")
         ]
     )
-    assert "the combinatorial estimate is not valid" in at(tw.attempts(twice, k=1), 1)["reason"]
+    assert "the combinatorial estimate is not valid" in at(rw.attempts(twice, k=1), 1)["reason"]
 
 
 def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
@@ -263,9 +263,9 @@ def test_attempts_by_different_attacks_are_not_the_same_attempt() -> None:
     both = pl.concat(
         [tried(FOUR, rollout_id=pl.col("rollout_id") + attack, attack=pl.lit(attack)) for attack in ("pair", "tap")]
     )
-    row = at(tw.attempts(both, k=2), 2)
+    row = at(rw.attempts(both, k=2), 2)
     assert (row["at_risk"], row["n_clusters"]) == (8, 4)
-    assert row["estimate"] == pytest.approx(at(tw.attempts(tried(FOUR), k=2), 2)["estimate"])
+    assert row["estimate"] == pytest.approx(at(rw.attempts(tried(FOUR), k=2), 2)["estimate"])
 
 
 def test_unjudged_attempts_widen_the_interval() -> None:
@@ -273,9 +273,9 @@ def test_unjudged_attempts_widen_the_interval() -> None:
     goals = {f"g{i}": [False, i % 2 == 0, False, None if i == 3 else True, False] for i in range(12)}
     judged = pl.when(pl.col("attack_success").is_null()).then(1).otherwise(3).cast(pl.Int32)
     frame = tried(goals, num_turns=pl.lit(3, dtype=pl.Int32), num_judged=judged)
-    row = at(tw.attempts(frame, k=1), 1)
+    row = at(rw.attempts(frame, k=1), 1)
     low, high = (
-        at(tw.attempts(frame.with_columns(pl.col("attack_success").fill_null(value), num_judged="num_turns"), k=1), 1)
+        at(rw.attempts(frame.with_columns(pl.col("attack_success").fill_null(value), num_judged="num_turns"), k=1), 1)
         for value in (False, True)
     )
     assert low["estimate"] < row["estimate"] < high["estimate"]
@@ -294,13 +294,13 @@ def test_unjudged_attempts_count_with_their_expected_success() -> None:
         ),
     )
     for choice in ("bounds", "censor"):
-        got = tw.attempts(frame, k=[1, 2], stopped=False, unjudged=choice)
+        got = rw.attempts(frame, k=[1, 2], stopped=False, unjudged=choice)
         # After turn 1 all six attempts are followed on but for the unjudged one: 2 of 5 succeed at turn 2.
         assert got.filter(kind="asr@k")["estimate"].to_list() == pytest.approx(
             [(0.5 + 0.2 + 0.5) / 3, (1 + 0.4 + 1) / 3]
         )
         assert got.filter(kind="pass^k")["estimate"].to_list() == pytest.approx([(0.5 + 0.2 + 0.5) / 3, 0.0])
-    dropped = tw.attempts(frame, k=1, stopped=False, unjudged="drop").filter(kind="asr@k")
+    dropped = rw.attempts(frame, k=1, stopped=False, unjudged="drop").filter(kind="asr@k")
     assert dropped["estimate"].item() == pytest.approx((0.5 + 0 + 0.5) / 3)
     assert "left out" in dropped["reason"].item()
 
@@ -308,12 +308,12 @@ def test_unjudged_attempts_count_with_their_expected_success() -> None:
 def test_best_of_k_of_a_score() -> None:
     """A number gives the expected largest of k: (3 + 3 + 2)/3 and (6 + 6 + 5)/3 for pairs of 1, 2, 3 and 4, 5, 6."""
     frame = tried({"a": [1.0, 2.0, 3.0], "b": [6.0, 4.0, 5.0]}, metric="harm")
-    got = tw.attempts(frame, metric="harm", k=2)
+    got = rw.attempts(frame, metric="harm", k=2)
     assert got["kind"].to_list() == ["best@k"]
     assert got["estimate"][0] == pytest.approx((8 / 3 + 17 / 3) / 2)
     assert got["method"][0] == "combinatorial, t"
     assert (
-        tw.attempts(tried({"a": [1.0, 1.0], "b": [1.0, 1.0]}, metric="harm"), metric="harm", k=2)["reason"][0]
+        rw.attempts(tried({"a": [1.0, 1.0], "b": [1.0, 1.0]}, metric="harm"), metric="harm", k=2)["reason"][0]
         == "no variation"
     )
 
@@ -321,14 +321,14 @@ def test_best_of_k_of_a_score() -> None:
 def test_benign_rollouts_are_no_attempts() -> None:
     """What the metric does not apply to is no attempt at it; a group of nothing else keeps its rows."""
     frame = tried(FOUR, attack=pl.lit("none"), attack_success=None)
-    row = at(tw.attempts(frame.with_columns(pl.col("attack_success").cast(pl.Boolean)), k=1), 1)
+    row = at(rw.attempts(frame.with_columns(pl.col("attack_success").cast(pl.Boolean)), k=1), 1)
     assert (row["estimate"], row["at_risk"]) == (None, 0)
 
 
 def test_rollouts_without_a_goal_are_alike_to_no_other() -> None:
     """A null goal is its own goal."""
     frame = tried({"a": [True, False]}).with_columns(goal=pl.lit(None, dtype=pl.String))
-    assert at(tw.attempts(frame, k=1), 1)["at_risk"] == 2
+    assert at(rw.attempts(frame, k=1), 1)["at_risk"] == 2
 
 
 @pytest.mark.parametrize(
@@ -346,15 +346,15 @@ def test_rollouts_without_a_goal_are_alike_to_no_other() -> None:
 def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
     """A wrong option names itself and what there is instead."""
     with pytest.raises(ArgumentError, match=says):
-        tw.attempts(tried(FOUR), **options)
+        rw.attempts(tried(FOUR), **options)
 
 
 def test_a_table_that_says_not_what_was_attempted() -> None:
     """Without goal and task nothing repeats; a table without ids is no ROLLOUTS."""
     with pytest.raises(ArgumentError, match="name the column `goal` or `task`"):
-        tw.attempts(tried(FOUR).drop("goal"))
+        rw.attempts(tried(FOUR).drop("goal"))
     with pytest.raises(SchemaError, match="rollout_id"):
-        tw.attempts(tried(FOUR).drop("rollout_id"))
+        rw.attempts(tried(FOUR).drop("rollout_id"))
 
 
 cells = st.lists(
@@ -383,10 +383,10 @@ def test_properties(drawn: list, random, stopped) -> None:
     frame = pl.DataFrame(rows, schema=names, orient="row")
     random.shuffle(rows)
     options = {"by": "target", "k": (1, 2, 5), "stopped": stopped}
-    got = tw.attempts(frame, **options)
+    got = rw.attempts(frame, **options)
     schema.check(got, schema.CURVE)
-    assert got.equals(tw.attempts(pl.DataFrame(rows, schema=names, orient="row"), **options))
-    assert got.filter(target="x").equals(tw.attempts(frame.filter(target="x"), **options))
+    assert got.equals(rw.attempts(pl.DataFrame(rows, schema=names, orient="row"), **options))
+    assert got.filter(target="x").equals(rw.attempts(frame.filter(target="x"), **options))
     known = got.drop_nulls(["low", "high"])
     assert known["low"].is_between(0, 1).all()
     assert known["high"].is_between(0, 1).all()
@@ -400,7 +400,7 @@ def test_levels_nest() -> None:
     """A wider level holds a narrower one."""
     rng = np.random.default_rng(0)
     frame = tried({f"g{i}": (rng.random(6) < 0.3).tolist() for i in range(30)})
-    got = tw.attempts(frame, k=3, level=(0.5, 0.95)).filter(kind="asr@k")
+    got = rw.attempts(frame, k=3, level=(0.5, 0.95)).filter(kind="asr@k")
     assert got["low"][1] < got["low"][0] < got["high"][0] < got["high"][1]
 
 
@@ -417,6 +417,6 @@ def test_the_best_of_three_covers(goals: int) -> None:
     for repetition in range(repetitions):
         harm = rng.beta(0.5, 1.5, (goals, 1)) + 0.4 * rng.normal(size=(goals, 6))
         frame = tried(dict(zip(names, harm.tolist(), strict=True)), metric="harm")
-        row = tw.attempts(frame, metric="harm", k=3, seed=repetition).row(0, named=True)
+        row = rw.attempts(frame, metric="harm", k=3, seed=repetition).row(0, named=True)
         hits += row["low"] <= truth <= row["high"]
     assert hits / repetitions >= 0.94 - 2 * (0.94 * 0.06 / repetitions) ** 0.5, hits / repetitions

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, MetricError
 
 RNG = np.random.default_rng(0)
 TURNS = RNG.integers(1, 9, 60)
@@ -39,7 +39,7 @@ def only(frame):
 
 def test_a_correlation():
     """The point is the function of the data; whole goals are drawn; the row says all."""
-    row = only(tw.bootstrap(FRAME, correlation, columns=["num_turns", "harm"], resamples=1000, seed=3))
+    row = only(rw.bootstrap(FRAME, correlation, columns=["num_turns", "harm"], resamples=1000, seed=3))
     assert row["estimate"] == pytest.approx(stats.pearsonr(FRAME["num_turns"], FRAME["harm"])[0])
     assert row["low"] < row["estimate"] < row["high"]
     assert (row["metric"], row["statistic"], row["n"], row["n_clusters"]) == ("num_turns, harm", "correlation", 60, 30)
@@ -50,8 +50,8 @@ def test_a_correlation():
 def test_a_mean_is_the_mean():
     """The mean by gathered rows is that of `summarize` by weights, and BCa with it."""
     for interval, method in (("percentile", "percentile"), ("bca", "bca"), ("basic", "basic")):
-        mine = only(tw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=6001))
-        theirs = only(tw.summarize(FRAME, metrics="harm", statistics="mean", method=method))
+        mine = only(rw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=6001))
+        theirs = only(rw.summarize(FRAME, metrics="harm", statistics="mean", method=method))
         assert mine["resamples"] == 6001
         assert (mine["low"], mine["high"]) == pytest.approx(
             (theirs["low"], theirs["high"]), abs=0.08 * theirs["std_error"]
@@ -61,7 +61,7 @@ def test_a_mean_is_the_mean():
 def test_few_clusters_are_said_to_be_too_few():
     """Nine goals: an interval, and in words that it is too narrow; ten: none said."""
     for goals, told in ((9, "9 clusters are too few for a bootstrap: the interval is too narrow"), (10, None)):
-        row = only(tw.bootstrap(FRAME.head(2 * goals), correlation, columns=["num_turns", "harm"], resamples=1000))
+        row = only(rw.bootstrap(FRAME.head(2 * goals), correlation, columns=["num_turns", "harm"], resamples=1000))
         assert (row["n_clusters"], row["low"] < row["high"], row["reason"]) == (goals, True, told)
 
 
@@ -77,7 +77,7 @@ def test_the_function_is_called_as_often_as_asked(interval, beside, capfd):
         calls.append((os.getpid(), harm.size))
         return harm.sum()
 
-    row = only(tw.bootstrap(FRAME, total, columns="harm", interval=interval, resamples=6001))
+    row = only(rw.bootstrap(FRAME, total, columns="harm", interval=interval, resamples=6001))
     assert len(calls) == 6001 + beside
     assert row["resamples"] == 6001
     assert calls[0] == (os.getpid(), 60)
@@ -94,7 +94,7 @@ def test_a_vectorized_function_is_given_as_many_replicates_as_asked():
         shapes.append(harm.shape)
         return harm.sum(axis=axis)
 
-    tw.bootstrap(FRAME, total, columns="harm", resamples=6001, vectorized=True)
+    rw.bootstrap(FRAME, total, columns="harm", resamples=6001, vectorized=True)
     assert shapes[0] == (60,)
     assert sum(many for many, _ in shapes[1:]) == 6001
     assert {n for _, n in shapes[1:]} == {60}
@@ -103,9 +103,9 @@ def test_a_vectorized_function_is_given_as_many_replicates_as_asked():
 def test_vectorized_and_order_change_nothing():
     """One call for a block gives the same numbers as a loop, and so does another order of rows."""
     options = {"columns": "harm", "resamples": 300, "name": "median"}
-    loop = tw.bootstrap(FRAME, np.median, **options)
-    assert tw.bootstrap(FRAME.sample(fraction=1.0, shuffle=True, seed=1), np.median, **options).equals(loop)
-    block = tw.bootstrap(FRAME, np.median, vectorized=True, **options)
+    loop = rw.bootstrap(FRAME, np.median, **options)
+    assert rw.bootstrap(FRAME.sample(fraction=1.0, shuffle=True, seed=1), np.median, **options).equals(loop)
+    block = rw.bootstrap(FRAME, np.median, vectorized=True, **options)
     assert block["low"].item() == pytest.approx(loop["low"].item())
 
 
@@ -115,32 +115,32 @@ def test_strata():
     def share(category):
         return (category == "x").mean()
 
-    free = only(tw.bootstrap(FRAME, share, columns="category", resamples=300))
+    free = only(rw.bootstrap(FRAME, share, columns="category", resamples=300))
     assert free["low"] < 1 / 3 < free["high"]
-    held = only(tw.bootstrap(FRAME, share, columns="category", strata="category", resamples=300))
+    held = only(rw.bootstrap(FRAME, share, columns="category", strata="category", resamples=300))
     assert (held["estimate"], held["low"]) == (pytest.approx(1 / 3), None)
     assert held["reason"] == "the bootstrap interval has no width"
-    mean = only(tw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
+    mean = only(rw.summarize(FRAME, metrics="harm", statistics="mean", strata="category"))
     assert mean["method"] == "cluster expanded percentile bootstrap within strata"
     assert mean["estimand"].endswith("unit: goal, drawn within category")
     with pytest.raises(ArgumentError, match="differs within a cluster"):
-        tw.summarize(FRAME.with_columns(odd=pl.col("rollout_id")), metrics="harm", statistics="mean", strata="odd")
+        rw.summarize(FRAME.with_columns(odd=pl.col("rollout_id")), metrics="harm", statistics="mean", strata="odd")
 
 
 def test_edges():
     """Nothing known, one cluster, no value, no width: null with a reason; a function that fails is named."""
-    assert only(tw.bootstrap(FRAME.clear(), np.mean, columns="harm"))["reason"] == "no values"
-    one = only(tw.bootstrap(FRAME.head(2), np.mean, columns="harm"))
+    assert only(rw.bootstrap(FRAME.clear(), np.mean, columns="harm"))["reason"] == "no values"
+    one = only(rw.bootstrap(FRAME.head(2), np.mean, columns="harm"))
     assert (one["low"], one["estimate"] is None) == (None, False)
     assert "one cluster" in one["reason"]
-    flat = only(tw.bootstrap(FRAME.with_columns(harm=1.0), correlation, columns=["num_turns", "harm"]))
+    flat = only(rw.bootstrap(FRAME.with_columns(harm=1.0), correlation, columns=["num_turns", "harm"]))
     assert (flat["estimate"], flat["reason"]) == (None, "correlation has no value here")
     missing = FRAME.with_columns(harm=pl.when(pl.col("goal") == "g00").then(None).otherwise("harm"))
-    assert only(tw.bootstrap(missing, np.mean, columns="harm", resamples=200))["n_missing"] == 2
+    assert only(rw.bootstrap(missing, np.mean, columns="harm", resamples=200))["n_missing"] == 2
     with pytest.raises(
         MetricError, match=r"failed on the data themselves: division by zero \(it is given an array of each of harm\)"
     ):
-        tw.bootstrap(FRAME, lambda _: 1 / 0, columns="harm")
+        rw.bootstrap(FRAME, lambda _: 1 / 0, columns="harm")
     for options, words in (
         ({"columns": "nobody"}, "there is no column 'nobody'"),
         ({"columns": "harm", "interval": "wald"}, "interval='wald' is unknown"),
@@ -148,18 +148,18 @@ def test_edges():
         ({"columns": "harm", "cluster": ("goal", "category")}, "one way"),
     ):
         with pytest.raises(ArgumentError, match=words):
-            tw.bootstrap(FRAME, np.mean, **options)
+            rw.bootstrap(FRAME, np.mean, **options)
     with pytest.raises(ArgumentError, match="is not a function"):
-        tw.bootstrap(FRAME, "mean", columns="harm")
-    assert tw.schema.check(tw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
+        rw.bootstrap(FRAME, "mean", columns="harm")
+    assert rw.schema.check(rw.bootstrap(FRAME, np.mean, columns="harm", resamples=200), schema.SUMMARY).height == 1
 
 
 @pytest.mark.parametrize("interval", ["percentile", "basic", "bca"])
 def test_estimates_that_cannot_be_squared(interval):
     """Ends are read off the replicates still; a standard error and BCa need squares, and the reason says so."""
     frame = FRAME.with_columns(harm=pl.col("harm") * 1e300)
-    (row,) = tw.bootstrap(frame, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)
-    same = tw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)[0]
+    (row,) = rw.bootstrap(frame, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)
+    same = rw.bootstrap(FRAME, np.mean, columns="harm", interval=interval, resamples=200).rows(named=True)[0]
     assert row["std_error"] is None
     assert row["estimate"] == pytest.approx(same["estimate"] * 1e300)
     if interval == "bca":
@@ -220,7 +220,7 @@ def test_the_default_covers_of_few_goals(draw, statistic, truth, goals, record_p
         x, y, _ = draw(rng, goals)
         frame = pl.DataFrame({"rollout_id": ids, "goal": names, "x": x.ravel(), "y": y.ravel()})
         options = {"vectorized": True, "resamples": 500, "seed": repetition}
-        row = only(tw.bootstrap(frame, statistic, columns=["x", "y"], **options))
+        row = only(rw.bootstrap(frame, statistic, columns=["x", "y"], **options))
         held += row["low"] <= truth <= row["high"]
         assert ((row["reason"] or "").startswith("8 clusters are too few for a bootstrap")) is (goals < 10)
     record_property("coverage", held / repetitions)
@@ -250,7 +250,7 @@ def test_coverage_is_that_of_scipy(draw, statistic, of_sums, truth, interval, go
         x, y, sums = draw(rng, goals)
         frame = pl.DataFrame({"rollout_id": ids, "goal": names, "x": x.ravel(), "y": y.ravel()})
         options = {"interval": interval, "vectorized": True, "resamples": 1000, "seed": repetition}
-        row = only(tw.bootstrap(frame, statistic, columns=["x", "y"], **options))
+        row = only(rw.bootstrap(frame, statistic, columns=["x", "y"], **options))
         peer = stats.bootstrap(
             sums, of_sums, paired=True, vectorized=True, n_resamples=1000, method=how, rng=repetition
         )

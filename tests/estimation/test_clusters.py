@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
-import turnwise as tw
-from turnwise.estimation.arrays import Sheet
-from turnwise.estimation.clusters import Rows, unit_of
-from turnwise.stats.units import Groups
+import rollwise as rw
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import Rows, unit_of
+from rollwise.stats.units import Groups
 
 
 def test_a_column_of_nulls_is_a_unit_for_each_rollout() -> None:
@@ -46,12 +46,12 @@ def test_one_goal_whose_prompts_differ_has_a_way_out() -> None:
             "attack_success": [i % 4 == 0 for i in range(n)],
         }
     )
-    of_one = tw.summarize(rollouts, metrics="attack_success").row(0, named=True)
+    of_one = rw.summarize(rollouts, metrics="attack_success").row(0, named=True)
     assert (of_one["low"], of_one["reason"]) == (
         None,
         "one cluster: no interval over clusters; its prompts differ, so cluster='uuid' has an interval over prompts like these",
     )
-    way_out = tw.summarize(rollouts, metrics="attack_success", cluster="uuid").row(0, named=True)
+    way_out = rw.summarize(rollouts, metrics="attack_success", cluster="uuid").row(0, named=True)
     assert (way_out["n_clusters"], way_out["low"] < way_out["estimate"]) == (10, True)
-    alike = tw.summarize(rollouts.with_columns(uuid=pl.lit("u")), metrics="attack_success").row(0, named=True)
+    alike = rw.summarize(rollouts.with_columns(uuid=pl.lit("u")), metrics="attack_success").row(0, named=True)
     assert alike["reason"] == "one cluster: no interval over clusters"

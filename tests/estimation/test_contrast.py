@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 from typer.testing import CliRunner
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.cli import app
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.stats.pairs import newcombe
+import rollwise as rw
+from rollwise import schema
+from rollwise.cli import app
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.stats.pairs import newcombe
 
 
 def rollouts(**columns):
@@ -54,7 +54,7 @@ PAIR = crossed({"base": BASE, "new": GROUP})
 # ── pairs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_pairs_by_hand():
     """Fifty goals, one rollout each: Newcombe's published interval, McNemar's mid-p, and the pairing report."""
-    row = only(tw.contrast(PAIR, of="target", baseline="base"))
+    row = only(rw.contrast(PAIR, of="target", baseline="base"))
     assert (row["group"], row["baseline"], row["of"], row["metric"]) == ("new", "base", "target", "attack_success")
     assert (row["group_estimate"], row["baseline_estimate"]) == (0.96, 0.76)
     assert row["difference"] == pytest.approx(0.2)
@@ -73,12 +73,12 @@ def test_the_pairing_report():
         goal=["x", "x", "y", "only a", "x", "y", "only b"],
         grade=[1.0, 3.0, 5.0, 100.0, 1.0, 2.0, -100.0],
     )
-    row = only(tw.contrast(frame, of="target", baseline="b"))
+    row = only(rw.contrast(frame, of="target", baseline="b"))
     assert row["difference"] == pytest.approx(((2 - 1) + (5 - 2)) / 2)
     assert (row["n_pairs"], row["only_group"], row["only_baseline"], row["n_unequal"]) == (2, 1, 1, 1)
     assert (row["n_group"], row["n_baseline"], row["n_clusters"]) == (4, 3, 2)
     assert "over the 2 goals of both" in row["estimand"]
-    apart = only(tw.contrast(frame, of="target", baseline="b", paired=False))
+    apart = only(rw.contrast(frame, of="target", baseline="b", paired=False))
     assert apart["difference"] == pytest.approx(109 / 4 + 97 / 3)
     assert apart["n_pairs"] == 2
 
@@ -90,35 +90,35 @@ def test_one_common_goal_is_null():
         goal=[f"a{i}" for i in range(8)] + ["x"] * 2 + [f"b{i}" for i in range(8)],
         grade=list(range(18)),
     )
-    row = only(tw.contrast(frame, of="target", baseline="b", metrics="grade"))
+    row = only(rw.contrast(frame, of="target", baseline="b", metrics="grade"))
     assert (row["n_pairs"], row["low"], row["p_value"], row["p_adjusted"]) == (1, None, None, None)
     assert row["reason"].startswith("one common goal")
-    apart = only(tw.contrast(frame, of="target", baseline="b", metrics="grade", paired=False))
+    apart = only(rw.contrast(frame, of="target", baseline="b", metrics="grade", paired=False))
     assert apart["low"] < apart["difference"] < apart["high"]
 
 
 def test_null_goals_never_pair():
     """A rollout without a goal is its own cluster in both arms: nothing is common."""
     frame = crossed({"a": [True] * 6, "b": [False] * 6}).with_columns(goal=pl.lit(None, dtype=pl.String))
-    row = only(tw.contrast(frame, of="target", baseline="b"))
+    row = only(rw.contrast(frame, of="target", baseline="b"))
     assert row["n_pairs"] == 0
     assert row["method"].startswith("Newcombe score; ")
-    forced = only(tw.contrast(frame, of="target", baseline="b", paired=True))
+    forced = only(rw.contrast(frame, of="target", baseline="b", paired=True))
     assert (forced["low"], forced["reason"]) == (None, "no common goal")
 
 
 def test_without_clusters_nothing_pairs():
     """cluster=None: rollouts are independent, the report is null, and paired=True is refused."""
-    row = only(tw.contrast(PAIR, of="target", baseline="base", cluster=None))
+    row = only(rw.contrast(PAIR, of="target", baseline="base", cluster=None))
     assert (row["n_pairs"], row["method"]) == (None, "Newcombe score; label permutation")
     with pytest.raises(ArgumentError, match="needs something that pairs"):
-        tw.contrast(PAIR, of="target", baseline="base", cluster=None, paired=True)
+        rw.contrast(PAIR, of="target", baseline="base", cluster=None, paired=True)
 
 
 def test_unequal_arms_and_missing_arms():
     """A group of the frame without the baseline has its row: null, with a reason."""
     frame = PAIR.with_columns(category=pl.when(pl.col("target") == "new").then(pl.lit("x")).otherwise(pl.lit("y")))
-    made = tw.contrast(frame, of="target", baseline="base", by="category")
+    made = rw.contrast(frame, of="target", baseline="base", by="category")
     assert made["difference"].to_list() == [None, None]
     assert made["reason"].to_list() == ["no value in one of the arms"] * 2
 
@@ -126,7 +126,7 @@ def test_unequal_arms_and_missing_arms():
 def test_all_pairs_without_a_baseline():
     """Three targets, no baseline: three comparisons, each with the one before it in order."""
     frame = crossed({name: list(np.random.default_rng(n).normal(n, 1, 12)) for n, name in enumerate("abc")})
-    made = tw.contrast(frame, of="target")
+    made = rw.contrast(frame, of="target")
     assert made.select("baseline", "group").rows() == [("a", "b"), ("a", "c"), ("b", "c")]
     assert made["difference"][1] == pytest.approx(made["difference"][0] + made["difference"][2])
 
@@ -141,11 +141,11 @@ def test_arms_have_the_order_of_their_values(dtype, values):
     frame = rollouts(goal=["a", "b"] * 3, grade=[1.0, 2.0, 3.0, 5.0, 9.0, 8.0]).with_columns(
         step=pl.Series(np.repeat(values, 2).tolist(), dtype=dtype)
     )
-    pairs = tw.contrast(frame, of="step")["baseline", "group"].rows()
+    pairs = rw.contrast(frame, of="step")["baseline", "group"].rows()
     first, second, third = map(str, values)
     assert pairs == [(first, second), (first, third), (second, third)]
     times = pl.struct(duration=pl.lit(2, pl.Int32), observed=pl.lit(value=True))
-    tests = tw.curve_test(frame.with_columns(time_to_success=times), of="step", baseline=values[0])
+    tests = rw.curve_test(frame.with_columns(time_to_success=times), of="step", baseline=values[0])
     assert tests["group"].to_list() == [second, second, third, third]
 
 
@@ -154,23 +154,23 @@ def test_nothing_else_in_the_frame_changes_a_row():
     rng = np.random.default_rng(0)
     frame = crossed({name: list(rng.normal(0, 1, 40)) for name in "abc"})
     options = {"of": "target", "baseline": "a", "adjust": None, "method": "bootstrap", "resamples": 500}
-    whole = tw.contrast(frame, **options).filter(group="b")
-    alone = tw.contrast(frame.filter(pl.col("target") != "c").reverse(), **options)
+    whole = rw.contrast(frame, **options).filter(group="b")
+    alone = rw.contrast(frame.filter(pl.col("target") != "c").reverse(), **options)
     assert whole.equals(alone)
     renamed = frame.with_columns(
         goal=pl.when(pl.col("target") == "c").then(pl.lit("z") + pl.col("goal")).otherwise("goal")
     )
-    assert tw.contrast(renamed, **options).filter(group="b").equals(whole)
-    other = tw.contrast(frame, seed=1, **options).filter(group="b")
+    assert rw.contrast(renamed, **options).filter(group="b").equals(whole)
+    other = rw.contrast(frame, seed=1, **options).filter(group="b")
     assert not other["low"].equals(whole["low"])
-    assert tw.contrast(frame, seed=1, **options).filter(group="b").equals(other)
+    assert rw.contrast(frame, seed=1, **options).filter(group="b").equals(other)
 
 
 def test_the_same_seed_gives_the_same_intervals():
     """Rliable ignores its random state (`test_rliable_ignores_its_seed`); here a seed means the same numbers, always."""
     frame = crossed({name: list(np.random.default_rng(n).gamma(2, 1, 30)) for n, name in enumerate("ab")})
     for options in ({}, {"paired": False, "method": "bootstrap"}, {"statistics": ["median", "improvement"]}):
-        first, again = (tw.contrast(frame, of="target", baseline="a", seed=5, **options) for _ in range(2))
+        first, again = (rw.contrast(frame, of="target", baseline="a", seed=5, **options) for _ in range(2))
         assert first.equals(again)
 
 
@@ -181,12 +181,12 @@ def test_the_family_is_the_frame():
     rng = np.random.default_rng(1)
     arms = {name: list(rng.normal(0.3 * n, 1, 24)) for n, name in enumerate("abcd")}
     frame = crossed(arms, category=(["x"] * 12 + ["y"] * 11 + ["lonely"]) * 4)
-    raw = tw.contrast(frame, of="target", baseline="a", by="category", adjust=None)
+    raw = rw.contrast(frame, of="target", baseline="a", by="category", adjust=None)
     assert raw["p_adjusted"].null_count() == raw.height
     known = raw["p_value"].drop_nulls().to_numpy()
     assert (raw.height, known.size) == (9, 6)
     for adjust, theirs in (("holm", "holm"), ("bh", "fdr_bh"), ("by", "fdr_by")):
-        made = tw.contrast(frame, of="target", baseline="a", by="category", adjust=adjust)
+        made = rw.contrast(frame, of="target", baseline="a", by="category", adjust=adjust)
         expected = multipletests(known, method=theirs)[1]
         assert made["p_adjusted"].drop_nulls().to_numpy() == pytest.approx(expected)
         assert made["p_value"].equals(raw["p_value"])
@@ -200,14 +200,14 @@ def test_max_t_uses_the_correlation_and_widens_the_intervals():
     base = rng.normal(0, 1, 40)
     moved = base + rng.normal(0.45, 1, 40)
     frame = crossed({"a": list(base), **{f"b{n}": list(moved + n * 1e-9) for n in range(5)}})
-    holm, joint = (tw.contrast(frame, of="target", baseline="a", adjust=adjust) for adjust in ("holm", "max-t"))
+    holm, joint = (rw.contrast(frame, of="target", baseline="a", adjust=adjust) for adjust in ("holm", "max-t"))
     assert joint["p_adjusted"].max() < 2 * joint["p_value"].max()
     assert holm["p_adjusted"].min() > 4 * holm["p_value"].max()
     assert joint["method"].str.starts_with("simultaneous t (max-T), paired").all()
     apart = crossed({"a": list(base), **{f"b{n}": list(base + rng.normal(0.4, 1, 40)) for n in range(5)}})
-    wide, plain = (tw.contrast(apart, of="target", baseline="a", adjust=adjust) for adjust in ("max-t", None))
+    wide, plain = (rw.contrast(apart, of="target", baseline="a", adjust=adjust) for adjust in ("max-t", None))
     assert ((wide["high"] - wide["low"]) > (plain["high"] - plain["low"])).all()
-    unpaired = tw.contrast(apart, of="target", baseline="a", adjust="max-t", paired=False)
+    unpaired = rw.contrast(apart, of="target", baseline="a", adjust="max-t", paired=False)
     assert unpaired["p_adjusted"].null_count() == 5
     assert unpaired["reason"].str.contains("max-T is for paired means").all()
 
@@ -218,22 +218,22 @@ def test_unjudged_turns_widen_the_interval_and_the_p_value():
     turns = {"num_turns": [4] * 40, "num_judged": [4] * 18 + [2] * 2 + [4] * 20}
     values = [True] * 6 + [False] * 12 + [None] * 2
     frame = crossed({"a": values, "b": [False] * 20}, outcome=[None] * 40, **turns)
-    row = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
+    row = only(rw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
     assert row["reason"].startswith("2 of 40 rollouts have unjudged turns and no success: the estimate leaves them out")
     extremes = []
     for fill in (True, False):
         known = frame.with_columns(pl.col("attack_success").fill_null(fill), num_judged=4)
-        settled = only(tw.contrast(known, of="target", baseline="b", metrics="attack_success"))
+        settled = only(rw.contrast(known, of="target", baseline="b", metrics="attack_success"))
         assert row["low"] <= settled["low"]
         assert row["high"] >= settled["high"]
         extremes.append(settled)
     assert row["p_value"] == max(settled["p_value"] for settled in extremes)
     assert extremes[1]["difference"] < row["difference"] < extremes[0]["difference"]
     assert row["difference"] == pytest.approx(row["group_estimate"] - row["baseline_estimate"])
-    joint = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", adjust="max-t"))
+    joint = only(rw.contrast(frame, of="target", baseline="b", metrics="attack_success", adjust="max-t"))
     assert (joint["p_adjusted"], joint["low"]) == (None, row["low"])
     assert "max-T needs the verdicts of all turns, or unjudged='drop'" in joint["reason"]
-    dropped = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success", unjudged="drop"))
+    dropped = only(rw.contrast(frame, of="target", baseline="b", metrics="attack_success", unjudged="drop"))
     assert dropped["difference"] == pytest.approx(6 / 18)
     assert "2 of 40 rollouts have unjudged turns and no success: they are left out" in dropped["reason"]
 
@@ -244,7 +244,7 @@ def test_a_difference_that_unjudged_turns_could_turn_around_has_a_p_value_of_one
         {"a": [True] * 6 + [None] * 8 + [False] * 6, "b": [False] * 6 + [True] * 8 + [False] * 6},
         outcome=[None] * 40, num_turns=[4] * 40, num_judged=[4] * 6 + [2] * 8 + [4] * 26,
     )  # fmt: skip
-    row = only(tw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
+    row = only(rw.contrast(frame, of="target", baseline="b", metrics="attack_success"))
     assert row["low"] < 0 < row["high"]
     assert row["p_value"] == 1
 
@@ -252,7 +252,7 @@ def test_a_difference_that_unjudged_turns_could_turn_around_has_a_p_value_of_one
 def test_other_unknowns_are_counted():
     """Rollouts without a value leave the comparison and stand in the estimand."""
     frame = crossed({"a": [True, None, False, True], "b": [False, True, None, False]})
-    row = only(tw.contrast(frame, of="target", baseline="b"))
+    row = only(rw.contrast(frame, of="target", baseline="b"))
     assert (row["n_pairs"], row["n_group"], row["n_baseline"]) == (2, 3, 3)
     assert row["estimand"].endswith("without a value: 1 and 1 rollouts")
 
@@ -264,9 +264,9 @@ def test_other_unknowns_are_counted():
 def test_one_unknown_score_costs_one_rollout(unknown, options):
     """One NaN among rliable's scores makes all of its aggregates and intervals NaN; here one rollout of an arm is missing."""
     arms = {name: list(np.random.default_rng(n).gamma(2, 1, 30)) for n, name in enumerate("ab")}
-    whole = tw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
+    whole = rw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
     arms["b"][7] = unknown
-    made = tw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
+    made = rw.contrast(crossed(arms), of="target", baseline="a", metrics="grade", **options)
     for row, before in zip(made.rows(named=True), whole.rows(named=True), strict=True):
         assert (row["n_group"], row["n_baseline"], before["n_group"]) == (29, 30, 30)
         assert row["estimand"].endswith("without a value: 1 and 0 rollouts")
@@ -278,28 +278,28 @@ def test_different_judges_are_not_compared():
     """A difference of judges looks like a difference of targets: refused by name, unless forced."""
     frame = PAIR.with_columns(judge=pl.when(pl.col("target") == "new").then(pl.lit("v2")).otherwise(pl.lit("v1")))
     with pytest.raises(ArgumentError, match=r"`judge` is v2 for 'new' but v1 for 'base'.*force=True"):
-        tw.contrast(frame, of="target", baseline="base")
-    assert tw.contrast(frame, of="target", baseline="base", force=True).height == 1
-    assert tw.contrast(frame.with_columns(judge=pl.lit("v1")), of="target", baseline="base").height == 1
+        rw.contrast(frame, of="target", baseline="base")
+    assert rw.contrast(frame, of="target", baseline="base", force=True).height == 1
+    assert rw.contrast(frame.with_columns(judge=pl.lit("v1")), of="target", baseline="base").height == 1
 
 
 # ── statistics ────────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
 def test_every_statistic():
     """Mean, median, quantile, improvement and restricted mean, each with its own interval; the wrong one says why not."""
-    turns, _ = tw.simulate(targets={"base": 0.2, "guarded": 0.05}, seed=3)
-    frame = tw.measure(turns, tw.metrics.attack_success(), tw.metrics.time_to_success())
+    turns, _ = rw.simulate(targets={"base": 0.2, "guarded": 0.05}, seed=3)
+    frame = rw.measure(turns, rw.metrics.attack_success(), rw.metrics.time_to_success())
     frame = frame.with_columns(grade=pl.Series(np.random.default_rng(0).normal(size=frame.height)))
-    made = tw.contrast(
+    made = rw.contrast(
         frame, of="target", baseline="base", metrics="grade", statistics=["mean", "median", "q90", "improvement"]
     )
     for row in made.rows(named=True):
         assert row["low"] < row["difference"] < row["high"]
         assert 0 < row["p_value"] <= 1
     assert made.filter(statistic="improvement")["difference"].item() == pytest.approx(0.5, abs=0.1)
-    times = only(tw.contrast(frame, of="target", baseline="base", metrics="time_to_success"))
+    times = only(rw.contrast(frame, of="target", baseline="base", metrics="time_to_success"))
     assert (times["statistic"], times["difference"] > 0, times["p_value"] < 0.05) == ("restricted_mean", True, True)
-    wrong = tw.contrast(
+    wrong = rw.contrast(
         frame, of="target", baseline="base", metrics=["grade", "time_to_success"], statistics="restricted_mean"
     )
     assert wrong.filter(metric="grade")["reason"].item() == "restricted_mean: this metric is not a time"
@@ -315,9 +315,9 @@ def test_crossed_goals_and_tasks():
         task=[task for _, task in cells] * 2,
         grade=list(rng.normal(size=60)),
     )
-    row = only(tw.contrast(frame, of="target", baseline="b"))
+    row = only(rw.contrast(frame, of="target", baseline="b"))
     assert (row["n_pairs"], row["n_clusters"], row["method"]) == (30, 5, "paired two-way t; t test")
-    drawn = only(tw.contrast(frame, of="target", baseline="b", method="bootstrap"))
+    drawn = only(rw.contrast(frame, of="target", baseline="b", method="bootstrap"))
     assert drawn["method"].startswith("paired two-way percentile bootstrap")
 
 
@@ -335,7 +335,7 @@ def test_properties(drawn, paired):
         goal=["v", "w", *[row[1] for row in drawn]],
         attack_success=pl.Series([True, False, *[row[2] for row in drawn]], dtype=pl.Boolean).to_list(),
     )
-    row = only(tw.contrast(frame, of="target", baseline="a", paired=paired, resamples=200))
+    row = only(rw.contrast(frame, of="target", baseline="a", paired=paired, resamples=200))
     assert (row["low"] is None) == (row["high"] is None)
     if row["low"] is None:
         assert row["reason"]
@@ -369,32 +369,32 @@ def test_properties(drawn, paired):
 def test_bad_usage(options, words):
     """Each in one sentence that names what is there."""
     with pytest.raises(ArgumentError, match=words):
-        tw.contrast(PAIR, **options)
+        rw.contrast(PAIR, **options)
 
 
 def test_one_value_is_no_comparison():
     """A column with one value has nothing to compare; turns are no rollouts."""
     with pytest.raises(ArgumentError, match="a comparison needs two"):
-        tw.contrast(PAIR.filter(target="new"), of="target")
+        rw.contrast(PAIR.filter(target="new"), of="target")
     with pytest.raises(SchemaError, match="looks like a table of turns"):
-        tw.contrast(pl.concat([PAIR, PAIR]), of="target")
+        rw.contrast(pl.concat([PAIR, PAIR]), of="target")
 
 
 def test_the_frame_keeps_its_schema():
     """Columns and dtypes are CONTRAST's, several levels are several rows, and any Arrow table will do."""
-    made = tw.contrast(PAIR.to_arrow(), of="target", baseline="base", level=(0.5, 0.95))
-    assert tw.schema.check(made, schema.CONTRAST).columns == list(schema.CONTRAST.names)
+    made = rw.contrast(PAIR.to_arrow(), of="target", baseline="base", level=(0.5, 0.95))
+    assert rw.schema.check(made, schema.CONTRAST).columns == list(schema.CONTRAST.names)
     assert made["low"][0] > made["low"][1]
 
 
 def test_the_command(tmp_path):
-    """`turnwise contrast` on a table of rollouts: the frame that Python gives."""
+    """`rollwise contrast` on a table of rollouts: the frame that Python gives."""
     PAIR.write_parquet(tmp_path / "rollouts.parquet")
     out = tmp_path / "contrast.parquet"
     words = ["contrast", str(tmp_path / "rollouts.parquet"), "--of", "target", "--baseline", "base", "--out", str(out)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert pl.read_parquet(out).equals(tw.contrast(PAIR, of="target", baseline="base"))
+    assert pl.read_parquet(out).equals(rw.contrast(PAIR, of="target", baseline="base"))
     table = CliRunner().invoke(app, words[:-2])
     assert "20 points" in table.output
     assert "n = 50 pairs in 50 goals" in table.output
@@ -408,20 +408,20 @@ def test_an_infinite_value_makes_nothing_significant():
     broken = frame.with_columns(logp=pl.when(pl.int_range(pl.len()) == 5).then(float("-inf")).otherwise("logp"))
     asked = {"of": "target", "baseline": "base", "metrics": ["noise", "logp"], "adjust": "max-t"}
     (noise, logp), (alone,) = (
-        tw.contrast(broken, **asked).rows(named=True),
-        tw.contrast(frame, **{**asked, "metrics": "noise"}).rows(named=True),
+        rw.contrast(broken, **asked).rows(named=True),
+        rw.contrast(frame, **{**asked, "metrics": "noise"}).rows(named=True),
     )
     assert noise["p_adjusted"] == alone["p_adjusted"] > 0.2
     assert [logp[name] for name in ("difference", "low", "high", "p_value", "p_adjusted")] == [None] * 5
     assert "1 value is infinite" in logp["reason"]
-    unpaired = tw.contrast(broken, of="target", baseline="base", metrics="logp", paired=False).row(0, named=True)
+    unpaired = rw.contrast(broken, of="target", baseline="base", metrics="logp", paired=False).row(0, named=True)
     assert (unpaired["difference"], unpaired["p_value"], unpaired["reason"]) == (None, None, "1 value is infinite")
 
 
 def test_simultaneous_intervals_of_shares_stay_within_their_range():
     """Three goals of four differ: the difference is no more than 1, whatever max-T's critical value."""
     frame = crossed({"a": [False] * 4, "b": [True, True, True, False]})
-    row = tw.contrast(frame, of="target", baseline="a", metrics="attack_success", adjust="max-t").row(0, named=True)
+    row = rw.contrast(frame, of="target", baseline="a", metrics="attack_success", adjust="max-t").row(0, named=True)
     assert (row["difference"], row["high"]) == (0.75, 1.0)
     assert row["low"] >= -1
 
@@ -433,7 +433,7 @@ def test_intervals_of_shares_stay_within_their_range(paired, method):
     broken = [True] * 21 + [False] * 3
     frame = crossed({"a": [not one for one in broken], "b": broken}, goals)
     for baseline, side in (("a", 1), ("b", -1)):
-        row = only(tw.contrast(frame, of="target", baseline=baseline, paired=paired, method=method))
+        row = only(rw.contrast(frame, of="target", baseline=baseline, paired=paired, method=method))
         assert row["difference"] == side * 0.75
         assert -1 <= row["low"] < row["difference"] < row["high"] <= 1
     assert row["low"] == -1
@@ -449,7 +449,7 @@ def test_quantiles_of_few_have_no_interval_and_no_p(statistic, arms, paired):
     frame = rollouts(target=["a"] * arms[0] + ["b"] * arms[1], grade=values.tolist())
     if paired:
         frame = frame.with_columns(goal=pl.Series([f"g{n}" for n in range(arms[0])] * 2))
-    row = tw.contrast(frame, of="target", baseline="a", metrics="grade", statistics=statistic).row(0, named=True)
+    row = rw.contrast(frame, of="target", baseline="a", metrics="grade", statistics=statistic).row(0, named=True)
     assert row["difference"] is not None
     assert (row["low"], row["high"], row["p_value"]) == (None, None, None)
     assert "too few" in row["reason"]

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from lifelines import KaplanMeierFitter
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, MetricError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, MetricError
 
 
 def rollouts(watched: list[tuple[int, bool, str | None, int]], **columns) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def column(frame: pl.DataFrame, name: str) -> list:
 
 def test_the_share_as_run_by_hand() -> None:
     """Aalen-Johansen on six rollouts: 1/6, then 5/6 x 1/5 more, then (5/6 x 3/5) x 1/2 more."""
-    got = tw.curve(SIX)
+    got = rw.curve(SIX)
     assert column(got, "at") == [0, 1, 2, 3]
     assert column(got, "estimate") == pytest.approx([0, 1 / 6, 1 / 3, 1 / 3 + 1 / 4])
     assert column(got, "at_risk") == [6, 6, 5, 2]
@@ -63,7 +63,7 @@ def test_survival_is_kaplan_meier() -> None:
             for t, e in zip(rng.integers(1, 9, 80), rng.random(80) < 0.5, strict=True)
         ]
     )
-    got = tw.curve(frame, kind="survival")
+    got = rw.curve(frame, kind="survival")
     time = frame["time_to_success"].struct
     fitter = KaplanMeierFitter().fit(time.field("duration").to_numpy(), time.field("observed").to_numpy())
     assert column(got, "estimate") == pytest.approx(
@@ -76,7 +76,7 @@ def test_survival_is_kaplan_meier() -> None:
 
 def test_each_way_to_end_has_its_incidence() -> None:
     """The incidences of all ways to end add up to one minus the share still running."""
-    got = tw.curve(SIX, kind="incidence")
+    got = rw.curve(SIX, kind="incidence")
     assert got["ending"].unique().sort().to_list() == ["gave_up", "success"]
     last = got.filter(pl.col("at") == 3)
     assert last["estimate"].sum() == pytest.approx(1 - 5 / 6 * 3 / 5 * 1 / 2)
@@ -84,7 +84,7 @@ def test_each_way_to_end_has_its_incidence() -> None:
 
 def test_hazard_is_events_among_those_at_risk() -> None:
     """The hazard at a turn is its events over the rollouts at risk."""
-    got = tw.curve(SIX, kind="hazard")
+    got = rw.curve(SIX, kind="hazard")
     assert column(got, "at") == [1, 2, 3]
     assert column(got, "estimate") == pytest.approx([1 / 6, 1 / 5, 1 / 2])
 
@@ -94,7 +94,7 @@ def test_success_competes_with_another_event() -> None:
     frame = SIX.rename({"time_to_success": "time_to_refusal"}).with_columns(
         time_to_refusal=pl.Series([{"duration": 1, "observed": False}] * 2 + [{"duration": 1, "observed": True}] * 4)
     )
-    got = tw.curve(frame, metric="time_to_refusal")
+    got = rw.curve(frame, metric="time_to_refusal")
     assert column(got, "competing") == [0, 1]
     assert column(got, "estimate") == pytest.approx([0, 4 / 6])
 
@@ -102,15 +102,15 @@ def test_success_competes_with_another_event() -> None:
 def test_a_success_of_unknown_turn_is_said() -> None:
     """A log that judges only the whole rollout gives no turn; the success counts at the last, and the row says so."""
     frame = SIX.with_columns(num_judged=pl.lit(0, dtype=pl.Int32))
-    assert "2 successes of unknown time counted at the last turn" in tw.curve(frame)["reason"][-1]
-    assert "unknown time" not in (tw.curve(SIX.with_columns(num_judged="num_turns"))["reason"][-1] or "")
+    assert "2 successes of unknown time counted at the last turn" in rw.curve(frame)["reason"][-1]
+    assert "unknown time" not in (rw.curve(SIX.with_columns(num_judged="num_turns"))["reason"][-1] or "")
 
 
 def test_goals_are_the_unit() -> None:
     """Alike attempts at one goal widen the interval; goals stand in the row."""
     goal = pl.Series([f"g{i // 4}" for i in range(40)])
     frame = rollouts([(1, i // 4 < 5, "budget", 1) for i in range(40)], goal=goal)
-    clustered, free = tw.curve(frame), tw.curve(frame, cluster=None)
+    clustered, free = rw.curve(frame), rw.curve(frame, cluster=None)
     assert column(clustered, "n_clusters") == [10, 10]
     assert clustered["high"][1] - clustered["low"][1] > free["high"][1] - free["low"][1]
     assert "unit: goal" in clustered["estimand"][1]
@@ -121,8 +121,8 @@ def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
     frame = pl.concat(
         [SIX, SIX.with_columns(pl.lit("x").alias("rollout_id"), time_to_success=None)[:1]], how="diagonal_relaxed"
     )
-    assert "1 without a time" in tw.curve(frame)["estimand"][0]
-    empty = tw.curve(frame.filter(pl.col("rollout_id") == "x"))
+    assert "1 without a time" in rw.curve(frame)["estimand"][0]
+    empty = rw.curve(frame.filter(pl.col("rollout_id") == "x"))
     assert (empty.height, empty["estimate"][0], empty["at_risk"][0]) == (1, None, 0)
 
 
@@ -135,7 +135,7 @@ def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
         ({"axis": "words"}, "axis='words' is unknown"),
         (
             {"axis": "tokens"},
-            r"measure it: `tw.measure\(turns, m.time_to_success\(\), m.spent_to_success\('tokens'\)\)`",
+            r"measure it: `rw.measure\(turns, m.time_to_success\(\), m.spent_to_success\('tokens'\)\)`",
         ),
         ({"band": "wide"}, "band='wide' is unknown"),
         ({"band": "simultaneous", "kind": "hazard"}, "a hazard has no simultaneous band"),
@@ -146,14 +146,14 @@ def test_rollouts_without_a_time_are_counted_in_the_estimand() -> None:
 def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
     """A wrong option names itself and what there is instead."""
     with pytest.raises(ArgumentError, match=says):
-        tw.curve(SIX, **options)
+        rw.curve(SIX, **options)
 
 
 def test_the_result_is_a_curve() -> None:
     """The result keeps its schema's promises, groups first, in every kind and at several levels."""
     frame = SIX.with_columns(target=pl.Series(list("aaabbb")))
     for kind in ("success", "survival", "hazard", "incidence"):
-        got = tw.curve(frame, by="target", kind=kind, level=(0.5, 0.9))
+        got = rw.curve(frame, by="target", kind=kind, level=(0.5, 0.9))
         assert got.columns == ["target", *schema.CURVE.names]
         schema.check(got, schema.CURVE)
 
@@ -174,9 +174,9 @@ SPENT = pl.DataFrame(
 
 def test_success_is_charged_at_what_it_had_taken() -> None:
     """Successes after 40 and 50 tokens; one watch ended at 115 and one at 4, before either: 1/3, then 2/3 of those left."""
-    found = tw.measure(SPENT, m.time_to_success(), m.spent_to_success("tokens"), m.spent_to_success("cost_usd"))
+    found = rw.measure(SPENT, m.time_to_success(), m.spent_to_success("tokens"), m.spent_to_success("cost_usd"))
     assert [time["duration"] for time in found["spent_to_success_tokens"]] == [40, 115, 50, 4]
-    got = tw.curve(found, axis="tokens")
+    got = rw.curve(found, axis="tokens")
     assert column(got, "at") == [0, 4, 40, 50]
     assert column(got, "at_risk") == [4, 4, 3, 2]
     assert column(got, "estimate") == pytest.approx([0, 0, 1 / 3, 2 / 3])
@@ -187,7 +187,7 @@ def test_success_is_charged_at_what_it_had_taken() -> None:
     # what a later turn would have cost is not charged, and an unknown cost leaves the rollout out
     assert found["spent_to_success_cost_usd"].to_list()[0] == {"duration": 0.75, "observed": True}
     assert found["spent_to_success_cost_usd"].to_list()[3] is None
-    assert "1 without a time" in column(tw.curve(found, axis="cost_usd"), "estimand")[0]
+    assert "1 without a time" in column(rw.curve(found, axis="cost_usd"), "estimand")[0]
 
 
 def test_success_at_the_moment_not_the_sample_total() -> None:
@@ -196,19 +196,19 @@ def test_success_at_the_moment_not_the_sample_total() -> None:
     more = pl.concat(
         [longer, longer[-1:].with_columns(turn=pl.lit(3, dtype=pl.Int32), prompt_tokens=pl.lit(10_000, dtype=pl.Int64))]
     )
-    found = tw.measure(more, m.time_to_success(), m.spent_to_success("tokens"))
+    found = rw.measure(more, m.time_to_success(), m.spent_to_success("tokens"))
     kept = found.clone()
-    assert column(tw.curve(found, axis="tokens"), "at") == [0, 40]
+    assert column(rw.curve(found, axis="tokens"), "at") == [0, 40]
     assert found.equals(kept)
 
 
 def test_an_amount_is_no_time_in_turns() -> None:
     """A summary of all metrics leaves amounts alone; backtracking is counted in calls of the target."""
-    found = tw.measure(
+    found = rw.measure(
         SPENT.with_columns(target_call=pl.col("turn") * 2), m.time_to_success(), m.spent_to_success("target_call")
     )
-    assert tw.summarize(found)["metric"].unique().sort().to_list() == ["num_turns", "time_to_success"]
-    assert column(tw.curve(found, axis="target_call"), "at") == [0, 2, 4]
+    assert rw.summarize(found)["metric"].unique().sort().to_list() == ["num_turns", "time_to_success"]
+    assert column(rw.curve(found, axis="target_call"), "at") == [0, 2, 4]
     with pytest.raises(MetricError, match="axis='euro' is unknown"):
         m.spent_to_success("euro")
 
@@ -216,7 +216,7 @@ def test_an_amount_is_no_time_in_turns() -> None:
 def test_a_free_success_is_at_nothing() -> None:
     """A success that cost nothing stands at 0, once."""
     free = SPENT.with_columns(cost_usd=pl.when(pl.col("rollout_id") == "a").then(0.0).otherwise(1.0))
-    got = tw.curve(tw.measure(free, m.time_to_success(), m.spent_to_success("cost_usd")), axis="cost_usd")
+    got = rw.curve(rw.measure(free, m.time_to_success(), m.spent_to_success("cost_usd")), axis="cost_usd")
     assert column(got, "at") == [0, 1]
     assert column(got, "estimate")[0] == 0.25
 
@@ -224,28 +224,28 @@ def test_a_free_success_is_at_nothing() -> None:
 # ── the whole curve at once ───────────────────────────────────────────────────────────────────────────────────────────
 def test_a_simultaneous_band_holds_the_pointwise_one() -> None:
     """The band is as wide or wider everywhere, the same for the same seed, and says what it is."""
-    turns, _ = tw.simulate(goals=30, attempts=4, turns=6, seed=3)
-    found = tw.measure(turns)
-    point, band = tw.curve(found), tw.curve(found, band="simultaneous")
+    turns, _ = rw.simulate(goals=30, attempts=4, turns=6, seed=3)
+    found = rw.measure(turns)
+    point, band = rw.curve(found), rw.curve(found, band="simultaneous")
     assert (band["low"] <= point["low"]).drop_nulls().all()
     assert (band["high"] >= point["high"]).drop_nulls().all()
     assert band["high"][-1] > point["high"][-1]
     assert band["method"][0].endswith("simultaneous (sup-t)")
-    assert band.equals(tw.curve(found, band="simultaneous"))
+    assert band.equals(rw.curve(found, band="simultaneous"))
     assert band["level"].unique().to_list() == [0.95]
 
 
 # ── two curves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 def two_targets() -> pl.DataFrame:
-    turns, _ = tw.simulate(targets={"base": 0.12, "guarded": 0.04}, goals=25, attempts=4, turns=6, seed=5)
-    return tw.measure(turns)
+    turns, _ = rw.simulate(targets={"base": 0.12, "guarded": 0.04}, goals=25, attempts=4, turns=6, seed=5)
+    return rw.measure(turns)
 
 
 def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
     """Each point is the group's share less the baseline's; goals in both arms are pairs."""
     found = two_targets()
-    got = tw.curve_difference(found, of="target", baseline="base")
-    own = {name: tw.curve(found.filter(target=name))["estimate"] for name in ("base", "guarded")}
+    got = rw.curve_difference(found, of="target", baseline="base")
+    own = {name: rw.curve(found.filter(target=name))["estimate"] for name in ("base", "guarded")}
     assert column(got, "estimate") == pytest.approx(
         [g - b for g, b in zip(own["guarded"], own["base"], strict=True)][1:]
     )
@@ -258,27 +258,27 @@ def test_a_difference_curve_is_the_difference_of_the_curves() -> None:
 def test_log_rank_and_restricted_means() -> None:
     """One row each: the test agrees with the restricted means on which is later; both count pairs."""
     found = two_targets()
-    test, mean = tw.curve_test(found, of="target", baseline="base").rows(named=True)
+    test, mean = rw.curve_test(found, of="target", baseline="base").rows(named=True)
     assert (test["statistic"], mean["statistic"]) == ("log_rank", "restricted_mean")
     assert test["difference"] < 0 < mean["difference"]
     assert max(test["p_value"], mean["p_value"]) < 0.05
     assert (test["n_pairs"], test["only_group"], test["low"]) == (25, 0, None)
     own = {
-        name: tw.summarize(found.filter(target=name), metrics="time_to_success", statistics="restricted_mean")[
+        name: rw.summarize(found.filter(target=name), metrics="time_to_success", statistics="restricted_mean")[
             "estimate"
         ][0]
         for name in ("base", "guarded")
     }
     assert mean["difference"] == pytest.approx(own["guarded"] - own["base"])
-    schema.check(tw.curve_test(found, of="target", baseline="base"), schema.CONTRAST)
+    schema.check(rw.curve_test(found, of="target", baseline="base"), schema.CONTRAST)
 
 
 def test_a_baseline_that_is_not_there() -> None:
     """What to compare with must be a value of the column."""
     with pytest.raises(ArgumentError, match="baseline='bas' is not a value of 'target'; there is base, guarded"):
-        tw.curve_test(two_targets(), of="target", baseline="bas")
+        rw.curve_test(two_targets(), of="target", baseline="bas")
     with pytest.raises(ArgumentError, match="of='tagret' is not a column"):
-        tw.curve_difference(two_targets(), of="tagret", baseline="base")
+        rw.curve_difference(two_targets(), of="tagret", baseline="base")
 
 
 # ── where the definitions bite, on real logs ──────────────────────────────────────────────────────────────────────────
@@ -287,30 +287,30 @@ def test_a_baseline_that_is_not_there() -> None:
 )
 def test_an_attack_that_produced_nothing_stays_at_risk(shared, model: str, share: float) -> None:
     """JailbreakBench PAIR: rollouts without a response are in the denominator at turn 1 (0.841, 0.531, 0.816 otherwise)."""
-    turns = tw.read(shared / "jailbreakbench" / "PAIR" / "black_box" / f"{model}.json")
-    got = tw.curve(tw.measure(turns, m.time_to_success))
+    turns = rw.read(shared / "jailbreakbench" / "PAIR" / "black_box" / f"{model}.json")
+    got = rw.curve(rw.measure(turns, m.time_to_success))
     assert column(got, "estimate") == pytest.approx([0, share])
 
 
 @pytest.mark.integration
 def test_a_conversation_that_ended_competes(shared) -> None:
     """AgentDojo banking: 8 of 144 as run (not Kaplan-Meier's 0.0925, nor 0 for want of verdicts by turn)."""
-    turns = tw.read(shared / "agentdojo_drift").filter(
+    turns = rw.read(shared / "agentdojo_drift").filter(
         pl.col("task").str.starts_with("banking"), pl.col("attack") != "none"
     )
-    found = tw.measure(turns, m.attack_success, m.time_to_success)
-    assert tw.curve(found)["estimate"][-1] == pytest.approx(8 / 144)
-    assert tw.curve(found, kind="survival")["estimate"][-1] == pytest.approx(1 - 0.0925, abs=5e-5)
+    found = rw.measure(turns, m.attack_success, m.time_to_success)
+    assert rw.curve(found)["estimate"][-1] == pytest.approx(8 / 144)
+    assert rw.curve(found, kind="survival")["estimate"][-1] == pytest.approx(1 - 0.0925, abs=5e-5)
 
 
 def test_a_rollout_that_stopped_early_competes(shared) -> None:
     """InterCode CTF: 37 of 93 as run (Kaplan-Meier would say 0.438)."""
     (path,) = (shared / "intercode").rglob("*ctf*gpt-4*.json")
-    solved = tw.read(path).with_columns(succeeded=pl.col("reward") == 1)
+    solved = rw.read(path).with_columns(succeeded=pl.col("reward") == 1)
     solved = solved.with_columns(
         outcome=pl.when(pl.col("solved")).then(pl.lit("success")).otherwise(pl.lit("failure")).cast(schema.OUTCOMES)
     )
-    found = tw.measure(solved, m.time_to_success)
+    found = rw.measure(solved, m.time_to_success)
     at_ten = pl.col("at") == 10
-    assert tw.curve(found).filter(at_ten)["estimate"].item() == pytest.approx(37 / 93)
-    assert 1 - tw.curve(found, kind="survival").filter(at_ten)["estimate"].item() == pytest.approx(0.438, abs=5e-4)
+    assert rw.curve(found).filter(at_ten)["estimate"].item() == pytest.approx(37 / 93)
+    assert 1 - rw.curve(found, kind="survival").filter(at_ten)["estimate"].item() == pytest.approx(0.438, abs=5e-4)

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.estimation.curve_support import few_at_risk
-from turnwise.plots.marks import curve as curve_marks
-from turnwise.stats.incidence import cumulative_incidence
+import rollwise as rw
+from rollwise import schema
+from rollwise.estimation.curve_support import few_at_risk
+from rollwise.plots.marks import curve as curve_marks
+from rollwise.stats.incidence import cumulative_incidence
 
 
 def rollouts(duration, observed, goal=None, ending="budget") -> pl.DataFrame:
@@ -35,13 +35,13 @@ LONG = rollouts(
 
 def test_worst_case_bounds_by_hand() -> None:
     """Censored rollouts never have the event later, or all have it at the next turn."""
-    curve = tw.curve(LONG)
+    curve = rw.curve(LONG)
     assert curve["bound_low"].to_list() == pytest.approx([0, 4 / 40, 6 / 40, 7 / 40])
     assert curve["bound_high"].to_list() == pytest.approx([0, 4 / 40, (6 + 16) / 40, (7 + 31) / 40])
-    survival = tw.curve(LONG, kind="survival")
+    survival = rw.curve(LONG, kind="survival")
     assert survival["bound_low"].to_list() == pytest.approx([1 - high for high in curve["bound_high"]])
     assert survival["bound_high"].to_list() == pytest.approx([1 - low for low in curve["bound_low"]])
-    assert tw.curve(LONG, kind="hazard")["bound_low"].null_count() == 3
+    assert rw.curve(LONG, kind="hazard")["bound_low"].null_count() == 3
 
 
 def test_bounds_count_rollouts_that_were_never_followed() -> None:
@@ -50,17 +50,17 @@ def test_bounds_count_rollouts_that_were_never_followed() -> None:
         time_to_success=pl.when(pl.col("num_turns").cum_sum() < 5).then("time_to_success"),
         attack=pl.Series(["a", "a", "a", "none"]),
     )
-    curve = tw.curve(frame)
+    curve = rw.curve(frame)
     assert curve["bound_low"].to_list() == pytest.approx([0, 1 / 3, 1 / 3])
     assert curve["bound_high"].to_list() == pytest.approx([0, 2 / 3, 2 / 3])
 
 
 def test_few_at_risk_is_said_and_drawn() -> None:
     """Three rollouts at risk after 31 were censored: the row says so, the line is dashed, and the caption explains it."""
-    curve = tw.curve(LONG)
+    curve = rw.curve(LONG)
     assert [bool(reason and "at risk" in reason) for reason in curve["reason"]] == [False, False, False, True]
     assert curve_marks(curve)["solid"].to_list() == [True, True, True, False]
-    plot = tw.plots.curve(curve)
+    plot = rw.plots.curve(curve)
     assert any(line.get_linestyle() == "--" for line in plot.axes[0].lines)
     words = " ".join(text.get_text() for text in plot.figure.texts)
     assert "Dashed: fewer than 10 rollouts or 5 clusters at risk" in " ".join(words.split())
@@ -71,7 +71,7 @@ def test_few_goals_at_risk_are_few_however_many_rollouts() -> None:
     goal = np.repeat(np.arange(10), 4)
     duration = np.where(goal < 3, 2, 1)
     frame = rollouts(duration, np.arange(40) % 4 == 0, goal)
-    curve, independent = tw.curve(frame), tw.curve(frame, cluster=None)
+    curve, independent = rw.curve(frame), rw.curve(frame, cluster=None)
     assert curve.filter(pl.col("at") == 2)["at_risk"].item() == 12
     assert "5 clusters" in curve["reason"][-1]
     assert curve_marks(curve)["solid"].to_list() == [True, True, False]
@@ -81,16 +81,16 @@ def test_few_goals_at_risk_are_few_however_many_rollouts() -> None:
 
 def test_without_censoring_few_at_risk_need_no_caveat() -> None:
     """Forty of 42 rollouts have succeeded: the share of all is as certain as ever."""
-    curve = tw.curve(rollouts([1] * 40 + [2] * 2, [True] * 40 + [False] * 2))
+    curve = rw.curve(rollouts([1] * 40 + [2] * 2, [True] * 40 + [False] * 2))
     assert curve["reason"].to_list() == [None] * 3
 
 
 def test_censoring_that_could_change_the_share_is_said() -> None:
     """The caveat is given where a bound is outside the interval, and in neither table that hardly censors."""
-    said = [bool(reason and "censored before" in reason) for reason in tw.curve(LONG)["reason"]]
+    said = [bool(reason and "censored before" in reason) for reason in rw.curve(LONG)["reason"]]
     assert said == [False, False, True, True]
     little = rollouts([1] * 2 + [2] * 98, [False] * 2 + [True] * 40 + [False] * 58)
-    assert tw.curve(little)["reason"].to_list() == [None] * 3
+    assert rw.curve(little)["reason"].to_list() == [None] * 3
 
 
 def test_a_difference_past_its_data_says_so() -> None:
@@ -102,7 +102,7 @@ def test_a_difference_past_its_data_says_so() -> None:
             for name, frame in (("short", LONG), ("full", full))
         ]
     )
-    difference = tw.curve_difference(both, of="target", baseline="full")
+    difference = rw.curve_difference(both, of="target", baseline="full")
     assert [bool(reason and "at risk" in reason) for reason in difference["reason"]] == [False, False, True]
 
 
@@ -159,7 +159,7 @@ def test_bounds_hold_when_rollouts_crash_close_to_a_success() -> None:
         # Two of five rollouts that would succeed at a turn crash at the turn before.
         crash = (rng.random(50) < 0.4) & (event > 1) & (event <= last)
         duration = np.where(crash, event - 1, np.minimum(event, last))
-        point = tw.curve(rollouts(duration, (event <= last) & ~crash, ending="error")).row(-1, named=True)
+        point = rw.curve(rollouts(duration, (event <= last) & ~crash, ending="error")).row(-1, named=True)
         covered.append(point["low"] <= truth <= point["high"])
         # The bounds are those of this sample: the truth is the mean over samples, so they are compared with the sample's.
         bounded.append(point["bound_low"] <= np.mean(event <= last) <= point["bound_high"])

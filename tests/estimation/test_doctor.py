@@ -4,14 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import SchemaError
 
 
 def simulated(**options) -> pl.DataFrame:
-    turns, _ = tw.simulate(goals=12, attempts=4, turns=5, seed=1, **options)
+    turns, _ = rw.simulate(goals=12, attempts=4, turns=5, seed=1, **options)
     return turns
 
 
@@ -68,14 +68,14 @@ TABLES = {
 
 
 def run(call: str, turns: pl.DataFrame) -> pl.DataFrame:
-    frame = eval(call, {"tw": tw, "m": m, "turns": turns})
+    frame = eval(call, {"rw": rw, "m": m, "turns": turns})
     assert isinstance(frame, pl.DataFrame)
     return frame
 
 
 def finds_something(turns: pl.DataFrame) -> pl.DataFrame:
     """Run every valid call; each has at least one number."""
-    found = schema.check(tw.doctor(turns), schema.DOCTOR)
+    found = schema.check(rw.doctor(turns), schema.DOCTOR)
     for row in found.rows(named=True):
         assert row["valid"] or (row["reason"] and row["call"] is None)
         if row["valid"]:
@@ -105,14 +105,14 @@ def test_every_valid_call_runs(name: str) -> None:
 )
 def test_real_logs(shared, path: str, valid: str, blocked: str) -> None:
     """On logs of other tools too; each has what it is known to have, and lacks what it lacks."""
-    turns, _ = tw.read(shared / path, errors="collect")
+    turns, _ = rw.read(shared / path, errors="collect")
     found = finds_something(turns)
     assert found.filter(analysis=valid)["valid"].item()
     assert not found.filter(analysis=blocked)["valid"].item()
 
 
 def reason(turns: pl.DataFrame, analysis: str) -> str:
-    return tw.doctor(turns).filter(analysis=analysis)["reason"].item() or ""
+    return rw.doctor(turns).filter(analysis=analysis)["reason"].item() or ""
 
 
 @pytest.mark.integration
@@ -122,14 +122,14 @@ def test_what_blocks_an_analysis() -> None:
     whole = turns.with_columns(succeeded=pl.lit(None, dtype=pl.Boolean))
     assert "verdicts describe whole rollouts" in reason(whole, "attack success by turn")
     unjudged = whole.with_columns(outcome=pl.lit(None, dtype=schema.OUTCOMES))
-    assert "has a verdict; judge the turns with `tw.score" in reason(unjudged, "attack success rate")
+    assert "has a verdict; judge the turns with `rw.score" in reason(unjudged, "attack success rate")
     own = unjudged.drop("true_succeeded").with_columns(odd=pl.lit(None, dtype=pl.Boolean))
     labeled = own.with_columns(jailbroken=turns["succeeded"])
     why = reason(labeled, "attack success rate")
     assert why.endswith(
-        'or, if `jailbroken` holds verdicts, say so: `tw.turns(turns, names={"succeeded": "jailbroken"})`'
+        'or, if `jailbroken` holds verdicts, say so: `rw.turns(turns, names={"succeeded": "jailbroken"})`'
     )
-    assert tw.measure(tw.turns(labeled, names={"succeeded": "jailbroken"}))["attack_success"].any()
+    assert rw.measure(rw.turns(labeled, names={"succeeded": "jailbroken"}))["attack_success"].any()
     assert "attempts stopped at the first success, so none could" in reason(stopped(), "success in all of k attempts")
     assert "Kaplan-Meier" in reason(stopped(), "success at least once in k attempts")
     once = turns.filter(pl.col("attempt") == 1)
@@ -151,11 +151,11 @@ def test_what_blocks_an_analysis() -> None:
 
 def test_an_empty_table_allows_nothing() -> None:
     """Without rollouts every analysis is blocked, in a sentence; a table of rollouts is refused."""
-    found = tw.doctor(schema.empty(schema.TURNS))
+    found = rw.doctor(schema.empty(schema.TURNS))
     assert not found["valid"].any()
     assert found["reason"].null_count() == 0
     with pytest.raises(SchemaError, match="doctor: column `turn` is missing"):
-        tw.doctor(tw.measure(simulated()))
+        rw.doctor(rw.measure(simulated()))
 
 
 def test_the_order_of_rows_changes_nothing():
@@ -168,10 +168,10 @@ def test_the_order_of_rows_changes_nothing():
         for turn in (1, 2)
     ]
     frame = pl.DataFrame(rows)
-    assert tw.doctor(tw.turns(frame)).equals(tw.doctor(tw.turns(frame.sort("rollout_id", "turn"))))
+    assert rw.doctor(rw.turns(frame)).equals(rw.doctor(rw.turns(frame.sort("rollout_id", "turn"))))
     judged = frame.with_columns(succeeded=pl.lit(value=False))
     alone = judged.head(2).with_columns(rollout_id=pl.lit("b"), target=pl.lit("aaa"), goal=pl.lit("its own"))
-    calls = tw.doctor(tw.turns(pl.concat([judged, alone])))["call"].drop_nulls().to_list()
+    calls = rw.doctor(rw.turns(pl.concat([judged, alone])))["call"].drop_nulls().to_list()
     assert {call.split("baseline=")[1].split(",")[0].rstrip(")") for call in calls if "baseline=" in call} == {"'new'"}
 
 
@@ -184,18 +184,18 @@ def rewarded() -> pl.DataFrame:
         for n in (0, 1)
     ]
     table = pl.DataFrame(rows, schema=["rollout_id", "step", "task", "reward"], orient="row")
-    return tw.turns(table.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
+    return rw.turns(table.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
 
 
 def test_rewards_by_step_need_no_verdict() -> None:
     """Dumps of trainers hold rewards alone: the call that follows them over the steps is given, and runs."""
     turns = rewarded()
-    row = tw.doctor(turns).row(by_predicate=pl.col("analysis") == "rates by step of training", named=True)
+    row = rw.doctor(turns).row(by_predicate=pl.col("analysis") == "rates by step of training", named=True)
     assert (row["valid"], row["reason"]) == (True, "no rollout has a verdict: the rewards are followed")
-    trained = eval(row["call"], {"tw": tw, "m": m, "turns": turns})
+    trained = eval(row["call"], {"rw": rw, "m": m, "turns": turns})
     assert trained.select("metric", "step").rows() == [("total_reward", 1.0), ("total_reward", 2.0)]
     named = turns.rename({"reward": "score_exact"})
-    call = tw.doctor(named).filter(analysis="rates by step of training")["call"].item()
-    assert eval(call, {"tw": tw, "m": m, "turns": named})["metric"].unique().to_list() == ["final_score_exact"]
+    call = rw.doctor(named).filter(analysis="rates by step of training")["call"].item()
+    assert eval(call, {"rw": rw, "m": m, "turns": named})["metric"].unique().to_list() == ["final_score_exact"]
     bare = turns.drop("reward")
     assert reason(bare, "rates by step of training") == "no rollout has a verdict, and no turn a reward or a score"

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
 
 Damage = Callable[[pl.DataFrame, np.random.Generator], pl.DataFrame]
 ANSWERS = ("estimate", "low", "difference", "goals", "answer", "passed", "p_value")
@@ -80,7 +80,7 @@ def damaged(seed: int) -> pl.DataFrame:
     """A small simulated table with up to five random damages."""
     rng = np.random.default_rng(seed)
     targets = {"a": 0.2, "b": 0.05} if rng.random() < 0.7 else {"a": 0.2}
-    turns, _ = tw.simulate(
+    turns, _ = rw.simulate(
         targets=targets,
         categories=("fraud",),
         goals=int(rng.choice([1, 2, 5, 12])),
@@ -108,10 +108,10 @@ def finds_something(frame: pl.DataFrame) -> bool:
 def test_what_is_called_valid_finds_a_number(seed: int) -> None:
     """Each call runs as it stands; an analysis that is not valid has a reason and no call."""
     turns = damaged(seed)
-    findings = schema.check(tw.doctor(turns), schema.DOCTOR)
+    findings = schema.check(rw.doctor(turns), schema.DOCTOR)
     for row in findings.rows(named=True):
         if row["valid"]:
-            result = eval(row["call"], {"tw": tw, "m": m, "turns": turns})
+            result = eval(row["call"], {"rw": rw, "m": m, "turns": turns})
             assert finds_something(result), (row["analysis"], row["call"])
         else:
             assert row["reason"]

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError
-from turnwise.stats.forecast import BetaBinomial, beta_binomial
-from turnwise.stats.intervals import wilson
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError
+from rollwise.stats.forecast import BetaBinomial, beta_binomial
+from rollwise.stats.intervals import wilson
 
 
 def tried(won: np.ndarray, *, stop: bool = False) -> pl.DataFrame:
@@ -37,7 +37,7 @@ def truth(rate: float, icc: float, k: int) -> float:
 def test_the_row_is_the_fit() -> None:
     """Estimate, α and β are those of the beta-binomial fit to c of n; what was held out is in the row."""
     won = drawn(np.random.default_rng(0), 60, 9, 0.15, 0.3)
-    got = tw.forecast(tried(won), k=(20, 50))
+    got = rw.forecast(tried(won), k=(20, 50))
     fit = beta_binomial(won.sum(1), np.full(60, 9))
     assert got["estimate"].to_list() == pytest.approx(fit.reached([20, 50]).tolist())
     assert (got["alpha"][0], got["beta"][0]) == pytest.approx((float(fit.alpha), float(fit.beta)))
@@ -55,7 +55,7 @@ def test_tasks_are_solved_and_not_broken() -> None:
     won = tried(drawn(np.random.default_rng(0), 12, 3, 0.4, 0.3)).rename(
         {"goal": "task", "attack_success": "task_success"}
     )
-    row = tw.forecast(won, metric="task_success", k=5)
+    row = rw.forecast(won, metric="task_success", k=5)
     assert (
         row["estimand"]
         .item()
@@ -66,7 +66,7 @@ def test_tasks_are_solved_and_not_broken() -> None:
 def test_stopping_costs_no_bias() -> None:
     """From loops that stopped at success the forecast at 100 is that of the truth, where c/n would say far more."""
     won = drawn(np.random.default_rng(1), 2000, 10, 0.1, 0.3)
-    row = tw.forecast(tried(won, stop=True), k=100, resamples=100).row(0, named=True)
+    row = rw.forecast(tried(won, stop=True), k=100, resamples=100).row(0, named=True)
     assert row["estimate"] == pytest.approx(truth(0.1, 0.3, 100), abs=0.04)
     assert abs(row["holdout_error"]) < 0.02
 
@@ -74,14 +74,14 @@ def test_stopping_costs_no_bias() -> None:
 def test_far_out_is_said() -> None:
     """Beyond ten times the attempts made the row warns."""
     frame = tried(drawn(np.random.default_rng(2), 40, 5, 0.2, 0.3))
-    near, far = tw.forecast(frame, k=(50, 60))["reason"]
+    near, far = rw.forecast(frame, k=(50, 60))["reason"]
     assert near is None
     assert "12 times the attempts made" in far
 
 
 def test_no_success_has_an_upper_bound_only() -> None:
     """0 of 50 goals in 5 attempts: at 20 attempts at most four times Wilson's end, whatever the goals are like."""
-    row = tw.forecast(tried(np.zeros((50, 5))), k=20).row(0, named=True)
+    row = rw.forecast(tried(np.zeros((50, 5))), k=20).row(0, named=True)
     assert (row["estimate"], row["low"], row["alpha"]) == (None, 0.0, None)
     assert row["high"] == pytest.approx(4 * (wilson(0, 50, df=49)[1] or 0))
     assert "0 successes: how goals differ is not identified" in row["reason"]
@@ -89,7 +89,7 @@ def test_no_success_has_an_upper_bound_only() -> None:
 
 def test_every_success_has_a_lower_bound_only() -> None:
     """50 of 50 goals in each of 5 attempts: nothing says what the misses would be, but the share cannot fall."""
-    row = tw.forecast(tried(np.ones((50, 5))), k=20).row(0, named=True)
+    row = rw.forecast(tried(np.ones((50, 5))), k=20).row(0, named=True)
     assert (row["estimate"], row["high"]) == (None, 1.0)
     assert row["low"] > 0.9
     assert "every attempt succeeded" in row["reason"]
@@ -105,7 +105,7 @@ def test_every_success_has_a_lower_bound_only() -> None:
 )
 def test_what_identifies_nothing_is_null(won: np.ndarray, why: str) -> None:
     """One attempt each, few goals, one goal: null with a reason."""
-    row = tw.forecast(tried(won), k=20).row(0, named=True)
+    row = rw.forecast(tried(won), k=20).row(0, named=True)
     assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
     assert why in row["reason"]
 
@@ -117,8 +117,8 @@ def test_groups_are_their_own() -> None:
         tried(drawn(rng, 30, 6, rate, 0.3)).with_columns(target=pl.lit(name)) for name, rate in (("a", 0.1), ("b", 0.4))
     )
     both = pl.concat([b.with_columns(pl.col("rollout_id") + "b"), a])
-    got = tw.forecast(both.sample(fraction=1, shuffle=True, seed=1), k=30, by="target", resamples=200)
-    assert got.filter(target="a").equals(tw.forecast(a, k=30, by="target", resamples=200))
+    got = rw.forecast(both.sample(fraction=1, shuffle=True, seed=1), k=30, by="target", resamples=200)
+    assert got.filter(target="a").equals(rw.forecast(a, k=30, by="target", resamples=200))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_groups_are_their_own() -> None:
 def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
     """A wrong option names itself."""
     with pytest.raises(ArgumentError, match=says):
-        tw.forecast(tried(np.eye(20)), **options)
+        rw.forecast(tried(np.eye(20)), **options)
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_the_interval_covers(goals: int, size: int, rate: float, icc: float, k: 
     rng = np.random.default_rng(4)
     hits, repetitions, at = 0, repeated(200), truth(rate, icc, k)
     for _ in range(repetitions):
-        row = tw.forecast(tried(drawn(rng, goals, size, rate, icc), stop=stop), k=k, resamples=300).row(0, named=True)
+        row = rw.forecast(tried(drawn(rng, goals, size, rate, icc), stop=stop), k=k, resamples=300).row(0, named=True)
         hits += row["low"] <= at <= row["high"]
     assert hits / repetitions >= 0.95 - 2 * (0.05 * 0.95 / repetitions) ** 0.5
 
@@ -162,7 +162,7 @@ def test_bounds_of_rare_successes_cover() -> None:
     rng, repetitions, at = np.random.default_rng(4), repeated(600), truth(0.01, 0.3, 20)
     inside, highs = np.zeros(repetitions, bool), np.full(repetitions, np.nan)
     for number in range(repetitions):
-        row = tw.forecast(tried(drawn(rng, 50, 5, 0.01, 0.3)), k=20, resamples=200).row(0, named=True)
+        row = rw.forecast(tried(drawn(rng, 50, 5, 0.01, 0.3)), k=20, resamples=200).row(0, named=True)
         inside[number] = row["low"] <= at <= row["high"]
         if row["method"].endswith("stretched"):
             highs[number] = row["high"]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.estimation.gate_file import read_gate_file
+from rollwise.errors import ReadError
+from rollwise.estimation.gate_file import read_gate_file
 
 ENTRIES = {
     "require": ["attack_success < 1%", "refused <= baseline + 2% for category=benign"],

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.stats.proportion import proportion
-from turnwise.stats.sequential import beta_binomial_sequence, share_at_every_look
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.stats.proportion import proportion
+from rollwise.stats.sequential import beta_binomial_sequence, share_at_every_look
 
 
 def rollouts(success, **columns) -> pl.DataFrame:
@@ -28,7 +28,7 @@ def test_by_hand_each_goal_is_one_observation() -> None:
     """Goals with rates 1/2, 0, 0, ...: the sum of rates is one half, over 60 goals, with .025 on each side."""
     success = np.zeros((60, 2), dtype=bool)
     success[0, 0] = True
-    row = tw.gate(rollouts(success), "attack_success < 20%", looks="many").row(0, named=True)
+    row = rw.gate(rollouts(success), "attack_success < 20%", looks="many").row(0, named=True)
     high = float(beta_binomial_sequence(0.5, 60, level=0.975, side="high")[1])
     assert row["answer"] == "passed"
     assert (row["estimate"], row["pass_bound"], row["fail_bound"]) == pytest.approx((1 / 120, high, 0.0), abs=1e-7)
@@ -39,8 +39,8 @@ def test_by_hand_each_goal_is_one_observation() -> None:
 def test_many_looks_cost_width_and_say_what_to_do() -> None:
     """What one look passes is undecided, and the reason asks for more goals without promising a number."""
     table = rollouts(np.zeros((70, 1), dtype=bool))
-    assert tw.gate(table, "attack_success < 6%")["answer"].item() == "passed"
-    row = tw.gate(table, "attack_success < 6%", looks="many").row(0, named=True)
+    assert rw.gate(table, "attack_success < 6%")["answer"].item() == "passed"
+    row = rw.gate(table, "attack_success < 6%", looks="many").row(0, named=True)
     assert (row["answer"], row["n_more"]) == ("undecided", None)
     assert "add goals and look again" in row["reason"]
 
@@ -51,13 +51,13 @@ def test_rollouts_without_a_verdict_count_against_both() -> None:
     success[:] = False
     success[0, 0] = None
     table = rollouts(success)
-    known = tw.gate(table, "attack_success < 30%", looks="many", unknown="drop").row(0, named=True)
-    either = tw.gate(table, "attack_success < 30%", looks="many").row(0, named=True)
-    unread = tw.gate(table, "attack_success < 30%", looks="many", unread=2).row(0, named=True)
+    known = rw.gate(table, "attack_success < 30%", looks="many", unknown="drop").row(0, named=True)
+    either = rw.gate(table, "attack_success < 30%", looks="many").row(0, named=True)
+    unread = rw.gate(table, "attack_success < 30%", looks="many", unread=2).row(0, named=True)
     assert known["pass_bound"] < either["pass_bound"] < unread["pass_bound"]
     ends = [float(beta_binomial_sequence(s, n, level=0.975, side="high")[1]) for s, n in ((0, 79), (1, 80), (3, 82))]
     assert [row["pass_bound"] for row in (known, either, unread)] == pytest.approx(ends)
-    assert tw.gate(table, "attack_success < 30%", looks="many", unread=math.inf)["answer"].item() == "undecided"
+    assert rw.gate(table, "attack_success < 30%", looks="many", unread=math.inf)["answer"].item() == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_what_has_no_confidence_sequence_is_refused(require, options, sentence) 
     """Means, crossed ways and unknown words are refused in a sentence."""
     table = rollouts(np.zeros((6, 2), dtype=bool), task=[f"t{i % 3}" for i in range(12)], num_turns=[1] * 12)
     with pytest.raises(ArgumentError, match=sentence):
-        tw.gate(table, require, **{"looks": "many", **options})
+        rw.gate(table, require, **{"looks": "many", **options})
 
 
 def test_a_summary_is_refused() -> None:
     """A SUMMARY does not have the rates of single goals."""
-    summary = tw.summarize(rollouts(np.zeros((6, 2), dtype=bool)))
+    summary = rw.summarize(rollouts(np.zeros((6, 2), dtype=bool)))
     with pytest.raises(ArgumentError, match="looks='many'"):
-        tw.gate(summary, "attack_success < 60%", looks="many")
+        rw.gate(summary, "attack_success < 60%", looks="many")
 
 
 # ── simulations ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +122,7 @@ def test_a_gate_looked_at_while_goals_come_in() -> None:
         for campaign in shares_of_goals(np.random.default_rng(9), count, 200, 2, rate, 0.2):
             table = rollouts(np.arange(2) < campaign[:, None])
             answers = [
-                tw.gate(table[: 2 * goals], "attack_success < 10%", looks="many")["answer"].item()
+                rw.gate(table[: 2 * goals], "attack_success < 10%", looks="many")["answer"].item()
                 for goals in (40, 80, 140, 200)
             ]
             ever[rate] += "passed" in answers

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise.stats.release import clusters_to_decide
+import rollwise as rw
+from rollwise.stats.release import clusters_to_decide
 
 
 def tables(seed: int, repetitions: int, goals: int, attempts: int, rate: float, icc: float):
@@ -26,7 +26,7 @@ def tables(seed: int, repetitions: int, goals: int, attempts: int, rate: float, 
 
 def shares(frames, require: str) -> Counter[str]:
     """The share of each answer."""
-    each = [tw.gate(frame, require)["answer"].item() for frame in frames]
+    each = [rw.gate(frame, require)["answer"].item() for frame in frames]
     return Counter({answer: count / len(each) for answer, count in Counter(each).items()})
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.stats.bootstrap import MOST_NULL, null_flaw, percentile_interval
-from turnwise.stats.mean import mean
-from turnwise.stats.replicates import ratio_replicates
+import rollwise as rw
+from rollwise import schema
+from rollwise.stats.bootstrap import MOST_NULL, null_flaw, percentile_interval
+from rollwise.stats.mean import mean
+from rollwise.stats.replicates import ratio_replicates
 
 STATISTICS = ("mean", "median", "min", "max", "q90")
 
@@ -35,9 +35,9 @@ def summary(values: list, goals: list, **options) -> list[dict]:
     """All statistics of all three kinds of metric."""
     frame = rollouts(values, goals)
     made = [
-        tw.summarize(frame, metrics="attack_success", **options),
-        tw.summarize(frame, metrics="grade", statistics=STATISTICS, **options),
-        tw.summarize(frame, metrics="time_to_success", **options),
+        rw.summarize(frame, metrics="attack_success", **options),
+        rw.summarize(frame, metrics="grade", statistics=STATISTICS, **options),
+        rw.summarize(frame, metrics="time_to_success", **options),
     ]
     return pl.concat(made).rows(named=True)
 
@@ -97,7 +97,7 @@ def test_unequal_goals_have_two_estimands_and_the_row_names_its_own() -> None:
     frame = rollouts([1.0, 1.0, 1.0, 0.0], ["a", "a", "a", "b"])
     cases: tuple[tuple[Any, float], ...] = (("rollout", 0.75), ("goal", 0.5))
     for weighting, rate in cases:
-        row = tw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
+        row = rw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
         assert row["estimate"] == pytest.approx(rate)
         assert f"every {weighting} weighing the same" in row["estimand"]
 
@@ -140,12 +140,12 @@ def test_goals_with_most_of_the_rollouts_are_said() -> None:
     goals = [f"g{goal}" for goal, size in enumerate(sizes) for _ in range(size)]
     frame = rollouts([row % 3 == 0 for row in range(len(goals))], goals)
     by_rollout, by_goal = (
-        tw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
+        rw.summarize(frame, metrics="attack_success", weighting=weighting).row(0, named=True)
         for weighting in ("rollout", "goal")
     )
     assert by_rollout["reason"] == "few goals have most of the rollouts: weighting='goal' counts every goal alike"
     assert by_goal["reason"] is None
-    equal = tw.summarize(frame.group_by("goal", maintain_order=True).head(3), metrics="attack_success")
+    equal = rw.summarize(frame.group_by("goal", maintain_order=True).head(3), metrics="attack_success")
     assert equal["reason"][0] is None
 
 
@@ -155,10 +155,10 @@ def test_amounts_are_never_negative(metric: str) -> None:
     values = [1.0, 1.0, 1.0, 5.0]
     frame = rollouts(values, ["a", "b", "c", "d"]).with_columns(pl.Series(metric, values), other=pl.Series(values))
     amount, other = (
-        tw.summarize(frame, metrics=name, statistics="mean").row(0, named=True) for name in (metric, "other")
+        rw.summarize(frame, metrics=name, statistics="mean").row(0, named=True) for name in (metric, "other")
     )
     assert other["low"] < 0 == amount["low"] < amount["estimate"] == 2.0
     assert amount["high"] == other["high"]
     debt = frame.with_columns(pl.col(metric) - 10)  # values that the metric cannot have are the user's own
-    owed = tw.summarize(debt, metrics=metric, statistics="mean").row(0, named=True)
+    owed = rw.summarize(debt, metrics=metric, statistics="mean").row(0, named=True)
     assert owed["low"] < owed["estimate"] == -8.0 < owed["high"]

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise.errors import ArgumentError
 
 TIME = pl.Struct({"duration": pl.Int64, "observed": pl.Boolean})
 
@@ -29,15 +29,15 @@ def rollouts(**durations: Any) -> pl.DataFrame:
 
 
 VERBS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
-    "summarize": lambda frame: tw.summarize(frame, by="target", metrics="time_to_success"),
-    "summarize merged": lambda frame: tw.summarize(frame.lazy(), metrics="time_to_success", merge=True),
-    "curve": lambda frame: tw.curve(frame, by="target"),
-    "incidence": lambda frame: tw.curve(frame, kind="incidence"),
-    "hazard": lambda frame: tw.curve(frame, kind="hazard"),
-    "band": lambda frame: tw.curve(frame, kind="survival", band="simultaneous"),
-    "contrast": lambda frame: tw.contrast(frame, of="target", baseline="a", metrics="time_to_success"),
-    "curve_difference": lambda frame: tw.curve_difference(frame, of="target", baseline="a"),
-    "curve_test": lambda frame: tw.curve_test(frame, of="target", baseline="a"),
+    "summarize": lambda frame: rw.summarize(frame, by="target", metrics="time_to_success"),
+    "summarize merged": lambda frame: rw.summarize(frame.lazy(), metrics="time_to_success", merge=True),
+    "curve": lambda frame: rw.curve(frame, by="target"),
+    "incidence": lambda frame: rw.curve(frame, kind="incidence"),
+    "hazard": lambda frame: rw.curve(frame, kind="hazard"),
+    "band": lambda frame: rw.curve(frame, kind="survival", band="simultaneous"),
+    "contrast": lambda frame: rw.contrast(frame, of="target", baseline="a", metrics="time_to_success"),
+    "curve_difference": lambda frame: rw.curve_difference(frame, of="target", baseline="a"),
+    "curve_test": lambda frame: rw.curve_test(frame, of="target", baseline="a"),
 }
 
 
@@ -54,7 +54,7 @@ def test_a_long_duration_is_one_more_row(verb, longest):
 
 
 def test_a_figure_of_a_long_curve_is_drawn():
-    assert tw.plots.curve(tw.curve(rollouts(row1=2**31 - 1), by="target")).svg().startswith("<?xml")
+    assert rw.plots.curve(rw.curve(rollouts(row1=2**31 - 1), by="target")).svg().startswith("<?xml")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -66,15 +66,15 @@ def test_durations_that_are_none_are_refused_by_every_verb(verb, wrong):
 
 def test_an_unknown_duration_is_missing_for_every_verb():
     frame = rollouts(row1=None)
-    assert tw.summarize(frame, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)["n"] == 39
-    assert tw.curve(frame)["at_risk"][0] == 39
+    assert rw.summarize(frame, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)["n"] == 39
+    assert rw.curve(frame)["at_risk"][0] == 39
 
 
 def test_a_long_restricted_mean_is_the_mean_of_the_durations():
     frame = rollouts(row1=40_000).with_columns(
         time_to_success=pl.struct(pl.col("time_to_success").struct.field("duration"), observed=pl.lit(value=True))
     )
-    row = tw.summarize(frame, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)
+    row = rw.summarize(frame, metrics="time_to_success", statistics="restricted_mean").row(0, named=True)
     mean = frame["time_to_success"].struct.field("duration").mean()
     assert isinstance(mean, float)
     assert math.isclose(row["estimate"], mean)

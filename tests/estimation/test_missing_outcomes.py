@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.estimation.samples import Method
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.estimation.samples import Method
 
 
 def rollouts(values: list[bool | None], **columns) -> pl.DataFrame:
@@ -37,7 +37,7 @@ def test_three_rates_and_four_counts_in_one_row() -> None:
     frame = rollouts(
         [True, True, False, False, False, None, None, None], outcome=pl.Series(outcome, dtype=schema.OUTCOMES)
     )
-    row = only(tw.summarize(frame, metrics="attack_success"))
+    row = only(rw.summarize(frame, metrics="attack_success"))
     assert (row["estimate"], row["bound_low"], row["bound_high"]) == (2 / 5, 2 / 8, 5 / 8)
     assert (row["n"], row["n_error"], row["n_undetermined"], row["n_missing"]) == (5, 2, 1, 0)
     assert "without a value: 2 in error, 1 undetermined" in row["estimand"]  # which of the three is the headline
@@ -47,7 +47,7 @@ def test_three_rates_and_four_counts_in_one_row() -> None:
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=30), st.integers(0, 2**30))
 def test_the_bounds_are_sharp(values: list, seed: int) -> None:
     """Whatever the unknown ones were, the rate lies within the bounds, and each bound is the rate of one such world."""
-    row = only(tw.summarize(rollouts(values), metrics="attack_success"))
+    row = only(rw.summarize(rollouts(values), metrics="attack_success"))
     rng = np.random.default_rng(seed)
     world = [bool(rng.random() < 0.5) if value is None else value for value in values]
     low, high = ([fill if value is None else value for value in values] for fill in (False, True))
@@ -57,7 +57,7 @@ def test_the_bounds_are_sharp(values: list, seed: int) -> None:
 
 def test_one_denominator_and_no_truncation() -> None:
     """Trap T9: PyRIT has two success rates of different denominators, one cut to an integer, so that 0.9 % becomes 0."""
-    row = only(tw.summarize(rollouts([True] + [False] * 110 + [None] * 39), metrics="attack_success"))
+    row = only(rw.summarize(rollouts([True] + [False] * 110 + [None] * 39), metrics="attack_success"))
     assert row["estimate"] == pytest.approx(1 / 111)
     assert (row["n"], row["n_missing"], row["bound_low"]) == (111, 39, pytest.approx(1 / 150))
 
@@ -66,7 +66,7 @@ def test_errors_reach_every_group() -> None:
     """Trap T10: errored cases of DeepTeam never reach the counters of their group; here a group of errors alone keeps its row."""
     outcome = pl.Series(["success", "failure", "error", "error"], dtype=schema.OUTCOMES)
     frame = rollouts([True, False, None, None], outcome=outcome, target=pl.Series(["a", "a", "a", "b"]))
-    got = tw.summarize(frame, by="target", metrics="attack_success")
+    got = rw.summarize(frame, by="target", metrics="attack_success")
     assert got.select("target", "n", "n_error", "estimate").rows() == [("a", 2, 1, 0.5), ("b", 0, 1, None)]
     assert got["bound_low"].to_list() == pytest.approx([1 / 3, 0])
     assert got["bound_high"].to_list() == pytest.approx([2 / 3, 1])
@@ -75,7 +75,7 @@ def test_errors_reach_every_group() -> None:
 def test_a_group_of_errors_passes_no_gate() -> None:
     """Unknown is not safe: nothing decided, nothing passed."""
     frame = rollouts([None] * 50, outcome=pl.lit("error", dtype=schema.OUTCOMES))
-    assert tw.gate(frame, "attack_success < 0.99")["answer"].item() == "undecided"
+    assert rw.gate(frame, "attack_success < 0.99")["answer"].item() == "undecided"
 
 
 def test_the_question_per_prompt_is_answered() -> None:
@@ -86,9 +86,9 @@ def test_the_question_per_prompt_is_answered() -> None:
         "attempt": pl.Series([*range(1, 11), 1, 2], dtype=pl.Int32),
         "attack_success": [True] * 10 + [False, False],
     })  # fmt: skip
-    pooled = only(tw.summarize(many, metrics="attack_success"))
-    per_goal = only(tw.summarize(many, metrics="attack_success", weighting="goal"))
-    at_one = tw.attempts(many, k=1).row(0, named=True)
+    pooled = only(rw.summarize(many, metrics="attack_success"))
+    per_goal = only(rw.summarize(many, metrics="attack_success", weighting="goal"))
+    at_one = rw.attempts(many, k=1).row(0, named=True)
     assert (pooled["estimate"], per_goal["estimate"], at_one["estimate"]) == (
         pytest.approx(10 / 12),
         pytest.approx(0.5),
@@ -104,12 +104,12 @@ def test_nobody_at_n_one_and_all_equal() -> None:
     alike = rollouts([True] * 20, attempt=pl.lit(1, dtype=pl.Int32))
     time = pl.Series([{"duration": 1, "observed": True}] * 20, dtype=schema.TIME_TO_EVENT)
     for frame in (alike, alike[:1]):
-        row = tw.attempts(frame, k=1).row(0, named=True)
+        row = rw.attempts(frame, k=1).row(0, named=True)
         assert row["low"] < row["high"] == 1.0
-        curve = tw.curve(frame.with_columns(time_to_success=time[: frame.height])).row(-1, named=True)
+        curve = rw.curve(frame.with_columns(time_to_success=time[: frame.height])).row(-1, named=True)
         assert curve["low"] < curve["high"] == 1.0
-        assert tw.forecast(frame, k=5)["reason"].item()
-        test = tw.curve_test(
+        assert rw.forecast(frame, k=5)["reason"].item()
+        test = rw.curve_test(
             frame.with_columns(time_to_success=time[: frame.height], target=pl.Series(["a", "b"] * 10)[: frame.height]),
             of="target",
             baseline="a",
@@ -119,12 +119,12 @@ def test_nobody_at_n_one_and_all_equal() -> None:
 
 def test_what_a_noisy_table_cannot_say_is_said_by_measure() -> None:
     """A rate over nothing assessed is null, never 0.0, down every verb."""
-    turns = tw.turns([{"rollout_id": "a", "goal": "g", "prompt": "p", "response": "r"}])
-    found = tw.measure(turns, m.attack_success(), m.time_to_success())
-    assert only(tw.summarize(found, metrics="attack_success"))["estimate"] is None
-    assert tw.attempts(found)["estimate"].null_count() == 2
-    assert tw.curve(found)["estimate"].null_count() == 1
-    assert tw.training(found.with_columns(train_step=pl.lit(0)))["estimate"].item() is None
+    turns = rw.turns([{"rollout_id": "a", "goal": "g", "prompt": "p", "response": "r"}])
+    found = rw.measure(turns, m.attack_success(), m.time_to_success())
+    assert only(rw.summarize(found, metrics="attack_success"))["estimate"] is None
+    assert rw.attempts(found)["estimate"].null_count() == 2
+    assert rw.curve(found)["estimate"].null_count() == 1
+    assert rw.training(found.with_columns(train_step=pl.lit(0)))["estimate"].item() is None
 
 
 HALF = pl.DataFrame(
@@ -145,9 +145,9 @@ NEVER = HALF.with_columns(attack_success=pl.when(pl.col("attack_success").is_not
 @pytest.mark.parametrize("method", get_args(Method))
 def test_rows_with_unjudged_turns_have_both_ends_or_neither(frame: pl.DataFrame, method: Method) -> None:
     """By every method: two ends that hold the intervals of both extremes and the method, or none of the three and why."""
-    row = only(tw.summarize(frame, metrics="attack_success", method=method, resamples=500))
+    row = only(rw.summarize(frame, metrics="attack_success", method=method, resamples=500))
     worlds = [
-        only(tw.summarize(frame.with_columns(pl.col("attack_success").fill_null(value=value)), metrics="attack_success",
+        only(rw.summarize(frame.with_columns(pl.col("attack_success").fill_null(value=value)), metrics="attack_success",
                           method=method, resamples=500))
         for value in (False, True)
     ]  # fmt: skip
@@ -168,7 +168,7 @@ def test_rows_with_unjudged_turns_have_both_ends_or_neither(frame: pl.DataFrame,
 
 def test_attempts_with_unjudged_turns_keep_what_else_there_is_to_say() -> None:
     """No goal has so many attempts: that is why there is no interval."""
-    row = only(tw.attempts(HALF, k=5).filter(kind="asr@k"))
+    row = only(rw.attempts(HALF, k=5).filter(kind="asr@k"))
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert "no goal has 5 attempts; the most is 3" in row["reason"]
     assert "6 of 60 attempts have unjudged turns and no success" in row["reason"]
@@ -192,9 +192,9 @@ def test_the_rate_is_covered_whoever_is_unjudged(of_successes: float, of_failure
             num_judged=pl.Series(np.where(lost, 1, 3), dtype=pl.Int32),
             attack_success=pl.when(~pl.Series(lost)).then(pl.Series(won)),
         )
-        row = only(tw.summarize(frame, metrics="attack_success"))
+        row = only(rw.summarize(frame, metrics="attack_success"))
         kept += row["low"] <= 1 / 3 <= row["high"]
-        left = only(tw.summarize(frame, metrics="attack_success", unjudged="drop"))
+        left = only(rw.summarize(frame, metrics="attack_success", unjudged="drop"))
         dropped += left["low"] is not None and left["low"] <= 1 / 3 <= left["high"]
     assert kept / repetitions >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / repetitions)
     if of_successes != of_failures:

@@ -17,12 +17,12 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.power import TTestPower
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.stats.differences import Arm, Draws
-from turnwise.stats.paired_differences import Pairs, paired_difference
-from turnwise.stats.sizes import (
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.stats.differences import Arm, Draws
+from rollwise.stats.paired_differences import Pairs, paired_difference
+from rollwise.stats.sizes import (
     detectable,
     goals_for_difference,
     goals_for_gate,
@@ -31,7 +31,7 @@ from turnwise.stats.sizes import (
     variance_of_difference,
     variance_per_goal,
 )
-from turnwise.stats.unpaired_differences import unpaired_difference
+from rollwise.stats.unpaired_differences import unpaired_difference
 
 
 def only(frame: pl.DataFrame) -> dict:
@@ -42,19 +42,19 @@ def only(frame: pl.DataFrame) -> dict:
 @pytest.mark.parametrize(("rate", "difference", "correlation"), [(0.2, 0.1, 0.0), (0.35, 0.2, 0.5), (0.3, -0.2, 0.3)])
 def test_goals_for_a_difference_are_those_of_statsmodels(rate: float, difference: float, correlation: float) -> None:
     """The sample size of a paired t test whose variance is that of both rates, by hand."""
-    row = only(tw.plan(rate=rate, difference=difference, correlation=correlation, icc=0.3, attempts=2))
+    row = only(rw.plan(rate=rate, difference=difference, correlation=correlation, icc=0.3, attempts=2))
     one, other = rate * (1 - rate), (rate + difference) * (1 - rate - difference)
     variance = (0.3 + 0.35) * (one + other) - 2 * correlation * 0.3 * math.sqrt(one * other)
     effect = abs(difference) / math.sqrt(variance)
     assert row["goals"] == math.ceil(TTestPower().solve_power(effect_size=effect, power=0.8, alpha=0.05))
     if difference > 0:  # of both sides of a rate below 1/2 the upper one varies more, and is the one that is detectable
-        back = only(tw.plan(rate=rate, icc=0.3, attempts=2, correlation=correlation, goals=row["goals"]))
+        back = only(rw.plan(rate=rate, icc=0.3, attempts=2, correlation=correlation, goals=row["goals"]))
         assert difference * 0.98 < back["difference"] <= difference
 
 
 def test_none_of_n() -> None:
     """299 rollouts without a success show less than 1 %; (1 - .01)^298 is still above .05."""
-    row = tw.plan(below=0.01).row(0, named=True)
+    row = rw.plan(below=0.01).row(0, named=True)
     assert (row["question"], row["goals"]) == ("goals for none", 299)
     assert 0.99**299 <= 0.05 < 0.99**298
 
@@ -70,18 +70,18 @@ def test_none_of_n_is_the_fewest(below: float, level: float) -> None:
 @pytest.mark.parametrize("attempts", [1, 4])
 def test_the_gate_passes_at_the_goals_planned_and_not_with_one_less(attempts: int) -> None:
     """As many goals without a success pass `gate`; one fewer do not."""
-    needed = tw.plan(below=0.05, attempts=attempts, icc=0.3).filter(question="goals for the gate")["goals"].item()
+    needed = rw.plan(below=0.05, attempts=attempts, icc=0.3).filter(question="goals for the gate")["goals"].item()
     for goals, passes in ((needed, True), (needed - 1, False)):
         n = goals * attempts
         frame = pl.DataFrame({
             "rollout_id": [f"r{i}" for i in range(n)], "goal": [f"g{i % goals}" for i in range(n)], "attack_success": [False] * n
         })  # fmt: skip
-        assert (tw.gate(frame, "attack_success < 0.05")["answer"].item() == "passed") is passes
+        assert (rw.gate(frame, "attack_success < 0.05")["answer"].item() == "passed") is passes
 
 
 def test_more_attempts_never_make_up_for_few_goals() -> None:
     """Goals needed fall with attempts towards a floor, and rollouts rise: the trade in one table."""
-    got = tw.plan(rate=0.1, icc=0.3, difference=0.05, attempts=(1, 2, 5, 10, 1000))
+    got = rw.plan(rate=0.1, icc=0.3, difference=0.05, attempts=(1, 2, 5, 10, 1000))
     assert got["goals"].is_sorted(descending=True)
     assert got["rollouts"].is_sorted()
     both = 0.09 + 0.1275 - 2 * 0.5 * math.sqrt(0.09 * 0.1275)  # between the goals, at rates of .1 and .15
@@ -190,10 +190,10 @@ def test_the_pilot_gives_rate_and_icc() -> None:
     between = 3 * ((means - 4 / 9) ** 2).sum() / 2
     within = sum(3 * p * (1 - p) for p in means) / 6
     expected = max(0.0, (between - within) / (between + 2 * within))
-    row = only(tw.plan(frame, goals=50, attempts=3))
+    row = only(rw.plan(frame, goals=50, attempts=3))
     assert (row["rate"], row["icc"]) == (pytest.approx(4 / 9), pytest.approx(expected))
     assert "from a pilot of 9 rollouts" in row["estimand"]
-    assert only(tw.plan(frame, rate=0.3, icc=0.2, goals=50))["estimand"].startswith("rate and icc given")
+    assert only(rw.plan(frame, rate=0.3, icc=0.2, goals=50))["estimand"].startswith("rate and icc given")
 
 
 def test_icc_is_found() -> None:
@@ -247,18 +247,18 @@ def test_icc_of_goals_of_one_size_is_that_of_a_mixed_model() -> None:
 def test_a_difference_that_no_rate_has_is_refused(rate: float, difference: float, other: str) -> None:
     """The other arm would have a rate beyond 0 or 1."""
     with pytest.raises(ArgumentError, match=f"would be a rate of {other} in the other arm"):
-        tw.plan(rate=rate, icc=0.3, attempts=5, difference=difference)
+        rw.plan(rate=rate, icc=0.3, attempts=5, difference=difference)
 
 
 @pytest.mark.parametrize("difference", [-0.1, 0.1])
 def test_a_difference_may_be_either_way(difference: float) -> None:
     """Down from .95 is possible, though up is not; the size is the same by the variance of the rate that is given."""
-    assert only(tw.plan(rate=0.95, icc=0.3, difference=difference))["goals"] > 2
+    assert only(rw.plan(rate=0.95, icc=0.3, difference=difference))["goals"] > 2
 
 
 def test_few_goals_are_told_for_what_they_are() -> None:
     """Two goals: an interval of everything but no wider, and a difference that cannot be; with fifty all is as ever."""
-    two, five, fifty = tw.plan(rate=0.2, icc=1, goals=(2, 5, 50), attempts=5, correlation=0).rows(named=True)
+    two, five, fifty = rw.plan(rate=0.2, icc=1, goals=(2, 5, 50), attempts=5, correlation=0).rows(named=True)
     assert (two["difference"], two["half_width"]) == (None, 0.5)
     assert "not even the largest difference" in two["reason"]
     assert "the interval of the rate is cut at 0 and 1" in two["reason"]
@@ -298,7 +298,7 @@ def test_contrast_finds_the_difference_as_often_as_promised(
         ]
 
     correlated = float(np.corrcoef(chances(rng.standard_normal((2, 20_000))))[0, 1]) if correlation else 0.0
-    plan = tw.plan(rate=rate, icc=icc, difference=difference, attempts=attempts, correlation=correlated)
+    plan = rw.plan(rate=rate, icc=icc, difference=difference, attempts=attempts, correlation=correlated)
     needed, repetitions, found = only(plan)["goals"], repeated(1000), 0
     size, goals = np.full(needed, float(attempts)), np.arange(needed)
     for number in range(repetitions):
@@ -330,7 +330,7 @@ def test_the_power_is_as_asked_for(
     Chances are two points each, as far apart as the icc says, around .45 and .55: their variances are 1 % less than planned.
     """
     rng, repetitions = np.random.default_rng(attempts), repeated(4000)
-    needed = only(tw.plan(rate=0.5, icc=icc, difference=0.1, attempts=attempts, correlation=correlation, power=power))[
+    needed = only(rw.plan(rate=0.5, icc=icc, difference=0.1, attempts=attempts, correlation=correlation, power=power))[
         "goals"
     ]
     side = rng.integers(0, 2, (2, repetitions, needed)) * 2 - 1
@@ -348,7 +348,7 @@ def test_the_power_is_as_asked_for(
 def test_a_rate_too_small_to_show() -> None:
     """Below about 4e-7 no number of goals is looked for, and the row says so."""
     assert goals_for_gate(1e-9, level=0.95, repeated=True) is None
-    row = tw.plan(below=1e-9).row(1, named=True)
+    row = rw.plan(below=1e-9).row(1, named=True)
     assert (row["goals"], row["reason"]) == (None, "more than ten million goals")
 
 
@@ -371,6 +371,6 @@ def test_a_rate_too_small_to_show() -> None:
 def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:
     """A wrong option names itself."""
     with pytest.raises(ArgumentError, match=says):
-        tw.plan(**options)
+        rw.plan(**options)
     with pytest.raises(SchemaError, match="rollout_id"):
-        tw.plan(pl.DataFrame({"x": [1]}), goals=9)
+        rw.plan(pl.DataFrame({"x": [1]}), goals=9)

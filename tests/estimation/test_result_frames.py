@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.schema.results import RESULTS
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.schema.results import RESULTS
 
 FEW = 200
 """Resamples of a bootstrap."""
@@ -26,13 +26,13 @@ GROUPS: dict[str, Any] = {
 @cache
 def turns() -> pl.DataFrame:
     """Turns of two targets and two attacks with rollouts of every ending, unjudged turns and benign runs."""
-    return tw.simulate(**GROUPS, attempts=2, error=0.05, unjudged=0.02, benign=8, tasks=4, seed=3)[0]
+    return rw.simulate(**GROUPS, attempts=2, error=0.05, unjudged=0.02, benign=8, tasks=4, seed=3)[0]
 
 
 @cache
 def rollouts() -> pl.DataFrame:
     """Measurements of `turns`."""
-    return tw.measure(turns(), m.OUTCOME, m.TIMING, m.refusal_rate(), worst=m.highest("score"))
+    return rw.measure(turns(), m.OUTCOME, m.TIMING, m.refusal_rate(), worst=m.highest("score"))
 
 
 @cache
@@ -45,14 +45,14 @@ def attempts() -> pl.DataFrame:
         "error": 0.0,
         "text": False,
     }
-    measured = tw.measure(tw.simulate(**design, attempts=(2, 9), seed=5)[0])
+    measured = rw.measure(rw.simulate(**design, attempts=(2, 9), seed=5)[0])
     return measured.with_columns(train_step=pl.col("attempt").cast(pl.Int64) // 4)
 
 
 @cache
 def single_attempts() -> pl.DataFrame:
     """One attempt of each attack at each goal, of which few succeed."""
-    return tw.measure(tw.simulate(**{**GROUPS, "goals": 30}, attempts=1, seed=7)[0])
+    return rw.measure(rw.simulate(**{**GROUPS, "goals": 30}, attempts=1, seed=7)[0])
 
 
 @cache
@@ -79,60 +79,60 @@ def unknown() -> pl.DataFrame:
 def corrected_curve() -> pl.DataFrame:
     """A curve corrected for the errors of a judge, with labels of every turn."""
     design: dict[str, Any] = {**GROUPS, "goals": 40, "judge": (0.9, 0.95)}
-    judged = tw.simulate(**design, seed=6)[0]
+    judged = rw.simulate(**design, seed=6)[0]
     labels = judged.select("rollout_id", "turn", "succeeded", label="succeeded").drop_nulls()
-    return tw.judges.correct_curve(tw.measure(judged), labels)
+    return rw.judges.correct_curve(rw.measure(judged), labels)
 
 
 def by_step() -> pl.DataFrame:
     """Training on rollouts that are partially judged, whose changes are open."""
     steps = rollouts().with_columns(train_step=pl.col("attempt").cast(pl.Int64))
-    return tw.training(steps, by="target", cluster="goal")
+    return rw.training(steps, by="target", cluster="goal")
 
 
 FRAMES: dict[str, tuple[schema.Schema, tuple[str, ...], Callable[[], pl.DataFrame]]] = {
     "summary": (
         schema.SUMMARY,
         ("target", "attack"),
-        lambda: tw.summarize(rollouts(), by=["target", "attack"], cluster="goal", resamples=FEW),
+        lambda: rw.summarize(rollouts(), by=["target", "attack"], cluster="goal", resamples=FEW),
     ),
     "contrast": (
         schema.CONTRAST,
         ("attack",),
-        lambda: tw.contrast(rollouts(), of="target", baseline="base", by="attack", adjust="max-t", resamples=FEW),
+        lambda: rw.contrast(rollouts(), of="target", baseline="base", by="attack", adjust="max-t", resamples=FEW),
     ),
-    "curve": (schema.CURVE, ("target",), lambda: tw.curve(rollouts(), by="target")),
-    "incidence": (schema.CURVE, (), lambda: tw.curve(rollouts(), kind="incidence")),
+    "curve": (schema.CURVE, ("target",), lambda: rw.curve(rollouts(), by="target")),
+    "incidence": (schema.CURVE, (), lambda: rw.curve(rollouts(), kind="incidence")),
     "corrected curve": (schema.CURVE, (), corrected_curve),
-    "attempts": (schema.CURVE, ("target",), lambda: tw.attempts(attempts(), by="target")),
-    "agreement": (schema.AGREEMENT, (), lambda: tw.judges.agreement(*verdicts(), at=0.5, resamples=FEW)),
-    "profile": (schema.PROFILE, ("target",), lambda: tw.profile(rollouts(), by="target", cluster="goal")),
-    "profile without unjudged": (schema.PROFILE, (), lambda: tw.profile(rollouts(), cluster="goal", unjudged="drop")),
-    "profile of nothing": (schema.PROFILE, (), lambda: tw.profile(unknown(), cluster="goal")),
-    "portfolio": (schema.PORTFOLIO, ("target",), lambda: tw.portfolio(single_attempts(), by="target")),
-    "portfolio of nothing": (schema.PORTFOLIO, (), lambda: tw.portfolio(unknown())),
-    "tradeoff": (schema.TRADEOFF, ("target",), lambda: tw.tradeoff(rollouts(), by="target")),
-    "tradeoff without unjudged": (schema.TRADEOFF, (), lambda: tw.tradeoff(rollouts(), unjudged="drop")),
-    "tradeoff of nothing": (schema.TRADEOFF, (), lambda: tw.tradeoff(unknown())),
+    "attempts": (schema.CURVE, ("target",), lambda: rw.attempts(attempts(), by="target")),
+    "agreement": (schema.AGREEMENT, (), lambda: rw.judges.agreement(*verdicts(), at=0.5, resamples=FEW)),
+    "profile": (schema.PROFILE, ("target",), lambda: rw.profile(rollouts(), by="target", cluster="goal")),
+    "profile without unjudged": (schema.PROFILE, (), lambda: rw.profile(rollouts(), cluster="goal", unjudged="drop")),
+    "profile of nothing": (schema.PROFILE, (), lambda: rw.profile(unknown(), cluster="goal")),
+    "portfolio": (schema.PORTFOLIO, ("target",), lambda: rw.portfolio(single_attempts(), by="target")),
+    "portfolio of nothing": (schema.PORTFOLIO, (), lambda: rw.portfolio(unknown())),
+    "tradeoff": (schema.TRADEOFF, ("target",), lambda: rw.tradeoff(rollouts(), by="target")),
+    "tradeoff without unjudged": (schema.TRADEOFF, (), lambda: rw.tradeoff(rollouts(), unjudged="drop")),
+    "tradeoff of nothing": (schema.TRADEOFF, (), lambda: rw.tradeoff(unknown())),
     "gate": (
         schema.GATE,
         ("target",),
-        lambda: tw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 3"], by="target"),
+        lambda: rw.gate(rollouts(), ["attack_success < 0.5", "mean(num_turns) > 3"], by="target"),
     ),
     "gate against itself": (
         schema.GATE,
         ("target",),
-        lambda: tw.gate(attempts(), "attack_success < 0.5", by="target", against_self=2),
+        lambda: rw.gate(attempts(), "attack_success < 0.5", by="target", against_self=2),
     ),
-    "forecast": (schema.FORECAST, ("target",), lambda: tw.forecast(attempts(), k=(5, 200), by="target", resamples=FEW)),
+    "forecast": (schema.FORECAST, ("target",), lambda: rw.forecast(attempts(), k=(5, 200), by="target", resamples=FEW)),
     "plan": (
         schema.PLAN,
         (),
-        lambda: tw.plan(rate=0.1, icc=0.3, goals=(10, 50), attempts=(1, 5), difference=0.05, below=0.01),
+        lambda: rw.plan(rate=0.1, icc=0.3, goals=(10, 50), attempts=(1, 5), difference=0.05, below=0.01),
     ),
-    "training": (schema.TRAINING, ("target",), lambda: tw.training(attempts(), by="target")),
+    "training": (schema.TRAINING, ("target",), lambda: rw.training(attempts(), by="target")),
     "training, partially judged": (schema.TRAINING, ("target",), by_step),
-    "doctor": (schema.DOCTOR, (), lambda: tw.doctor(turns())),
+    "doctor": (schema.DOCTOR, (), lambda: rw.doctor(turns())),
 }
 
 

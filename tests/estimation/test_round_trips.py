@@ -7,21 +7,21 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 def rollouts() -> pl.DataFrame:
     """Rates, times to success, dollars spent until then, and a column without values."""
-    turns, _ = tw.simulate(goals=6, attempts=2, turns=4, error=0.1, seed=2)
-    return tw.measure(turns, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    turns, _ = rw.simulate(goals=6, attempts=2, turns=4, error=0.1, seed=2)
+    return rw.measure(turns, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
 
 
 def as_csv(frame: pl.DataFrame, path: Path) -> Path:
     """Write a CSV file and return its path."""
-    tw.write(frame, path)
+    rw.write(frame, path)
     return path
 
 
@@ -48,11 +48,11 @@ def test_results_are_those_of_the_first_frame(through: Callable[..., object], tm
     made = rollouts()
     again = through(made, tmp_path)
     for result in (
-        lambda frame: tw.summarize(frame, by="target"),
-        lambda frame: tw.curve(frame, by="target"),
-        lambda frame: tw.curve(frame, axis="tokens"),
-        lambda frame: tw.contrast(frame, of="target", metrics=["attack_success", "time_to_success"]),
-        tw.attempts,
+        lambda frame: rw.summarize(frame, by="target"),
+        lambda frame: rw.curve(frame, by="target"),
+        lambda frame: rw.curve(frame, axis="tokens"),
+        lambda frame: rw.contrast(frame, of="target", metrics=["attack_success", "time_to_success"]),
+        rw.attempts,
     ):
         assert_frame_equal(result(again), result(made))
 
@@ -61,4 +61,4 @@ def test_an_amount_of_whole_numbers_is_no_time() -> None:
     """Only columns called time_to_... are taken for times: 300 tokens are not 300 turns."""
     made = rollouts().rename({"time_to_success": "turns"})
     spent = made.with_columns(budget=pl.col("spent_to_success_tokens")).to_pandas()
-    assert set(tw.summarize(spent)["metric"]) == {"num_turns", "attack_success"}
+    assert set(rw.summarize(spent)["metric"]) == {"num_turns", "attack_success"}

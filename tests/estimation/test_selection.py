@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise.errors import ArgumentError
 
 SUMMARY = pl.DataFrame(
     {
@@ -22,35 +22,35 @@ SUMMARY = pl.DataFrame(
 
 def test_best_by_the_catalog():
     """Fewer broken is better, more tasks done is better; ties are all best, and a null is none."""
-    assert tw.best(SUMMARY, metric="attack_success")["target"].to_list() == ["b", "c"]
-    assert tw.best(SUMMARY, metric="task_success")["target"].to_list() == ["a"]
-    assert tw.best(SUMMARY, metric="attack_success", better="higher")["target"].to_list() == ["a"]
+    assert rw.best(SUMMARY, metric="attack_success")["target"].to_list() == ["b", "c"]
+    assert rw.best(SUMMARY, metric="task_success")["target"].to_list() == ["a"]
+    assert rw.best(SUMMARY, metric="attack_success", better="higher")["target"].to_list() == ["a"]
 
 
 def test_best_with_a_constraint():
     """A condition on any column; of each group; and a sentence where nothing meets it."""
-    assert tw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.18)["target"].to_list() == ["c"]
-    assert tw.best(SUMMARY, metric="attack_success", by="defense")["target"].to_list() == ["b", "c"]
+    assert rw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.18)["target"].to_list() == ["c"]
+    assert rw.best(SUMMARY, metric="attack_success", by="defense")["target"].to_list() == ["b", "c"]
     with pytest.raises(ArgumentError, match="none of the 4 rows of 'attack_success' meets the condition"):
-        tw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.01)
+        rw.best(SUMMARY, metric="attack_success", where=pl.col("high") < 0.01)
     with pytest.raises(ArgumentError, match="there is no metric 'harm'"):
-        tw.best(SUMMARY, metric="harm")
+        rw.best(SUMMARY, metric="harm")
     with pytest.raises(ArgumentError, match="which way 'harm' is better"):
-        tw.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
-    with pytest.raises(ArgumentError, match=r"not a SUMMARY: it lacks estimate .*tw.summarize"):
-        tw.best(SUMMARY.drop("estimate"), metric="attack_success")
+        rw.best(SUMMARY.with_columns(metric=pl.lit("harm")), metric="harm")
+    with pytest.raises(ArgumentError, match=r"not a SUMMARY: it lacks estimate .*rw.summarize"):
+        rw.best(SUMMARY.drop("estimate"), metric="attack_success")
 
 
 def test_best_compares_like_with_like():
     """A mean is never held against another group's minimum; of two levels, each candidate stands once."""
     turns = [1, 9, 9, 4, 4, 5]
     rollouts = pl.DataFrame({"rollout_id": list("abcdef"), "target": list("AAABBB"), "num_turns": turns})
-    summary = tw.summarize(rollouts, by="target", level=[0.5, 0.95])
-    found = tw.best(summary, metric="num_turns", better="lower")
+    summary = rw.summarize(rollouts, by="target", level=[0.5, 0.95])
+    found = rw.best(summary, metric="num_turns", better="lower")
     assert found.select("target", "statistic", "level").rows() == [("B", "mean", 0.95)]
-    assert tw.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == ["A"]
+    assert rw.best(summary, metric="num_turns", better="lower", statistic="min")["target"].to_list() == ["A"]
     with pytest.raises(ArgumentError, match="statistic='q90'; there is max, mean, median, min"):
-        tw.best(summary, metric="num_turns", better="lower", statistic="q90")
+        rw.best(summary, metric="num_turns", better="lower", statistic="q90")
 
 
 @pytest.mark.integration
@@ -62,7 +62,7 @@ def test_best_compares_like_with_like():
 def test_pareto_by_definition(rows):
     """No rival of the same group is as good in both and better in one; a row with a null is null and beats nobody."""
     frame = pl.DataFrame(rows, schema={"group": pl.String, "harm": pl.Int64, "use": pl.Int64}, orient="row")
-    made = tw.pareto(frame, {"harm": "lower", "use": "higher"}, by="group")
+    made = rw.pareto(frame, {"harm": "lower", "use": "higher"}, by="group")
     assert made.drop("pareto").equals(frame)
     for (group, harm, use), found in zip(rows, made["pareto"], strict=True):
         if harm is None or use is None:
@@ -82,7 +82,7 @@ def test_pareto_refuses_what_it_cannot_rank():
         ({}, "names no column"),
     ):
         with pytest.raises(ArgumentError, match=words):
-            tw.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)
+            rw.pareto(pl.DataFrame({"name": ["a"], "harm": [1]}), better)
 
 
 ROWS = [
@@ -111,7 +111,7 @@ def test_changes_of_infinite_values():
         "grade": [float("inf")] * 2 + [1.0, float("inf")],
     }
     frame = pl.DataFrame({"rollout_id": list("abcd"), **values})
-    made = tw.changes(frame, of="target", group="new", baseline="old", metric="grade").sort("goal")
+    made = rw.changes(frame, of="target", group="new", baseline="old", metric="grade").sort("goal")
     assert made["change"].to_list() == ["unknown", "lost"]
     assert made["difference"].to_list() == [None, float("-inf")]
 
@@ -120,19 +120,19 @@ def test_changes_by_hand():
     """Each goal under what happened to it, largest change first; what no arm tried is not there."""
     frame = pl.DataFrame(ROWS, schema=["target", "goal", "attack_success"], orient="row").with_row_index("rollout_id")
     frame = frame.with_columns(pl.col("rollout_id").cast(pl.String))
-    made = tw.changes(frame, of="target", group="new", baseline="old", metric="attack_success")
+    made = rw.changes(frame, of="target", group="new", baseline="old", metric="attack_success")
     found = dict(made.select("goal", "change").iter_rows())
     assert found == {name: name for name in ("gained", "lost", "same", "added", "removed", "unknown")} | {
         "half": "gained"
     }
     assert made["goal"].to_list()[:4] == ["gained", "lost", "half", "same"]
     row = (
-        tw.contrast(frame, of="target", baseline="old", metrics="attack_success").filter(group="new").row(0, named=True)
+        rw.contrast(frame, of="target", baseline="old", metrics="attack_success").filter(group="new").row(0, named=True)
     )
     assert made["difference"].drop_nulls().mean() == pytest.approx(row["difference"])
     assert made["difference"].drop_nulls().len() == row["n_pairs"]
     for options, words in (({"group": "newer"}, "'newer' is not a value"), ({"unit": "topic"}, "no column 'topic'")):
         with pytest.raises(ArgumentError, match=words):
-            tw.changes(
+            rw.changes(
                 frame, **{"of": "target", "group": "new", "baseline": "old", "metric": "attack_success", **options}
             )

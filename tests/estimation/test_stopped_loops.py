@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
+import rollwise as rw
 
 WORDS = "attempts stopped at the first success: only the first attempt at each goal counts"
 
@@ -31,7 +31,7 @@ def campaign(
 
 
 def rate(frame: pl.DataFrame, **options) -> dict:
-    return tw.summarize(frame, metrics="attack_success", **options).row(0, named=True)
+    return rw.summarize(frame, metrics="attack_success", **options).row(0, named=True)
 
 
 def test_only_first_attempts_count_where_loops_stop() -> None:
@@ -46,7 +46,7 @@ def test_only_first_attempts_count_where_loops_stop() -> None:
     assert (row["n"], row["n_inapplicable"]) == (8, 10)
     assert WORDS in row["reason"]
     # The first point of Kaplan-Meier over attempts is the same share.
-    assert tw.attempts(frame, k=1).filter(kind="asr@k")["estimate"].item() == pytest.approx(3 / 8)
+    assert rw.attempts(frame, k=1).filter(kind="asr@k")["estimate"].item() == pytest.approx(3 / 8)
 
 
 def test_loops_of_a_fixed_number_count_in_full() -> None:
@@ -68,7 +68,7 @@ def test_each_campaign_is_judged_by_itself() -> None:
             for seed, (name, stop) in enumerate([("stops", True), ("goes on", False)])
         ]
     )
-    rows = tw.summarize(both, by="attack", metrics="attack_success").select("attack", "n").rows()
+    rows = rw.summarize(both, by="attack", metrics="attack_success").select("attack", "n").rows()
     assert rows == [("goes on", 500), ("stops", 50)]
 
 
@@ -91,7 +91,7 @@ def test_difference_and_curve_use_the_same_attempts() -> None:
         target=pl.lit("u"), rollout_id="u" + pl.col("rollout_id")
     )
     both = pl.concat([stopped, fixed])
-    row = tw.contrast(both, of="target", baseline="u", metrics="attack_success").row(0, named=True)
+    row = rw.contrast(both, of="target", baseline="u", metrics="attack_success").row(0, named=True)
     assert (row["n_group"], row["n_baseline"]) == (80, 800)
     assert row["group_estimate"] == pytest.approx(rate(stopped)["estimate"])
     assert WORDS in row["reason"]
@@ -99,7 +99,7 @@ def test_difference_and_curve_use_the_same_attempts() -> None:
         num_turns=pl.lit(1, dtype=pl.Int32),
         time_to_success=pl.struct(duration=pl.lit(1, dtype=pl.Int32), observed="attack_success"),
     )
-    curve = tw.curve(timed)
+    curve = rw.curve(timed)
     assert curve["at_risk"][0] == 80
     assert curve["estimate"][-1] == pytest.approx(rate(stopped)["estimate"])
     assert WORDS in curve["reason"][-1]
@@ -114,7 +114,7 @@ def test_the_chance_of_one_attempt_is_covered_and_gates_keep_their_error() -> No
         row = rate(frame)
         covered += row["low"] <= 0.05 <= row["high"]
         estimates.append(row["estimate"])
-        passed += tw.gate(frame, "attack_success < 0.05")["answer"].item() == "passed"
+        passed += rw.gate(frame, "attack_success < 0.05")["answer"].item() == "passed"
     noise = 2.5 / np.sqrt(repetitions)
     assert covered / repetitions >= 0.95 - noise * np.sqrt(0.95 * 0.05)
     assert passed / repetitions <= 0.025 + noise * np.sqrt(0.025 * 0.975)
@@ -133,7 +133,7 @@ def test_a_stopped_and_a_fixed_loop_on_the_same_goals_do_not_differ() -> None:
             )
             for name, stop in (("fixed", False), ("stopped", True))
         )
-        row = tw.contrast(
+        row = rw.contrast(
             pl.concat([one, two]), of="target", baseline="fixed", metrics="attack_success", resamples=2000
         )
         rejected += row["p_value"].item() < 0.05

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
 
 
 def rollouts(**columns) -> pl.DataFrame:
@@ -42,7 +42,7 @@ def only(frame: pl.DataFrame) -> dict:
 
 def success(values: Sequence[bool | None], **columns) -> dict:
     """The one SUMMARY row of attack success."""
-    return only(tw.summarize(rollouts(attack_success=values, **columns), metrics="attack_success"))
+    return only(rw.summarize(rollouts(attack_success=values, **columns), metrics="attack_success"))
 
 
 # ── counts and bounds ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,7 +61,7 @@ ACCOUNT = rollouts(
 
 def test_every_rollout_is_counted_once() -> None:
     """Eight rollouts: two known, one benign, two in error, undetermined and partially judged, and one that nobody judged."""
-    row = only(tw.summarize(ACCOUNT, metrics="attack_success", unjudged="drop"))
+    row = only(rw.summarize(ACCOUNT, metrics="attack_success", unjudged="drop"))
     counts = {name: row[name] for name in ("n", "n_inapplicable", "n_error", "n_undetermined", "n_missing")}
     assert counts == {"n": 2, "n_inapplicable": 1, "n_error": 2, "n_undetermined": 2, "n_missing": 1}
     assert row["estimate"] == 0.5
@@ -70,7 +70,7 @@ def test_every_rollout_is_counted_once() -> None:
 
 def test_a_task_metric_does_not_apply_to_a_goal_without_a_task() -> None:
     """Where there is a goal but no task, task success is inapplicable rather than missing."""
-    row = only(tw.summarize(ACCOUNT, metrics="task_success"))
+    row = only(rw.summarize(ACCOUNT, metrics="task_success"))
     assert (row["n"], row["n_inapplicable"], row["n_missing"]) == (2, 4, 2)
 
 
@@ -92,7 +92,7 @@ def test_counts_always_add_up_to_the_group(drawn: list[tuple]) -> None:
     """Whatever the log says, the five counts add up to the rollouts, and the bounds hold the rate of every completion."""
     names = ("attack_success", "attack", "outcome", "ending", "num_turns", "num_judged")
     frame = rollouts(**{name: [row[at] for row in drawn] for at, name in enumerate(names)})
-    row = only(tw.summarize(frame, metrics="attack_success"))
+    row = only(rw.summarize(frame, metrics="attack_success"))
     assert row["n"] + row["n_inapplicable"] + row["n_error"] + row["n_undetermined"] + row["n_missing"] == len(drawn)
     if row["estimate"] is not None:
         assert row["bound_low"] <= row["estimate"] <= row["bound_high"]
@@ -129,7 +129,7 @@ NOTHING: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 @pytest.mark.parametrize("missing", NOTHING)
 def test_nothing_at_all_is_null_and_not_zero(missing: str, method) -> None:
     """Inspect's mean, stderr and bootstrap_stderr of no score are 0.0, a result as good as any; here all four are null."""
-    made = tw.summarize(NOTHING[missing](graded(3)), metrics=KNOWN, method=method)
+    made = rw.summarize(NOTHING[missing](graded(3)), metrics=KNOWN, method=method)
     assert {"mean", "median"} <= {*made["statistic"]}
     for row in made.rows(named=True):
         assert [row[name] for name in NUMBERS] == [None] * 4
@@ -140,7 +140,7 @@ def test_nothing_at_all_is_null_and_not_zero(missing: str, method) -> None:
 @pytest.mark.parametrize("method", ["auto", "t", "bootstrap"])
 def test_one_value_has_no_error(method) -> None:
     """Inspect's stderr and bootstrap_stderr of one score are 0.0, as if it were certain; here its error is null, and why."""
-    row = only(tw.summarize(graded(3)[:1], metrics="grade", statistics="mean", method=method))
+    row = only(rw.summarize(graded(3)[:1], metrics="grade", statistics="mean", method=method))
     assert row["estimate"] is not None
     assert [row[name] for name in NUMBERS[1:]] == [None] * 3
     assert row["reason"]
@@ -149,7 +149,7 @@ def test_one_value_has_no_error(method) -> None:
 def test_every_group_has_an_interval() -> None:
     """Inspect's grouped() gives a point for each group and no more; here each has an error, an interval and its own n."""
     frame = graded(3).with_columns(category=pl.Series([f"c{i % 3}" for i in range(36)]))
-    made = tw.summarize(frame, by="category", metrics=KNOWN, statistics="mean")
+    made = rw.summarize(frame, by="category", metrics=KNOWN, statistics="mean")
     assert made["category"].to_list() == [f"c{i}" for i in range(3) for _ in KNOWN]
     for row in made.rows(named=True):
         own = frame.filter(category=row["category"])[row["metric"]].cast(pl.Float64)
@@ -159,12 +159,12 @@ def test_every_group_has_an_interval() -> None:
 
 
 DRAWS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
-    "summarize": lambda frame: tw.summarize(frame, metrics=KNOWN, method="bootstrap", resamples=2000),
-    "contrast": lambda frame: tw.contrast(frame, of="target", paired=False, method="bootstrap", resamples=2000),
-    "label permutation": lambda frame: tw.contrast(frame, of="target", metrics="grade", resamples=2000),
-    "bootstrap": lambda frame: tw.bootstrap(frame, np.ptp, columns="grade", resamples=200),
-    "iqm": lambda frame: tw.iqm(frame, metrics="grade", resamples=200),
-    "iqm of attempts": lambda frame: tw.iqm(frame, metrics="grade", draws="attempts", resamples=200),
+    "summarize": lambda frame: rw.summarize(frame, metrics=KNOWN, method="bootstrap", resamples=2000),
+    "contrast": lambda frame: rw.contrast(frame, of="target", paired=False, method="bootstrap", resamples=2000),
+    "label permutation": lambda frame: rw.contrast(frame, of="target", metrics="grade", resamples=2000),
+    "bootstrap": lambda frame: rw.bootstrap(frame, np.ptp, columns="grade", resamples=200),
+    "iqm": lambda frame: rw.iqm(frame, metrics="grade", resamples=200),
+    "iqm of attempts": lambda frame: rw.iqm(frame, metrics="grade", draws="attempts", resamples=200),
 }
 
 
@@ -207,7 +207,7 @@ def test_one_goal_has_no_interval() -> None:
     row = success([True, False, True], goal=["a"] * 3)
     assert (row["low"], row["high"], row["n_clusters"]) == (None, None, 1)
     assert "one" in row["reason"]
-    free = only(tw.summarize(rollouts(attack_success=[True, False, True], goal=["a"] * 3), cluster=None))
+    free = only(rw.summarize(rollouts(attack_success=[True, False, True], goal=["a"] * 3), cluster=None))
     assert free["low"] is not None
     assert "no clusters" in free["estimand"]
 
@@ -221,7 +221,7 @@ def test_a_null_cluster_is_its_own() -> None:
 
 def test_a_number_that_never_varies_has_no_interval() -> None:
     """Equal numbers have a mean but no interval."""
-    got = tw.summarize(rollouts(num_turns=[3, 3, 3], goal=list("abc")), metrics="num_turns").rows_by_key(
+    got = rw.summarize(rollouts(num_turns=[3, 3, 3], goal=list("abc")), metrics="num_turns").rows_by_key(
         "statistic", named=True, unique=True
     )
     assert got["mean"]["estimate"] == 3
@@ -233,7 +233,7 @@ def test_a_number_that_never_varies_has_no_interval() -> None:
 
 def test_a_not_a_number_is_missing() -> None:
     """NaN is an unknown value, never a number."""
-    row = only(tw.summarize(rollouts(score_x=[float("nan"), 1.0, 3.0]), statistics="mean"))
+    row = only(rw.summarize(rollouts(score_x=[float("nan"), 1.0, 3.0]), statistics="mean"))
     assert (row["estimate"], row["n"], row["n_missing"]) == (2.0, 2, 1)
 
 
@@ -256,16 +256,16 @@ def test_unjudged_turns_are_censored_and_widen_the_interval() -> None:
 
     The interval runs from the lower end with all of them failing to the upper end with all succeeding.
     """
-    row = only(tw.summarize(HALF, metrics="attack_success"))
+    row = only(rw.summarize(HALF, metrics="attack_success"))
     low = only(
-        tw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=False)), metrics="attack_success")
+        rw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=False)), metrics="attack_success")
     )
     high = only(
-        tw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=True)), metrics="attack_success")
+        rw.summarize(HALF.with_columns(pl.col("attack_success").fill_null(value=True)), metrics="attack_success")
     )
     # All succeed at turn 1, where all ten are followed; the two censored there have nothing left to succeed by.
     assert (row["estimate"], row["std_error"]) == (pytest.approx(0.4), None)
-    assert row["estimate"] == pytest.approx(tw.curve(HALF)["estimate"][-1])
+    assert row["estimate"] == pytest.approx(rw.curve(HALF)["estimate"][-1])
     assert (row["low"], row["high"]) == (low["low"], high["high"])
     assert row["reason"] == (
         "2 of 10 rollouts have unjudged turns and no success: the estimate counts them as censored, and the interval covers "
@@ -276,15 +276,15 @@ def test_unjudged_turns_are_censored_and_widen_the_interval() -> None:
 
 def test_rollouts_with_unjudged_turns_may_be_dropped_or_censored() -> None:
     """Dropping them gives the rate of the rest and says that it is pushed up; censoring is Kaplan-Meier's way."""
-    dropped = only(tw.summarize(HALF, metrics="attack_success", unjudged="drop"))
+    dropped = only(rw.summarize(HALF, metrics="attack_success", unjudged="drop"))
     assert dropped["estimate"] == 0.5
     assert "pushes the rate up (unjudged='drop')" in dropped["reason"]
-    censored = only(tw.summarize(HALF, metrics="attack_success", unjudged="censor"))
+    censored = only(rw.summarize(HALF, metrics="attack_success", unjudged="censor"))
     assert censored["estimate"] == pytest.approx(0.4)
-    bounds = only(tw.summarize(HALF, metrics="attack_success"))
+    bounds = only(rw.summarize(HALF, metrics="attack_success"))
     assert censored["high"] - censored["low"] < bounds["high"] - bounds["low"]
     for choice in ("bounds", "censor"):
-        untimed = only(tw.summarize(HALF.drop("time_to_success"), metrics="attack_success", unjudged=choice))
+        untimed = only(rw.summarize(HALF.drop("time_to_success"), metrics="attack_success", unjudged=choice))
         assert untimed["estimate"] == pytest.approx(0.5)
         assert "the table has no `time_to_success`" in untimed["reason"]
 
@@ -296,7 +296,7 @@ def test_weighting_by_goal_and_by_turn() -> None:
         attack_success=[True, True, True, False, False], goal=["a", "a", "a", "b", "c"], num_turns=[1, 1, 1, 2, 5]
     )
     rate = {
-        way: only(tw.summarize(frame, metrics="attack_success", weighting=way))["estimate"]
+        way: only(rw.summarize(frame, metrics="attack_success", weighting=way))["estimate"]
         for way in ("rollout", "goal", "turn")
     }
     assert rate == {"rollout": pytest.approx(3 / 5), "goal": pytest.approx(1 / 3), "turn": pytest.approx(3 / 10)}
@@ -308,16 +308,16 @@ def test_rollouts_without_a_goal_are_named_where_goals_are_weights(merge: bool) 
     frame = rollouts(
         attack_success=[True, True, False, True, False], goal=["a", "a", None, None, None], target=list("xxxyy")
     )
-    groups = tw.summarize(frame, by="target", metrics="attack_success", weighting="goal", merge=merge)
+    groups = rw.summarize(frame, by="target", metrics="attack_success", weighting="goal", merge=merge)
     assert groups.sort("target").select("estimate", "reason").rows() == [
         (pytest.approx(1 / 2), "1 rollout without a goal weighs as one goal"),
         (pytest.approx(1 / 2), "2 rollouts without a goal weigh as one goal each"),
     ]
     unknown = frame.with_columns(goal=pl.lit(None, pl.String))
-    assert only(tw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
+    assert only(rw.summarize(unknown, metrics="attack_success", weighting="goal", merge=merge))["reason"] == (
         "5 rollouts without a goal weigh as one goal each"
     )
-    assert "goal" not in str(only(tw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
+    assert "goal" not in str(only(rw.summarize(unknown, metrics="attack_success", merge=merge))["reason"])
 
 
 def test_goals_crossed_with_tasks_are_both_clusters() -> None:
@@ -337,7 +337,7 @@ def test_any_cluster_may_be_asked_for(cluster) -> None:
     rows = range(24)
     goal, category = [f"g{row % 8}" for row in rows], [f"c{row % 3}" for row in rows]
     frame = rollouts(attack_success=[row % 3 == 0 for row in rows], goal=goal, category=category)
-    row = only(tw.summarize(frame, metrics="attack_success", cluster=cluster))
+    row = only(rw.summarize(frame, metrics="attack_success", cluster=cluster))
     assert row["n_clusters"] == {None: 24, "goal": 8, "category": 3, ("goal", "category"): 3}[cluster]
 
 
@@ -357,21 +357,21 @@ def graded(seed: int, goals: int = 12) -> pl.DataFrame:
 def test_order_chunks_and_other_groups_change_nothing(seed: int, pieces: int) -> None:
     """Bit for bit the same row from shuffled, chunked rows beside unrelated groups."""
     frame = graded(5)
-    alone = tw.summarize(frame, by="target", resamples=200, statistics=("mean", "median"))
+    alone = rw.summarize(frame, by="target", resamples=200, statistics=("mean", "median"))
     shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
     size = -(-frame.height // pieces)
     chunked = pl.concat([shuffled[at : at + size] for at in range(0, frame.height, size)], rechunk=False)
     other = graded(6, goals=7).with_columns(pl.lit("other").alias("target"), pl.col("rollout_id") + "-other")
-    beside = tw.summarize(pl.concat([other, chunked]), by="target", resamples=200, statistics=("mean", "median"))
+    beside = rw.summarize(pl.concat([other, chunked]), by="target", resamples=200, statistics=("mean", "median"))
     assert beside.filter(pl.col("target") == "base").equals(alone)
 
 
 SUMMARIZE = """
-import turnwise as tw
-turns, _ = tw.simulate(goals=30, attempts=4, turns=5, seed=2)
-rollouts = tw.measure(turns, tw.metrics.OUTCOME, tw.metrics.TIMING, tw.metrics.EFFORT)
-print(tw.summarize(rollouts, by="target", resamples=2000).write_json())
-print(tw.curve(rollouts, by="target").write_json())
+import rollwise as rw
+turns, _ = rw.simulate(goals=30, attempts=4, turns=5, seed=2)
+rollouts = rw.measure(turns, rw.metrics.OUTCOME, rw.metrics.TIMING, rw.metrics.EFFORT)
+print(rw.summarize(rollouts, by="target", resamples=2000).write_json())
+print(rw.curve(rollouts, by="target").write_json())
 """
 
 
@@ -400,7 +400,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
 def test_the_seed_changes_the_draws_and_is_written_down() -> None:
     """Another seed draws otherwise; the row says which seed drew it, and only where something was drawn."""
     rows = [
-        tw.summarize(graded(5), metrics=["grade", "attack_success"], statistics="mean", seed=seed) for seed in (0, 0, 1)
+        rw.summarize(graded(5), metrics=["grade", "attack_success"], statistics="mean", seed=seed) for seed in (0, 0, 1)
     ]
     grade = [frame.row(0, named=True) for frame in rows]
     assert grade[0] == grade[1]
@@ -423,7 +423,7 @@ def test_the_mean_of_a_number_is_the_bca_bootstrap() -> None:
     """Within Monte Carlo error (at 100,000 draws), the interval of `scipy.stats.bootstrap`."""
     values = np.random.default_rng(3).gamma(1.5, size=60)
     frame = rollouts(grade=values, goal=[f"g{i}" for i in range(60)])
-    row = only(tw.summarize(frame, metrics="grade", statistics="mean", resamples=100_000))
+    row = only(rw.summarize(frame, metrics="grade", statistics="mean", resamples=100_000))
     peer = scipy_stats.bootstrap((values,), np.mean, n_resamples=100_000, method="BCa", rng=1).confidence_interval
     spread = values.std() / sqrt(60)
     assert row["low"] == pytest.approx(peer.low, abs=0.1 * spread)
@@ -438,7 +438,7 @@ def test_times_have_a_restricted_mean_and_a_median() -> None:
     frame = graded(8, goals=30)
     time = frame["time_to_success"].struct
     fitter = KaplanMeierFitter().fit(time.field("duration").to_numpy(), time.field("observed").to_numpy())
-    got = tw.summarize(frame, metrics="time_to_success").rows_by_key("statistic", named=True, unique=True)
+    got = rw.summarize(frame, metrics="time_to_success").rows_by_key("statistic", named=True, unique=True)
     assert got["restricted_mean"]["estimate"] == pytest.approx(restricted_mean_survival_time(fitter, t=5))
     assert "up to 5" in got["restricted_mean"]["estimand"]
     assert got["median"]["estimate"] == fitter.median_survival_time_
@@ -447,9 +447,9 @@ def test_times_have_a_restricted_mean_and_a_median() -> None:
 # ── on real logs: crossed goals and tasks ─────────────────────────────────────────────────────────────────────────────
 def agentdojo(shared, suite: str) -> pl.DataFrame:
     """Rollouts of one suite under attack."""
-    turns = tw.read(shared / "agentdojo_drift")
+    turns = rw.read(shared / "agentdojo_drift")
     attacked = turns.filter(pl.col("task").str.starts_with(suite), pl.col("attack") != "none")
-    return tw.measure(attacked, m.attack_success, m.task_success)
+    return rw.measure(attacked, m.attack_success, m.task_success)
 
 
 def design_effect(found: pl.DataFrame, way: str) -> float:
@@ -468,7 +468,7 @@ def design_effect(found: pl.DataFrame, way: str) -> float:
 def test_the_way_that_varies_decides(shared, way: str, low: float, high: float) -> None:
     """AgentDojo banking, utility under attack 69 of 144: user tasks differ much, injections not at all."""
     found = agentdojo(shared, "banking")
-    row = only(tw.summarize(found, metrics="task_success", cluster=way))
+    row = only(rw.summarize(found, metrics="task_success", cluster=way))
     assert row["estimate"] == pytest.approx(69 / 144)
     assert row["design_effect"] == pytest.approx(design_effect(found, way))
     assert (row["low"], row["high"]) == (pytest.approx(low, abs=0.002), pytest.approx(high, abs=0.002))
@@ -477,7 +477,7 @@ def test_the_way_that_varies_decides(shared, way: str, low: float, high: float) 
 @pytest.mark.integration
 def test_both_ways_are_the_default_where_they_cross(shared) -> None:
     """By default both ways count, which is never narrower than the worse of them."""
-    both = only(tw.summarize(agentdojo(shared, "banking"), metrics="task_success"))
+    both = only(rw.summarize(agentdojo(shared, "banking"), metrics="task_success"))
     assert "unit: goal x task" in both["estimand"]
     assert both["low"] < 0.271
     assert both["high"] > 0.695
@@ -486,7 +486,7 @@ def test_both_ways_are_the_default_where_they_cross(shared) -> None:
 @pytest.mark.parametrize(("cluster", "high"), [("goal", 0.607), ("task", 0.172), ("auto", 0.607)])
 def test_zero_of_105_is_bounded_by_its_fewest_units(shared, cluster, high: float) -> None:
     """AgentDojo slack, 0 of 105: five injections bound the rate far less than 21 user tasks; by default the fewer decide."""
-    row = only(tw.summarize(agentdojo(shared, "slack"), metrics="attack_success", cluster=cluster))
+    row = only(rw.summarize(agentdojo(shared, "slack"), metrics="attack_success", cluster=cluster))
     assert (row["estimate"], row["low"]) == (0, 0)
     assert row["high"] == pytest.approx(high, abs=0.001)
 
@@ -494,7 +494,7 @@ def test_zero_of_105_is_bounded_by_its_fewest_units(shared, cluster, high: float
 # ── options ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_several_levels_give_several_rows() -> None:
     """Each level has its row, and the wider holds the narrower."""
-    got = tw.summarize(graded(1), metrics="attack_success", level=(0.5, 0.95))
+    got = rw.summarize(graded(1), metrics="attack_success", level=(0.5, 0.95))
     assert got["level"].to_list() == [0.5, 0.95]
     assert got["low"][1] < got["low"][0] < got["high"][0] < got["high"][1]
 
@@ -502,7 +502,7 @@ def test_several_levels_give_several_rows() -> None:
 def test_margins_pool_over_each_column() -> None:
     """With margins, every combination of pooled columns has its row under the word `all`."""
     frame = rollouts(attack_success=[True, False, True, True], target=list("aabb"), attack=list("xyxy"))
-    got = tw.summarize(frame, by=["target", "attack"], metrics="attack_success", margins=True)
+    got = rw.summarize(frame, by=["target", "attack"], metrics="attack_success", margins=True)
     rate = {(row["target"], row["attack"]): row["estimate"] for row in got.rows(named=True)}
     assert rate["all", "all"] == 0.75
     assert (rate["a", "all"], rate["all", "x"]) == (0.5, 1.0)
@@ -523,7 +523,7 @@ def test_the_error_of_a_margin_is_that_of_its_own_estimate() -> None:
         for grade in goal
     ]
     frame = rollouts(category=[row[0] for row in rows], goal=[row[1] for row in rows], grade=[row[2] for row in rows])
-    made = tw.summarize(frame, by="category", metrics="grade", statistics="mean", margins=True, method="t")
+    made = rw.summarize(frame, by="category", metrics="grade", statistics="mean", margins=True, method="t")
     found = made.rows_by_key("category", named=True, unique=True)
     for name, goals in (("x", grades["x"]), ("y", grades["y"]), ("all", [*grades["x"], *grades["y"]])):
         n, many = sum(map(len, goals)), len(goals)
@@ -543,7 +543,7 @@ def test_the_error_of_a_margin_is_that_of_its_own_estimate() -> None:
 @pytest.mark.parametrize("method", ["auto", "t", "normal", "bootstrap", "bca", "percentile", "basic"])
 def test_every_method_gives_an_interval_for_a_number(method) -> None:
     """Each method is named in its row and holds the point."""
-    row = only(tw.summarize(graded(2), metrics="grade", statistics="mean", method=method))
+    row = only(rw.summarize(graded(2), metrics="grade", statistics="mean", method=method))
     assert row["low"] < row["estimate"] < row["high"]
     named = {"t": "t", "normal": "normal", "percentile": "percentile", "basic": "basic"}
     assert named.get(method, "BCa") in row["method"]
@@ -564,23 +564,23 @@ def test_a_rollout_has_one_value_of_what_is_compared() -> None:
     )
     times = rollouts.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="won"))
     calls: list[Callable[[], object]] = [
-        lambda: tw.contrast(rollouts, of="tags", metrics=["won"]),
-        lambda: tw.portfolio(rollouts, of="tags", metric="won"),
-        lambda: tw.summarize(rollouts, metrics=["won"], strata="tags"),
-        lambda: tw.curve_test(times, of="tags", baseline="x"),
-        lambda: tw.curve_difference(times, of="tags", baseline="x"),
+        lambda: rw.contrast(rollouts, of="tags", metrics=["won"]),
+        lambda: rw.portfolio(rollouts, of="tags", metric="won"),
+        lambda: rw.summarize(rollouts, metrics=["won"], strata="tags"),
+        lambda: rw.curve_test(times, of="tags", baseline="x"),
+        lambda: rw.curve_difference(times, of="tags", baseline="x"),
     ]
     for call in calls:
         with pytest.raises(ArgumentError, match="`tags` is a column of lists, so a rollout has several values"):
             call()
     with pytest.raises(ArgumentError, match="cluster='tags' is a column of lists; a rollout is in one cluster"):
-        tw.summarize(rollouts, metrics=["won"], cluster="tags")
+        rw.summarize(rollouts, metrics=["won"], cluster="tags")
 
 
 @pytest.mark.parametrize("merge", [False, True])
 def test_a_column_of_lists_groups_by_what_stands_in_them(merge: bool) -> None:
     """A rollout is in the group of each of its tags, once; without any it is in that of null."""
-    got = tw.summarize(tagged(), by="tags", metrics=["attack_success", "grade"], statistics="mean", merge=merge)
+    got = rw.summarize(tagged(), by="tags", metrics=["attack_success", "grade"], statistics="mean", merge=merge)
     assert got.schema["tags"] == pl.String
     assert got.select("tags", "metric", "estimate", "n").rows() == [
         (None, "attack_success", 0.5, 2),
@@ -594,7 +594,7 @@ def test_a_column_of_lists_groups_by_what_stands_in_them(merge: bool) -> None:
 
 def test_tags_group_like_the_rollouts_that_have_them() -> None:
     """Beside another column; in contrasts, curves and gates too."""
-    got = tw.summarize(tagged(), by=["target", "tags"], metrics="grade", statistics="mean")
+    got = rw.summarize(tagged(), by=["target", "tags"], metrics="grade", statistics="mean")
     assert got.select("target", "tags", "estimate").rows() == [
         ("x", None, 6.0),
         ("x", "a", 1.0),
@@ -604,12 +604,12 @@ def test_tags_group_like_the_rollouts_that_have_them() -> None:
     ]
     alone = tagged().filter(pl.col("tags").list.contains("b"))
     pair: dict[str, Any] = {"of": "target", "baseline": "y", "metrics": "attack_success", "paired": False}
-    by_tag = tw.contrast(tagged(), by="tags", **pair).filter(tags="b")
-    assert by_tag["difference"].to_list() == tw.contrast(alone, **pair)["difference"].to_list()
+    by_tag = rw.contrast(tagged(), by="tags", **pair).filter(tags="b")
+    assert by_tag["difference"].to_list() == rw.contrast(alone, **pair)["difference"].to_list()
     timed = tagged().with_columns(time_to_success=pl.struct(duration=pl.lit(2), observed="attack_success"))
-    by_tag, whole = tw.curve(timed, by="tags"), tw.curve(timed.filter(pl.col("tags").list.contains("b")))
+    by_tag, whole = rw.curve(timed, by="tags"), rw.curve(timed.filter(pl.col("tags").list.contains("b")))
     assert by_tag.filter(tags="b")["estimate"].to_list() == whole["estimate"].to_list()
-    gated = tw.gate(tagged(), "attack_success < 0.99", by="tags")
+    gated = rw.gate(tagged(), "attack_success < 0.99", by="tags")
     assert gated["tags"].to_list() == [None, "a", "b"]
 
 
@@ -618,7 +618,7 @@ def test_the_standard_deviation_is_a_statistic() -> None:
     trials = rollouts(
         accuracy=[0.40, 0.46, 0.42, 0.42, 0.46, 0.5], pipeline=list("aaaaab"), attack_success=[True, False] * 3
     )
-    got = tw.summarize(trials, by="pipeline", statistics=["mean", "std"], metrics=["accuracy", "attack_success"])
+    got = rw.summarize(trials, by="pipeline", statistics=["mean", "std"], metrics=["accuracy", "attack_success"])
     rows = got.filter(statistic="std").rows_by_key(["pipeline", "metric"], named=True, unique=True)
     assert rows["a", "accuracy"]["estimate"] == pytest.approx(0.0268328, abs=1e-7)
     assert rows["a", "attack_success"]["estimate"] == pytest.approx(np.std([1, 0, 1, 0, 1], ddof=1))
@@ -628,7 +628,7 @@ def test_the_standard_deviation_is_a_statistic() -> None:
         == "standard deviation of accuracy, every rollout weighing the same; unit: rollout (no clusters)"
     )
     times = rollouts(time_to_success=[{"duration": 2, "observed": True}, {"duration": 3, "observed": False}])
-    assert "not known" in only(tw.summarize(times, metrics="time_to_success", statistics="std"))["reason"]
+    assert "not known" in only(rw.summarize(times, metrics="time_to_success", statistics="std"))["reason"]
 
 
 @pytest.mark.parametrize(
@@ -637,7 +637,7 @@ def test_the_standard_deviation_is_a_statistic() -> None:
 )
 def test_every_interval_of_a_share_knows_clusters(method, named: str) -> None:
     """Each interval of a share holds the point at the effective size, and says that it is clustered."""
-    row = only(tw.summarize(graded(2), metrics="attack_success", method=method))
+    row = only(rw.summarize(graded(2), metrics="attack_success", method=method))
     assert row["low"] < row["estimate"] < row["high"]
     assert row["method"] == f"clustered {named}"
 
@@ -652,7 +652,7 @@ def test_intervals_of_a_share_stay_within_0_and_1(method, strata: str | None) ->
             category=[f"c{number // 12}" for number in range(24)],
             attack_success=values,
         )
-        row = only(tw.summarize(frame, method=method, strata=strata, level=0.999))
+        row = only(rw.summarize(frame, method=method, strata=strata, level=0.999))
         assert row[end] == side
         assert row["low"] < row["estimate"] < row["high"]
 
@@ -664,8 +664,8 @@ def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
     values = [0.0, 1.0, 1.0, None, 1.0, 1.0]
     frame = rollouts(right=values, answered=[None if one is None else bool(one) for one in values], **ways)
     asked: dict[str, Any] = {"statistics": "mean", "cluster": cluster}
-    row = only(tw.summarize(frame, metrics="right", **asked))
-    share = only(tw.summarize(frame, metrics="answered", **asked))
+    row = only(rw.summarize(frame, metrics="right", **asked))
+    share = only(rw.summarize(frame, metrics="answered", **asked))
     assert [row[name] for name in ("estimate", "low", "high", "method")] == [
         share[name] for name in ("estimate", "low", "high", "method")
     ]
@@ -676,7 +676,7 @@ def test_zeros_and_ones_of_few_rollouts_are_a_share(cluster) -> None:
 @pytest.mark.parametrize("values", [[0, 1, 0], [0.0, 1.0, 0.5], [0.0, 1.0, 2.0]])
 def test_what_may_be_more_than_one_keeps_t(values: list[float]) -> None:
     """Counts of which few rollouts happen to have none or one, and scores between or beyond: t of two degrees of freedom."""
-    row = only(tw.summarize(rollouts(seen=values), metrics="seen", statistics="mean"))
+    row = only(rw.summarize(rollouts(seen=values), metrics="seen", statistics="mean"))
     half = scipy_stats.t.ppf(0.975, 2) * np.std(values, ddof=1) / sqrt(3)
     assert row["method"] == "t"
     assert (row["low"], row["high"]) == pytest.approx((np.mean(values) - half, np.mean(values) + half))
@@ -693,8 +693,8 @@ def test_what_may_be_more_than_one_keeps_t(values: list[float]) -> None:
 def test_an_interval_stays_where_its_metric_does(metric: str, values: list[float], method) -> None:
     """Metrics that cannot leave [0, 1] have no interval that does; an unknown one has the same, uncut, or reaches into a tail."""
     asked: dict[str, Any] = {"statistics": "mean", "method": method, "resamples": 200}
-    cut = only(tw.summarize(rollouts(**{metric: values}), metrics=metric, **asked))
-    whole = only(tw.summarize(rollouts(mine=values), metrics="mine", **asked))
+    cut = only(rw.summarize(rollouts(**{metric: values}), metrics=metric, **asked))
+    whole = only(rw.summarize(rollouts(mine=values), metrics="mine", **asked))
     assert (cut["low"] is None) == (whole["low"] is None)
     if whole["low"] is not None:
         plain = whole["method"].removesuffix("; upper end by log t")
@@ -709,7 +709,7 @@ def test_an_interval_stays_where_its_metric_does(metric: str, values: list[float
 )
 def test_a_method_that_does_not_fit_leaves_no_interval(metric: str, method) -> None:
     """An interval of shares on a number, or a basic bootstrap of a share, is refused in the row, with the estimate kept."""
-    row = only(tw.summarize(graded(2), metrics=metric, statistics="mean", method=method))
+    row = only(rw.summarize(graded(2), metrics=metric, statistics="mean", method=method))
     assert row["estimate"] is not None
     assert (row["low"], row["high"]) == (None, None)
     assert row["reason"].startswith(f"{method}: ")
@@ -736,28 +736,28 @@ def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str)
     """A wrong option names itself and what there is instead."""
     frame = rollouts(attack_success=[True, False], goal=["a", "b"]).with_columns(n=pl.lit("x"))
     with pytest.raises(ArgumentError, match=says):
-        tw.summarize(frame, **options)
+        rw.summarize(frame, **options)
 
 
 def test_turns_are_not_rollouts() -> None:
     """A table of turns, or one without ids, is refused with the verb that makes it right."""
-    with pytest.raises(SchemaError, match=r"tw\.measure\(turns\)"):
-        tw.summarize(pl.DataFrame({"rollout_id": ["a", "a"], "x": [1, 2]}))
+    with pytest.raises(SchemaError, match=r"rw\.measure\(turns\)"):
+        rw.summarize(pl.DataFrame({"rollout_id": ["a", "a"], "x": [1, 2]}))
     with pytest.raises(SchemaError, match="`rollout_id` is missing"):
-        tw.summarize(pl.DataFrame({"x": [1, 2]}))
+        rw.summarize(pl.DataFrame({"x": [1, 2]}))
 
 
 def test_any_arrow_table_will_do() -> None:
     """An Arrow table and a lazy frame give the same rows as a Polars frame."""
     frame = graded(4).drop("time_to_success")
-    expected = tw.summarize(frame, statistics="mean", resamples=200)
+    expected = rw.summarize(frame, statistics="mean", resamples=200)
     for table in (frame.to_arrow(), frame.lazy()):
-        assert tw.summarize(table, statistics="mean", resamples=200).equals(expected)
+        assert rw.summarize(table, statistics="mean", resamples=200).equals(expected)
 
 
 def test_the_result_is_a_summary() -> None:
     """The result keeps its schema's promises, groups first."""
-    got = tw.summarize(graded(4), by="target")
+    got = rw.summarize(graded(4), by="target")
     assert got.columns == ["target", *schema.SUMMARY.names]
     schema.check(got, schema.SUMMARY)
 
@@ -766,5 +766,5 @@ def test_the_result_is_a_summary() -> None:
 def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(method):
     values = [2.0, 1.0, 2.0, 1.0, 2.0, 2.0] * 4
     frame = pl.DataFrame({"rollout_id": [f"r{row:02}" for row in range(24)], "refusal_rate": values})
-    row = tw.summarize(frame, method=method, resamples=200, statistics="mean").row(0, named=True)
+    row = rw.summarize(frame, method=method, resamples=200, statistics="mean").row(0, named=True)
     assert row["low"] < row["estimate"] < row["high"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError
 
 
 def run(won: dict[int, list[list]], metric: str = "attack_success", **columns) -> pl.DataFrame:
@@ -34,12 +34,12 @@ TWO = {
 
 def test_by_hand() -> None:
     """Steps in numeric order; goals change by 1, 0, -1/2, -1/2; a quarter of the groups is all success, a half all fail."""
-    got = tw.training(run(TWO))
+    got = rw.training(run(TWO))
     assert got["step"].to_list() == [20, 100]
     assert got["estimate"].to_list() == pytest.approx([3 / 8, 3 / 8])
     change = np.array([1, 0, -0.5, -0.5])
     oracle = scipy_stats.ttest_1samp(change, 0).confidence_interval(0.8)
-    sharp, row = tw.training(run(TWO), level=0.8).row(1, named=True), got.row(1, named=True)
+    sharp, row = rw.training(run(TWO), level=0.8).row(1, named=True), got.row(1, named=True)
     assert (row["difference"], row["n_pairs"]) == (pytest.approx(0.0), 4)
     assert (sharp["difference_low"], sharp["difference_high"]) == pytest.approx((oracle.low, oracle.high))
     assert (row["difference_low"], row["difference_high"]) == (-1, 1)  # where that of 95 % would end at 1.1
@@ -53,8 +53,8 @@ def test_the_band_is_that_of_the_summary() -> None:
     rng = np.random.default_rng(0)
     frame = run({step: (rng.random((20, 4)) < rng.beta(0.5, 1, 20)[:, None]).tolist() for step in (0, 10, 20)})
     names = ["estimate", "std_error", "low", "high", "n", "n_clusters", "method"]
-    summary = tw.summarize(frame, by="train_step", metrics="attack_success")
-    assert tw.training(frame).select(names).equals(summary.select(names))
+    summary = rw.summarize(frame, by="train_step", metrics="attack_success")
+    assert rw.training(frame).select(names).equals(summary.select(names))
 
 
 def test_goals_are_paired() -> None:
@@ -62,14 +62,14 @@ def test_goals_are_paired() -> None:
     rng = np.random.default_rng(1)
     rate = rng.beta(0.3, 0.3, 40)
     frame = run({s: (rng.random((40, 20)) < np.clip(rate + 0.1 * s, 0, 1)[:, None]).tolist() for s in (0, 1)})
-    row = tw.training(frame).row(1, named=True)
+    row = rw.training(frame).row(1, named=True)
     assert row["difference_low"] > 0
     assert row["difference_high"] - row["difference_low"] < (row["high"] - row["low"]) / 3
 
 
 def test_no_change_is_no_point() -> None:
     """Nothing succeeded at either step: no change, but an interval from the two zero counts."""
-    row = tw.training(run({s: [[False, False]] * 10 for s in (0, 1)})).row(1, named=True)
+    row = rw.training(run({s: [[False, False]] * 10 for s in (0, 1)})).row(1, named=True)
     assert row["difference"] == 0.0
     assert row["difference_low"] == -row["difference_high"] < -0.1
     assert row["all_fail"] == 1.0
@@ -77,7 +77,7 @@ def test_no_change_is_no_point() -> None:
 
 def test_no_change_is_larger_than_one() -> None:
     """Seven goals of eight went from never to always: the change is .875, and no more than 1."""
-    row = tw.training(run({0: [[False] * 3] * 8, 1: [[True] * 3] * 7 + [[False] * 3]})).row(1, named=True)
+    row = rw.training(run({0: [[False] * 3] * 8, 1: [[True] * 3] * 7 + [[False] * 3]})).row(1, named=True)
     assert row["difference"] == 0.875
     assert 0.5 < row["difference_low"] < row["difference"] < row["difference_high"] == 1.0
 
@@ -88,7 +88,7 @@ def test_what_is_not_there_is_said() -> None:
     frame = pl.concat(
         [*other, run({2: [[True]]}, rollout_id=pl.lit("n")).with_columns(train_step=pl.lit(None, dtype=pl.Int64))]
     )
-    row = tw.training(frame).row(1, named=True)
+    row = rw.training(frame).row(1, named=True)
     assert (row["difference"], row["n_pairs"], row["groups"], row["all_success"]) == (None, 0, 0, None)
     assert "no goal in common with the step before" in row["reason"]
     assert "1 rollout without a step" in row["estimand"]
@@ -102,21 +102,21 @@ def test_unjudged_turns_widen_the_change() -> None:
         attack_success=pl.when(~half).then("attack_success"),
         num_judged=pl.when(half).then(1).otherwise("num_judged").cast(pl.Int32),
     )
-    row = tw.training(frame).row(1, named=True)
+    row = rw.training(frame).row(1, named=True)
     for fill in (False, True):
         settled = frame.with_columns(pl.col("attack_success").fill_null(fill), num_judged="num_turns")
-        known = tw.training(settled).row(1, named=True)
+        known = rw.training(settled).row(1, named=True)
         assert row["difference_low"] <= known["difference_low"] < known["difference_high"] <= row["difference_high"]
     assert row["difference_low"] < row["difference"] < row["difference_high"]
     assert "1 of 8 rollouts has unjudged turns and no success" in row["reason"]
-    dropped = tw.training(frame, unjudged="drop").row(1, named=True)
+    dropped = rw.training(frame, unjudged="drop").row(1, named=True)
     assert "they are left out" in dropped["reason"]
     assert (row["n"], row["n_undetermined"], dropped["n"]) == (7, 1, 7)
 
 
 def test_a_reward_has_changes_and_no_groups() -> None:
     """A number has a mean and paired changes; groups alike are for 0/1."""
-    row = tw.training(
+    row = rw.training(
         run({0: [[1.0, 2.0], [0.0, 1.0]], 1: [[2.0, 3.5], [1.0, 1.5]]}, metric="reward"), metric="reward"
     )[1]
     assert row["difference"].item() == pytest.approx((1.25 + 0.75) / 2)
@@ -131,8 +131,8 @@ def test_groups_and_levels() -> None:
             run({20: [[True]] * 3}, target=pl.lit("b"), rollout_id=pl.col("rollout_id") + "b"),
         ]
     )
-    got = tw.training(both, by="target", level=(0.5, 0.95))
-    assert got.filter(target="a").equals(tw.training(run(TWO, target=pl.lit("a")), by="target", level=(0.5, 0.95)))
+    got = rw.training(both, by="target", level=(0.5, 0.95))
+    assert got.filter(target="a").equals(rw.training(run(TWO, target=pl.lit("a")), by="target", level=(0.5, 0.95)))
     assert got.filter(target="b").height == 2
     schema.check(got, schema.TRAINING)
 
@@ -155,12 +155,12 @@ def test_every_group_is_alike_or_mixed(rows: list, others: list, random: Random)
         )
         for name, each in (("a", rows), ("b", others))
     )
-    alone = tw.training(own, by="target")
+    alone = rw.training(own, by="target")
     both = pl.concat([own, other])
     order = list(range(both.height))
     random.shuffle(order)
     for frame in (both, both[order]):
-        assert tw.training(frame, by="target").filter(target="a").equals(alone)
+        assert rw.training(frame, by="target").filter(target="a").equals(alone)
     assert alone["step"].to_list() == sorted({step for step, _, _ in rows})
     for row in alone.rows(named=True):
         tried: dict[int, list[bool]] = {}
@@ -180,9 +180,9 @@ def test_every_group_is_alike_or_mixed(rows: list, others: list, random: Random)
 def test_a_step_that_is_no_number() -> None:
     """The step must be a numeric column that came along."""
     with pytest.raises(ArgumentError, match="step='step' is not a numeric column outside `by`; there is train_step"):
-        tw.training(run(TWO), step="step")
+        rw.training(run(TWO), step="step")
     with pytest.raises(ArgumentError, match="step='goal'"):
-        tw.training(run(TWO), step="goal")
+        rw.training(run(TWO), step="goal")
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_the_paired_change_covers(gain: float) -> None:
     for _ in range(repetitions):
         rate = rng.beta(1, 2, 30) * (1 - gain)
         frame = run({s: (rng.random((30, 4)) < (rate + gain * s)[:, None]).tolist() for s in (0, 1)})
-        row = tw.training(frame).row(1, named=True)
+        row = rw.training(frame).row(1, named=True)
         hits += row["difference_low"] <= gain <= row["difference_high"]
     assert hits / repetitions >= 0.95 - 2 * (0.95 * 0.05 / repetitions) ** 0.5
 
@@ -205,9 +205,9 @@ def test_without_a_step_there_is_nothing_to_show(dtype) -> None:
     nothing = frame.with_columns(train_step=pl.lit(None, dtype=dtype))
     nan = frame.with_columns(train_step=pl.lit(float("nan")))
     for empty in (frame.clear(), nothing, nan):
-        got = tw.training(empty, by="target", level=(0.5, 0.95))
+        got = rw.training(empty, by="target", level=(0.5, 0.95))
         assert got.height == 0
-        assert got.schema == tw.training(frame, by="target").schema
+        assert got.schema == rw.training(frame, by="target").schema
 
 
 def test_a_step_that_is_nan_is_no_step() -> None:
@@ -215,16 +215,16 @@ def test_a_step_that_is_nan_is_no_step() -> None:
     frame = run(TWO, train_step=pl.col("train_step").cast(pl.Float64))
     lost = frame.with_columns(train_step=pl.when(pl.int_range(pl.len()) > 0).then("train_step").otherwise(float("nan")))
     null = lost.with_columns(pl.col("train_step").fill_nan(None))
-    assert tw.training(lost).equals(tw.training(null))
-    assert tw.training(lost)["estimand"].str.ends_with("; 1 rollout without a step").all()
+    assert rw.training(lost).equals(rw.training(null))
+    assert rw.training(lost)["estimand"].str.ends_with("; 1 rollout without a step").all()
 
 
 def test_a_cluster_that_is_not_there_is_told_without_our_own_names() -> None:
     """The sentence lists the columns of the table."""
     with pytest.raises(ArgumentError, match="cluster='gaol': there is no such column") as told:
-        tw.training(run(TWO), cluster="gaol")
+        rw.training(run(TWO), cluster="gaol")
     assert "\0" not in str(told.value)
     assert "goal" in str(told.value)
     with pytest.raises(ArgumentError, match=r"cluster='goal'.*train_step") as told:
-        tw.training(run(TWO).rename({"goal": "task"}), cluster="goal")
+        rw.training(run(TWO).rename({"goal": "task"}), cluster="goal")
     assert "\0" not in str(told.value)

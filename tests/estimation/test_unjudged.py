@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from simulations import repeated
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise.errors import ArgumentError
 
 TURNS, GOALS, ATTEMPTS = 5, 30, 3
 
@@ -25,7 +25,7 @@ def judged_turns(rng: np.random.Generator, of_successes: float, of_failures: flo
     judged = rng.random(success.shape) < np.where(success, of_successes, of_failures)
     rollout, turn = np.nonzero(exists)
     verdict = success[rollout, turn]
-    return tw.turns(
+    return rw.turns(
         pl.DataFrame(
             {
                 "rollout_id": [f"r{number:05}" for number in rollout],
@@ -46,21 +46,21 @@ def true_rate(hazard: float, tries: int = 1) -> float:
 
 def rollouts(seed: int, of_successes: float = 0.9, of_failures: float = 0.9) -> pl.DataFrame:
     turns = judged_turns(np.random.default_rng(seed), of_successes, of_failures, {"a": 0.15, "b": 0.08})
-    return pl.DataFrame(tw.measure(turns))
+    return pl.DataFrame(rw.measure(turns))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_estimate_is_the_curve_at_the_last_turn(seed: int) -> None:
     """Where all rollouts without success have equally many turns; never below the successes that are certain."""
     frame = rollouts(seed)
-    curve = tw.curve(frame, by="target").filter(pl.col("at") == TURNS)
+    curve = rw.curve(frame, by="target").filter(pl.col("at") == TURNS)
     judged = frame.filter(pl.col("num_judged") > 0).with_columns(pl.col("attack_success").fill_null(value=False))
     certain = judged.group_by("target").agg(pl.col("attack_success").mean()).sort("target")["attack_success"]
-    rates = tw.summarize(frame, by="target", metrics="attack_success")
+    rates = rw.summarize(frame, by="target", metrics="attack_success")
     assert rates["estimate"].to_list() == pytest.approx(
         np.maximum(curve["estimate"].to_numpy(), certain.to_numpy()).tolist()
     )
-    censored = tw.summarize(frame, by="target", metrics="attack_success", unjudged="censor")
+    censored = rw.summarize(frame, by="target", metrics="attack_success", unjudged="censor")
     for name in ("estimate", "low", "high"):
         assert censored[name].to_list() == pytest.approx(curve[name].to_list())
 
@@ -71,13 +71,13 @@ def test_every_verb_agrees_about_the_same_share(seed: int) -> None:
     turns = judged_turns(np.random.default_rng(seed), 0.95, 0.9, {"a": 0.15, "b": 0.08})
     # With every first turn judged, all goals have equally many attempts, and weigh the same by rollouts and by goals.
     first = pl.when(pl.col("turn") == 1).then(pl.col("succeeded").fill_null(value=False)).otherwise("succeeded")
-    frame = tw.measure(turns.with_columns(succeeded=first)).with_columns(task_success=pl.col("goal") < "g15")
-    rates = tw.summarize(frame, by="target", metrics="attack_success")
-    attempts = tw.attempts(frame, by="target", k=1, stopped=False).filter(kind="asr@k")
+    frame = rw.measure(turns.with_columns(succeeded=first)).with_columns(task_success=pl.col("goal") < "g15")
+    rates = rw.summarize(frame, by="target", metrics="attack_success")
+    attempts = rw.attempts(frame, by="target", k=1, stopped=False).filter(kind="asr@k")
     assert attempts["estimate"].to_list() == pytest.approx(rates["estimate"].to_list())
-    cells = tw.tradeoff(frame, by="target").filter("attack_success").group_by("target", maintain_order=True)
+    cells = rw.tradeoff(frame, by="target").filter("attack_success").group_by("target", maintain_order=True)
     assert cells.agg(pl.col("estimate").sum())["estimate"].to_list() == pytest.approx(rates["estimate"].to_list())
-    difference = tw.contrast(frame, of="target", baseline="a", metrics="attack_success").row(0, named=True)
+    difference = rw.contrast(frame, of="target", baseline="a", metrics="attack_success").row(0, named=True)
     assert (difference["baseline_estimate"], difference["group_estimate"]) == pytest.approx(tuple(rates["estimate"]))
 
 
@@ -85,30 +85,30 @@ def test_every_verb_agrees_about_the_same_share(seed: int) -> None:
 def test_one_more_verdict_never_widens(seed: int) -> None:
     """Filling one unjudged turn narrows the interval or leaves it, whatever its verdict; the new one lies within the old."""
     turns = judged_turns(np.random.default_rng(seed), 0.9, 0.9, {"a": 0.15})
-    partial = tw.measure(turns).filter(pl.col("attack_success").is_null() & (pl.col("num_judged") > 0))["rollout_id"]
-    before = tw.summarize(tw.measure(turns), metrics="attack_success", cluster=None).row(0, named=True)
+    partial = rw.measure(turns).filter(pl.col("attack_success").is_null() & (pl.col("num_judged") > 0))["rollout_id"]
+    before = rw.summarize(rw.measure(turns), metrics="attack_success", cluster=None).row(0, named=True)
     for verdict in (False, True):
         filled = turns.with_columns(
             succeeded=pl.when(pl.col("rollout_id") == partial[0])
             .then(pl.col("succeeded").fill_null(verdict))
             .otherwise("succeeded")
         )
-        after = tw.summarize(tw.measure(filled), metrics="attack_success", cluster=None).row(0, named=True)
+        after = rw.summarize(rw.measure(filled), metrics="attack_success", cluster=None).row(0, named=True)
         assert before["low"] - 1e-12 <= after["low"] < after["high"] <= before["high"] + 1e-12
 
 
 def test_success_within_k_is_the_curve_at_k() -> None:
     """A success within two turns has its own expectation: the curve at turn 2."""
     turns = judged_turns(np.random.default_rng(5), 0.9, 0.9, {"a": 0.15})
-    frame = tw.measure(turns, tw.metrics.success_within(2), tw.metrics.time_to_success())
-    rate = tw.summarize(frame, metrics="success_within_2").row(0, named=True)
-    assert rate["estimate"] == pytest.approx(tw.curve(frame).filter(pl.col("at") == 2)["estimate"].item())
+    frame = rw.measure(turns, rw.metrics.success_within(2), rw.metrics.time_to_success())
+    rate = rw.summarize(frame, metrics="success_within_2").row(0, named=True)
+    assert rate["estimate"] == pytest.approx(rw.curve(frame).filter(pl.col("at") == 2)["estimate"].item())
     assert rate["low"] < rate["estimate"] < rate["high"]
 
 
 def test_nothing_judged_has_no_estimate() -> None:
     """Only rollouts with unjudged turns and no success: the interval covers them, and there is no estimate."""
-    turns = tw.turns(
+    turns = rw.turns(
         pl.DataFrame(
             {
                 "rollout_id": ["a", "a", "b", "b"],
@@ -118,7 +118,7 @@ def test_nothing_judged_has_no_estimate() -> None:
             }
         )
     )
-    row = tw.summarize(tw.measure(turns), metrics="attack_success").row(0, named=True)
+    row = rw.summarize(rw.measure(turns), metrics="attack_success").row(0, named=True)
     assert (row["estimate"], row["n"], row["n_undetermined"]) == (None, 0, 2)
     assert (row["low"], row["high"]) == (0, 1)
 
@@ -132,7 +132,7 @@ def test_an_unknown_choice_is_refused(verb: str) -> None:
     needed: dict[str, dict[str, Any]] = {"contrast": {"of": "target"}, "forecast": {"k": 3}}
     options = needed.get(verb, {})
     with pytest.raises(ArgumentError, match=rf"{verb}: unjudged='bound' is unknown.*bounds"):
-        getattr(tw, verb)(frame, unjudged="bound", **options)
+        getattr(rw, verb)(frame, unjudged="bound", **options)
 
 
 @pytest.mark.slow
@@ -153,15 +153,15 @@ def test_coverage(of_successes: float, of_failures: float, at_random: bool) -> N
     covered = {(name, choice): 0 for name in truth for choice in ("bounds", "censor")}
     estimates = dict.fromkeys(covered, 0.0)
     for _ in range(repetitions):
-        frame = tw.measure(judged_turns(rng, of_successes, of_failures, hazards))
+        frame = rw.measure(judged_turns(rng, of_successes, of_failures, hazards))
         first = frame.filter(target="a")
         for choice in ("bounds", "censor"):
             rows = {
-                "rate": tw.summarize(first, metrics="attack_success", unjudged=choice).row(0, named=True),
-                "asr@3": tw.attempts(first, k=3, stopped=False, unjudged=choice)
+                "rate": rw.summarize(first, metrics="attack_success", unjudged=choice).row(0, named=True),
+                "asr@3": rw.attempts(first, k=3, stopped=False, unjudged=choice)
                 .filter(kind="asr@k")
                 .row(0, named=True),
-                "difference": tw.contrast(
+                "difference": rw.contrast(
                     frame, of="target", baseline="a", metrics="attack_success", unjudged=choice, resamples=2000
                 ).row(0, named=True),
             }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-import turnwise as tw
+import rollwise as rw
 
 HERE = Path(__file__).parent
 collect_ignore = ["page", "workflows.py"]  # plug-ins: importing them registers them
@@ -49,12 +49,12 @@ class Bench:
 
     def run(self, **given):
         """Evaluate in this process."""
-        return tw.evaluate(self.file, progress=False, **given)
+        return rw.evaluate(self.file, progress=False, **given)
 
     def command(self, *words: str, **more) -> subprocess.CompletedProcess:
         """The command line in a process of its own."""
         return subprocess.run(
-            [sys.executable, "-m", "turnwise", "eval", "--config_file", str(self.file), *words],
+            [sys.executable, "-m", "rollwise", "eval", "--config_file", str(self.file), *words],
             capture_output=True,
             text=True,
             check=False,
@@ -85,7 +85,7 @@ def items() -> list[dict]:
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch):
     """Plug-ins of one test are not those of the next."""
-    from turnwise.evaluation import plugins
+    from rollwise.evaluation import plugins
 
     monkeypatch.setattr(plugins, "_PLUGINS", {})
     monkeypatch.setattr(plugins, "_INSTALLED", {})
@@ -95,5 +95,5 @@ def no_plugins(monkeypatch):
     yield
     plugins.load_installed.cache_clear()
     for name in list(sys.modules):
-        if name.startswith(("turnwise_plugins_", "nat_simple_web_query", "workflows", "somebody", "making")):
+        if name.startswith(("rollwise_plugins_", "nat_simple_web_query", "workflows", "somebody", "making")):
             del sys.modules[name]

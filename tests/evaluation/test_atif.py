@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.compat.nat import (
+from rollwise.compat.nat import (
     AtifBaseEvaluator,
     AtifEvalSample,
     AtifEvaluator,
@@ -21,7 +21,7 @@ from turnwise.compat.nat import (
     EvaluatorInfo,
     IntermediateStep,
 )
-from turnwise.evaluation.atif_conversion import sample_of
+from rollwise.evaluation.atif_conversion import sample_of
 
 PLUGIN = Path(__file__).parent / "page" / "overlap_by_atif.py"
 EMPTY = ATIFTrajectory.model_validate({"agent": {"name": "agent", "version": "1.0"}})
@@ -112,8 +112,8 @@ def test_an_evaluator_without_evaluate_fn_runs(bench, monkeypatch, capsys) -> No
 def test_the_function_of_atif_comes_first(bench) -> None:
     """With both functions, the toolkit calls that of ATIF; without either, the sentence says what is missing."""
     (bench.folder / "both.py").write_text(
-        "from turnwise.compat.nat import *\n"
-        "from turnwise.compat.nat import register_evaluator, EvaluatorBaseConfig\n"
+        "from rollwise.compat.nat import *\n"
+        "from rollwise.compat.nat import register_evaluator, EvaluatorBaseConfig\n"
         "class Both(EvaluatorBaseConfig, name='both'): pass\n"
         "class None_(EvaluatorBaseConfig, name='neither'): pass\n"
         "async def by_atif(samples):\n"

@@ -14,11 +14,11 @@ import pytest
 import scipy.stats
 from signing import signed
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.evaluation import plugins
-from turnwise.evaluation.builtin.tools import parameter_accuracy
-from turnwise.metrics import catalog
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.evaluation import plugins
+from rollwise.evaluation.builtin.tools import parameter_accuracy
+from rollwise.metrics import catalog
 
 SERVER = Path(__file__).parent.parent / "rollout" / "chat_server.py"
 JUDGE = {"llms": {"judge": {"_type": "function", "function": "workflows:three_of_five"}}}
@@ -179,7 +179,7 @@ def test_several_reference_answers_are_shown_as_they_are(scores, bench) -> None:
         '["Paris","Lyon"]',
     ]
     lists = pl.col("expected").str.json_decode(pl.List(pl.String))
-    assert turns.head(1).select(tw.metrics.exact_match("response", lists)).item()
+    assert turns.head(1).select(rw.metrics.exact_match("response", lists)).item()
     assert bench.read("it_output.json")["eval_output_items"][0]["reasoning"]["answer"] == ["Paris", "Lyon"]
 
 
@@ -499,8 +499,8 @@ def test_evaluators_work_on_items_without_a_run() -> None:
             return [info.evaluate_fn]
 
     (evaluate,) = asyncio.run(built())
-    item = tw.compat.nat.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
-    found = evaluate(tw.compat.nat.EvalInput(eval_input_items=[item]))
+    item = rw.compat.nat.EvalInputItem(id=7, expected_output_obj="The red house", output_obj="red red wine")
+    found = evaluate(rw.compat.nat.EvalInput(eval_input_items=[item]))
     assert found.eval_output_items[0].id == 7
     assert found.average_score == pytest.approx(0.36772, abs=1e-5)
     assert json.loads(found.model_dump_json())["eval_output_items"][0]["reasoning"]["answer"] == "The red house"

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.evaluation.comparison import changed, paired_runs, scores_in
+import rollwise as rw
+from rollwise.cli import run
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.evaluation.comparison import changed, paired_runs, scores_in
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_changed_items_are_named(runs) -> None:
 def test_runs_are_paired_by_item(runs) -> None:
     """A difference of one item in six, and all six are pairs."""
     rollouts = paired_runs(*runs)
-    tw.schema.check(rollouts, tw.schema.ROLLOUTS)
+    rw.schema.check(rollouts, rw.schema.ROLLOUTS)
     assert set(scores_in(rollouts)) == {"match", "f1"}
-    row = tw.contrast(rollouts, of="run", baseline="before", metrics="match").row(0, named=True)
+    row = rw.contrast(rollouts, of="run", baseline="before", metrics="match").row(0, named=True)
     assert row["difference"] == pytest.approx(1 / 6)
     assert (row["group"], row["baseline"], row["n_pairs"]) == ("after", "before", 6)
     assert row["low"] < 1 / 6 < row["high"]
@@ -84,9 +84,9 @@ def test_items_are_grouped_and_gated_by_their_scores(runs, capsys) -> None:
     for words, expected in (
         (
             ["summarize", items, "--metric", "match", "--by", "task"],
-            tw.summarize(pl.read_parquet(items), metrics="match", by="task"),
+            rw.summarize(pl.read_parquet(items), metrics="match", by="task"),
         ),
-        (["gate", items, "--require", "match > 10%"], tw.gate(pl.read_parquet(items), "match > 10%")),
+        (["gate", items, "--require", "match > 10%"], rw.gate(pl.read_parquet(items), "match > 10%")),
     ):
         with pytest.raises(SystemExit):
             run([*words, "--format", "json"])
@@ -94,7 +94,7 @@ def test_items_are_grouped_and_gated_by_their_scores(runs, capsys) -> None:
 
 
 def test_the_command_contrasts_two_runs(runs, capsys) -> None:
-    """`turnwise contrast RUN_A RUN_B`: paired difference and interval on stdout, changed items on stderr."""
+    """`rollwise contrast RUN_A RUN_B`: paired difference and interval on stdout, changed items on stderr."""
     with pytest.raises(SystemExit) as leaving:
         run(["contrast", *map(str, runs), "--format", "json"])
     told = capsys.readouterr()
@@ -105,7 +105,7 @@ def test_the_command_contrasts_two_runs(runs, capsys) -> None:
     with pytest.raises(SystemExit) as leaving:
         run(["contrast", str(runs[0])])
     assert leaving.value.code == 2
-    assert "two output folders of `turnwise eval`" in capsys.readouterr().err
+    assert "two output folders of `rollwise eval`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_what_the_data_set_says_is_no_score(bench, items, capsys) -> None:
     assert not leaving.value.code
     assert [row["metric"] for row in json.loads(told.out)["rows"]] == ["near"]
     assert told.err.splitlines() == [
-        "turnwise: only one of the runs has f1, match; left out",
-        "turnwise: 0 scores differ",
+        "rollwise: only one of the runs has f1, match; left out",
+        "rollwise: 0 scores differ",
     ]
     assert "difficulty" in paired_runs(*folders).columns  # to group by
     frames = [pl.read_parquet(f"{folder}/items.parquet").drop("near") for folder in folders]
@@ -189,7 +189,7 @@ def test_items_of_one_run_alone_are_changed_items(runs) -> None:
 
 def test_repeats_give_pass_at_k(bench, items) -> None:
     """Of an item answered right in one of two attempts: pass@1 is a half, pass@2 is 1, pass^2 is 0."""
-    pytest.importorskip("turnwise.estimation.attempts", reason="tw.attempts is not there yet")
+    pytest.importorskip("rollwise.estimation.attempts", reason="rw.attempts is not there yet")
     bench.data([{"id": 1, "question": "q", "answer": "1"}])
     log = bench.folder / "log"
     workflow = {"_type": "function", "function": "workflows:count", "kwargs": {"log": str(log)}}

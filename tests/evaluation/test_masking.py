@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from turnwise.evaluation.masking import as_yaml, masked
-from turnwise.files.masking import for_message, without_secrets
+from rollwise.evaluation.masking import as_yaml, masked
+from rollwise.files.masking import for_message, without_secrets
 
 SECRET = "hunter2-hunter2"
 

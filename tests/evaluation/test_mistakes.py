@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError, TurnwiseError
-from turnwise.evaluation import Options
-from turnwise.files.configuration import Document
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError, RollwiseError
+from rollwise.evaluation import Options
+from rollwise.files.configuration import Document
 
 GOOD = """eval:
   general:
@@ -40,7 +40,7 @@ def file(tmp_path: Path):
         good = GOOD.format(out=tmp_path / "out", data=data)
         assert before in good
         path.write_text(good.replace(before, after, 1))
-        return tw.evaluate(path, skip_workflow=True, progress=False, **options)
+        return rw.evaluate(path, skip_workflow=True, progress=False, **options)
 
     return evaluated
 
@@ -94,7 +94,7 @@ def file(tmp_path: Path):
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_one_sentence(file, before, after, said) -> None:
     """File, line and key, and what was probably meant."""
-    with pytest.raises(TurnwiseError, match=said) as raised:
+    with pytest.raises(RollwiseError, match=said) as raised:
         file(before, after)
     assert "\n" not in str(raised.value)
 
@@ -328,7 +328,7 @@ def test_an_evaluate_item_that_cannot_be_awaited_is_a_sentence(bench, items) -> 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl", "csv"])
 def test_a_byte_order_mark_and_nan_are_taken(bench, items, kind, capsys) -> None:
-    """As `tw.read` takes them: what Excel and Python write."""
+    """As `rw.read` takes them: what Excel and Python write."""
     entries = [json.dumps({**item, "weight": float("nan")}) for item in items]
     text = {"json": f"[{','.join(entries)}]", "jsonl": "\n".join(entries), "csv": "id,question,answer,generated_answer\n"
             + "\n".join(",".join(str(value) for value in item.values()) for item in items)}[kind]  # fmt: skip
@@ -378,7 +378,7 @@ JSON = st.recursive(
 @given(content=JSON, at=st.sampled_from(["eval", "llms", "plugins", "workflow", "general", "dataset", "evaluators"]))
 def test_any_content_is_read_or_refused_in_a_sentence(tmp_path_factory, content, at) -> None:
     """Whatever stands in a file: a configuration or a `ReadError`, never another exception."""
-    from turnwise.evaluation.config import load
+    from rollwise.evaluation.config import load
 
     general = {"general": content} if at == "general" else {"general": {"dataset": content}} if at == "dataset" else {}
     whole = (

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import WriteError
+from rollwise.errors import WriteError
 
 # Each child runs the evaluation and kills itself before its n-th change of a name on the disk. The parent only forks: it never
 # computes with Polars, whose threads a fork would not copy.
 KILLER = """
 import hashlib, json, os, shutil, signal, sys
 from pathlib import Path
-import turnwise as tw
-import turnwise.evaluation.builtin.catalog, turnwise.estimation.summary, turnwise.files.writers
+import rollwise as rw
+import rollwise.evaluation.builtin.catalog, rollwise.estimation.summary, rollwise.files.writers
 
 place, file, before = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 WATCHED = {"os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "os.chmod", "ctypes.dlsym", "shutil.rmtree"}
@@ -35,12 +35,12 @@ def evaluate(out, step):
                 if steps[0] == step:
                     os.kill(os.getpid(), signal.SIGKILL)
         sys.addaudithook(hook)
-        tw.evaluate(file, override=[("eval.general.output_dir", str(out))], overwrite=True, skip_workflow=True, progress=False)
+        rw.evaluate(file, override=[("eval.general.output_dir", str(out))], overwrite=True, skip_workflow=True, progress=False)
         os._exit(0)
     return os.waitpid(child, 0)[1]
 
 def content(out):
-    files = [path for path in out.rglob("*") if path.is_file() and ".turnwise" not in path.parts]
+    files = [path for path in out.rglob("*") if path.is_file() and ".rollwise" not in path.parts]
     return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 def status(out):
@@ -128,7 +128,7 @@ def names(folder: Path) -> set[str]:
 
 
 def results(names: Iterable[str]) -> set[str]:
-    return {name for name in names if not name.startswith(".turnwise")}
+    return {name for name in names if not name.startswith(".rollwise")}
 
 
 def test_no_result_of_the_run_before_stays(bench: Any, items: Any, capsys: pytest.CaptureFixture[str]) -> None:

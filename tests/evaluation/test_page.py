@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.evaluation import plugins
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.evaluation import plugins
 
 HERE = Path(__file__).parent
 PAGE = HERE / "page"
@@ -164,7 +164,7 @@ def installed(folder: Path, name: str, points: str, module: str = "") -> str:
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[turnwise.rollout]\n{points}\n")
+    (info / "entry_points.txt").write_text(f"[rollwise.rollout]\n{points}\n")
     (folder / f"{name}.py").write_text(module)
     return str(folder)
 
@@ -172,7 +172,7 @@ def installed(folder: Path, name: str, points: str, module: str = "") -> str:
 def module_of(evaluator: str) -> str:
     """A module that registers an evaluator of this name."""
     return (
-        "from turnwise import EvaluatorBaseConfig, register_evaluator\n"
+        "from rollwise import EvaluatorBaseConfig, register_evaluator\n"
         f"class C(EvaluatorBaseConfig, name='{evaluator}'):\n    'Of somebody.'\n"
         "@register_evaluator(config_type=C)\nasync def f(config, builder):\n    yield None\n"
     )
@@ -223,14 +223,14 @@ def test_two_plug_ins_of_one_name_are_an_error() -> None:
     """Whichever came second says both places; the same one again, as in a notebook, replaces itself."""
 
     def register(function_name: str):
-        class Config(tw.compat.nat.EvaluatorBaseConfig, name="twice"):
+        class Config(rw.compat.nat.EvaluatorBaseConfig, name="twice"):
             """Twice."""
 
         async def build(config, builder):
             yield None
 
         build.__qualname__ = function_name
-        return tw.compat.nat.register_evaluator(config_type=Config)(build)
+        return rw.compat.nat.register_evaluator(config_type=Config)(build)
 
     register("first")
     register("first")
@@ -245,7 +245,7 @@ def test_the_listing_shows_the_custom_evaluator() -> None:
         [
             sys.executable,
             "-m",
-            "turnwise",
+            "rollwise",
             "info",
             "components",
             "-t",
@@ -278,13 +278,13 @@ def test_the_listing_shows_the_custom_evaluator() -> None:
 def test_an_evaluator_runs_without_a_file() -> None:
     """`evaluate` of an evaluator is a coroutine function that keeps the order of its items."""
 
-    class Length(tw.compat.nat.BaseEvaluator):
+    class Length(rw.compat.nat.BaseEvaluator):
         async def evaluate_item(self, item):
             await asyncio.sleep(0.01 if item.id == 1 else 0)
-            return tw.compat.nat.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
+            return rw.compat.nat.EvalOutputItem(id=item.id, score=len(item.output_obj), reasoning={})
 
-    given = tw.compat.nat.EvalInput(
-        eval_input_items=[tw.compat.nat.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)]
+    given = rw.compat.nat.EvalInput(
+        eval_input_items=[rw.compat.nat.EvalInputItem(id=n, output_obj="x" * n) for n in (1, 2, 3)]
     )
     told = asyncio.run(Length(max_concurrency=3, tqdm_desc="Lengths").evaluate(given))
     assert [(item.id, item.score) for item in told.eval_output_items] == [(1, 1), (2, 2), (3, 3)]
@@ -295,16 +295,16 @@ def test_max_concurrency_is_kept() -> None:
     """No more items are under way than are allowed."""
     under_way, most = 0, 0
 
-    class Watch(tw.compat.nat.BaseEvaluator):
+    class Watch(rw.compat.nat.BaseEvaluator):
         async def evaluate_item(self, item):
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
             await asyncio.sleep(0.001)
             under_way -= 1
-            return tw.compat.nat.EvalOutputItem(id=item.id, score=1)
+            return rw.compat.nat.EvalOutputItem(id=item.id, score=1)
 
-    given = tw.compat.nat.EvalInput(eval_input_items=[tw.compat.nat.EvalInputItem(id=n) for n in range(20)])
+    given = rw.compat.nat.EvalInput(eval_input_items=[rw.compat.nat.EvalInputItem(id=n) for n in range(20)])
     asyncio.run(Watch(max_concurrency=4).evaluate(given))
     assert most == 4
 
@@ -315,10 +315,10 @@ def test_frames_are_those_of_the_house(page) -> None:
     turns, items, scores, summary = (
         pl.read_parquet(page.out / f"{n}.parquet") for n in ("turns", "items", "scores", "summary")
     )
-    tw.schema.check(turns, tw.schema.TURNS)
-    tw.schema.check(items, tw.schema.ROLLOUTS)
-    tw.schema.check(scores, tw.schema.VERDICTS)
-    tw.schema.check(summary, tw.schema.SUMMARY)
+    rw.schema.check(turns, rw.schema.TURNS)
+    rw.schema.check(items, rw.schema.ROLLOUTS)
+    rw.schema.check(scores, rw.schema.VERDICTS)
+    rw.schema.check(summary, rw.schema.SUMMARY)
     assert items["task"].to_list() == ["1", "2"]
     assert scores["judge"].unique().to_list() == ["similarity_eval"]
     assert summary.filter(statistic="mean")["estimate"].item() == pytest.approx(0.67)

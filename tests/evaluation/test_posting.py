@@ -13,7 +13,7 @@ pytest.importorskip("httpx2", reason="httpx2 (extra judge) is not installed")
 
 import httpx2
 
-from turnwise.evaluation.posting import BusyError, RefusedError, posted
+from rollwise.evaluation.posting import BusyError, RefusedError, posted
 
 JSON, STREAM = "application/json", "text/event-stream"
 
@@ -94,7 +94,7 @@ def test_a_refusal(address, code, body, kind, said) -> None:
 
 def test_questions_share_certificates_and_nothing_else(address, monkeypatch) -> None:
     """Reading certificates takes longer than a question; a session would tie one question to another."""
-    from turnwise.evaluation import posting
+    from rollwise.evaluation import posting
 
     read = []
 

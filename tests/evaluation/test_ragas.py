@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from turnwise.errors import TurnwiseError
+from rollwise.errors import RollwiseError
 
 SEARCH = [
     {"payload": {"event_type": "TOOL_START", "name": "search", "event_timestamp": 1.0, "UUID": "t"}},
@@ -142,7 +142,7 @@ def refusal(items, config):
     """What the run says instead of scores."""
     try:
         return "; ".join(items(config).failures.values())
-    except TurnwiseError as error:
+    except RollwiseError as error:
         return str(error)
 
 

@@ -1,6 +1,6 @@
-"""Metrics of the package `ragas` itself: each score is what the metric gives when it is called without turnwise.
+"""Metrics of the package `ragas` itself: each score is what the metric gives when it is called without rollwise.
 
-The package is not among the tools of the tests, since it brings some 150 others: install it beside turnwise to run them,
+The package is not among the tools of the tests, since it brings some 150 others: install it beside rollwise to run them,
 with `pip install ragas 'langchain-community<0.4' rouge-score sacrebleu rapidfuzz`.
 """
 
@@ -87,7 +87,7 @@ def test_a_metric_that_asks_a_model(endpoint: tuple[str, list[str]], bench: Any)
     assert result.items.sort("task")["it"].to_list() == [1.0, 0.5, 0.0]
     assert len(asked) == 2 * len(ITEMS)
 
-    # The same metric with the same replies and without turnwise.
+    # The same metric with the same replies and without rollwise.
     base: Any = importlib.import_module("ragas.llms.base").InstructorBaseRagasLLM
 
     class Scripted(base):  # type: ignore[misc]

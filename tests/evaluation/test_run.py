@@ -16,13 +16,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError, UnreachableError, WriteError
-from turnwise.evaluation import frames, outputs
-from turnwise.evaluation.dataset import Item
-from turnwise.evaluation.items import EvalInputItem, EvalOutputItem
-from turnwise.files.references import json_steps
-from turnwise.jobs.store import Store, read
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError, UnreachableError, WriteError
+from rollwise.evaluation import frames, outputs
+from rollwise.evaluation.dataset import Item
+from rollwise.evaluation.items import EvalInputItem, EvalOutputItem
+from rollwise.files.references import json_steps
+from rollwise.jobs.store import Store, read
 
 HERE = Path(__file__).parent
 SEEN = {"seen": {"_type": "seen"}}
@@ -161,7 +161,7 @@ def test_steps_of_a_workflow_are_a_frame(bench, items) -> None:
     )
     made = bench.run()
     steps = pl.read_parquet(bench.out / "steps.parquet")
-    tw.schema.check(steps, tw.schema.STEPS)
+    rw.schema.check(steps, rw.schema.STEPS)
     assert steps.select("kind", "name", "start", "end", "input", "output").row(0) == (
         "tool",
         "add",
@@ -191,7 +191,7 @@ def test_an_answer_whose_steps_are_none_is_an_error(bench, items) -> None:
     assert told[0]["generated_answer"] == "What is 1?"
     assert told[0]["error"] == "`intermediate_steps[0].payload`: has no event_type"
     assert pl.read_parquet(bench.out / "items.parquet")["error"].null_count() == 5
-    (kept,) = (bench.out / ".turnwise").glob("workflow-*.jsonl")
+    (kept,) = (bench.out / ".rollwise").glob("workflow-*.jsonl")
     content = read(kept)
     assert content is not None
     entries = {key: json.loads(row) for key, row in content.rows.items()}
@@ -291,7 +291,7 @@ def test_how_long_an_endpoint_may_take_is_said_on_the_command_line(bench, items,
     assert done.returncode == 0, done.stderr
     assert bench.read("config_metadata.json")["endpoint_timeout"] == 20
     done = bench.command("--endpoint", server, "--endpoint_timeout", "0", "--overwrite")
-    assert (done.returncode, done.stderr) == (2, "turnwise: --endpoint_timeout is 0.0; give seconds, more than 0\n")
+    assert (done.returncode, done.stderr) == (2, "rollwise: --endpoint_timeout is 0.0; give seconds, more than 0\n")
     bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:shout")
     with pytest.raises(ArgumentError, match="--endpoint_timeout needs a service, and `workflow` is not one; omit it"):
         bench.run(endpoint_timeout=20, overwrite=True)
@@ -414,7 +414,7 @@ def test_an_address_where_nobody_answers_stops_the_run_at_once(bench, items) -> 
     done = bench.command("--endpoint", "http://127.0.0.1:9/ask?key=hunter2")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "turnwise: workflow: nothing answers at http://127.0.0.1:9 (Connection refused); start that service, or correct the "
+        "rollwise: workflow: nothing answers at http://127.0.0.1:9 (Connection refused); start that service, or correct the "
         "address; a later run keeps what was answered\n"
     )
     assert bench.read("config_metadata.json")["status"] == "interrupted"
@@ -638,23 +638,23 @@ def test_the_folder_written_can_be_read(bench, items) -> None:
     bench.data(items)
     bench.config({"match": {"_type": "exact_match"}}, workflow="workflows:stepping")
     made = bench.run()
-    assert tw.read(bench.out)["rollout_id"].to_list() == made.turns["rollout_id"].to_list()
-    assert tw.scan(bench.out).select(pl.len()).collect().item() == 6
-    assert tw.steps(bench.out).height == 6
-    assert tw.judges.read_verdicts(bench.out)["value"].to_list()
+    assert rw.read(bench.out)["rollout_id"].to_list() == made.turns["rollout_id"].to_list()
+    assert rw.scan(bench.out).select(pl.len()).collect().item() == 6
+    assert rw.steps(bench.out).height == 6
+    assert rw.judges.read_verdicts(bench.out)["value"].to_list()
     (bench.out / "turns.parquet").unlink()  # as the NeMo Agent Toolkit leaves its folder
     (bench.out / "items.parquet").unlink()
-    assert tw.read(bench.out)["task"].to_list() == [str(item["id"]) for item in items]
+    assert rw.read(bench.out)["task"].to_list() == [str(item["id"]) for item in items]
 
 
 def test_the_folder_of_an_evaluator_can_be_read(tmp_path) -> None:
     """Its turns, once."""
-    evaluator = tw.rollout.ASTEvaluator(
-        tw.rollout.SimulatedSampler(hazard=0.1, turns=3), scorer=lambda texts: [0.0] * len(texts)
+    evaluator = rw.rollout.ASTEvaluator(
+        rw.rollout.SimulatedSampler(hazard=0.1, turns=3), scorer=lambda texts: [0.0] * len(texts)
     )
     evaluator.evaluate(4, progress=False)
     evaluator.write(tmp_path / "written")
-    assert tw.read(tmp_path / "written").height == evaluator.turns.height
+    assert rw.read(tmp_path / "written").height == evaluator.turns.height
 
 
 # ── resumption ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -721,7 +721,7 @@ def test_a_changed_item_or_option_is_asked_anew(bench, items) -> None:
 
 
 PLUGIN = """
-from turnwise import BaseEvaluator, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
+from rollwise import BaseEvaluator, EvalOutputItem, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 FACTOR = 1.0
 def weighed(text): return float(text) * FACTOR
 class Asking(BaseEvaluator):
@@ -815,7 +815,7 @@ def test_a_half_written_line_is_no_entry(bench, items) -> None:
     bench.data(items)
     bench.config({"counting": {"_type": "counting", "log": str(log)}})
     bench.run(skip_workflow=True)
-    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    (kept,) = (bench.out / ".rollwise").glob("counting-*.jsonl")
     kept.write_bytes(kept.read_bytes()[:-5])
     bench.run(skip_workflow=True)
     bench.run(skip_workflow=True)

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from signing import signed
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.judges.clients import CallError
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.judges.clients import CallError
 
 pytestmark = pytest.mark.integration  # a real server
 
@@ -101,8 +101,8 @@ def test_a_judge_that_repeats_the_key_in_its_answer(address) -> None:
     """Neither the reasons of its verdict nor the error of an answer without one has the key."""
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"], "prompt": ["p"]})
     for plan, value in (("judges", 2.0), ("confides", None)):
-        judge = tw.judges.Harmfulness(tw.judges.Endpoint(plan, base_url=address, api_key=SECRET), max_retries=0)
-        verdict = tw.judge(turns, judge, progress=False).row(0, named=True)
+        judge = rw.judges.Harmfulness(rw.judges.Endpoint(plan, base_url=address, api_key=SECRET), max_retries=0)
+        verdict = rw.judge(turns, judge, progress=False).row(0, named=True)
         assert verdict["value"] == value
         assert "You sent ['***'" in (verdict["reasoning"] or verdict["error"])
         assert leaks(str(verdict)) == []
@@ -155,14 +155,14 @@ def test_mistakes_in_addresses_and_options_are_told_without_secrets(bench, items
     """Of the workflow, of a model, and of the command line."""
     bench.data(items)
     for url in (f"ftp://me:{SECRET}@h/?sig={SIGNATURE}", f"h:80/v1?sig={SIGNATURE}"):
-        with pytest.raises(tw.errors.TurnwiseError, match="base_url is") as caught:
-            tw.judges.Endpoint("m", base_url=url, api_key="k")
+        with pytest.raises(rw.errors.RollwiseError, match="base_url is") as caught:
+            rw.judges.Endpoint("m", base_url=url, api_key="k")
         assert leaks(str(caught.value)) == []
         bench.config({"it": {"_type": "exact_match"}}, plugins=[], workflow={"_type": "endpoint", "url": url})
-        with pytest.raises(tw.errors.TurnwiseError, match="is not an HTTP address") as caught:
+        with pytest.raises(rw.errors.RollwiseError, match="is not an HTTP address") as caught:
             bench.run()
         assert leaks(str(caught.value)) == []
-    with pytest.raises(tw.errors.TurnwiseError, match="override is") as caught:
+    with pytest.raises(rw.errors.RollwiseError, match="override is") as caught:
         bench.run(override=f"llms.a.api_key={SECRET}")
     assert leaks(str(caught.value)) == []
     done = bench.command("--override", f"=api_key: {SECRET}")
@@ -183,7 +183,7 @@ def test_the_traceback_of_a_refused_call_has_no_secret(address) -> None:
     """As Python prints it: the client's own error, with what the server says, is not a part of it."""
     with pytest.raises(CallError) as caught:
         asyncio.run(
-            tw.judges.Endpoint("m", base_url=address, api_key=SECRET).complete([{"role": "user", "content": "?"}])
+            rw.judges.Endpoint("m", base_url=address, api_key=SECRET).complete([{"role": "user", "content": "?"}])
         )
     printed = "".join(traceback.format_exception(caught.value))
     assert "401, asked once" in printed

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.jobs.calls import Threads, contained
-from turnwise.jobs.store import Store, read
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.jobs.calls import Threads, contained
+from rollwise.jobs.store import Store, read
 
 MATCH = {"match": {"_type": "exact_match"}}
 
@@ -135,7 +135,7 @@ def test_a_cancellation_from_outside_stays_one() -> None:
 
 def test_a_sampler_that_ends_python_is_no_success(tmp_path, monkeypatch, capsys) -> None:
     """One sentence and the exit code 1, although it ended with 0; it is found beside the file that names it."""
-    from turnwise.cli import run as command
+    from rollwise.cli import run as command
 
     (tmp_path / "making_an_end.py").write_text("def sample(seed):\n    raise SystemExit(0)\n")
     (tmp_path / "rollout.yaml").write_text("sampler: {use: 'making_an_end:sample'}\nseeds: 3\n")
@@ -147,14 +147,14 @@ def test_a_sampler_that_ends_python_is_no_success(tmp_path, monkeypatch, capsys)
 
 def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, capsys) -> None:
     """Although the sampler goes to another folder, and the file was named by a relative path."""
-    from turnwise.cli import run as command
+    from rollwise.cli import run as command
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "making_a_move.py").write_text(
-        "import os, turnwise as tw\n"
+        "import os, rollwise as rw\n"
         "def sample(seed):\n"
         "    os.chdir('elsewhere' if os.path.isdir('elsewhere') else '.')\n"
-        "    return tw.rollout.Graph('', [tw.rollout.Node('', 'Hi', 'No')])\n"
+        "    return rw.rollout.Graph('', [rw.rollout.Node('', 'Hi', 'No')])\n"
     )
     (tmp_path / "rollout.yaml").write_text("sampler: {use: 'making_a_move:sample'}\nseeds: 3\nout: results\n")
     monkeypatch.chdir(tmp_path)
@@ -163,7 +163,7 @@ def test_results_of_a_rollout_stand_where_the_file_says(tmp_path, monkeypatch, c
     assert not leaving.value.code
     assert capsys.readouterr().out == f"{tmp_path / 'results'}\n"
     assert json.loads((tmp_path / "results" / "metrics.json").read_text())["summary"]["n_rollouts"] == 3
-    assert tw.read(tmp_path / "results").height == 3
+    assert rw.read(tmp_path / "results").height == 3
 
 
 @pytest.mark.integration
@@ -205,7 +205,7 @@ def test_two_processes_do_not_pay_for_the_same_scores(bench) -> None:
     log = bench.folder / "asked.log"
     bench.config({"counting": {"_type": "counting", "log": str(log)}})
     assert bench.command("--skip_workflow").returncode == 0
-    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    (kept,) = (bench.out / ".rollwise").glob("counting-*.jsonl")
     content = read(kept)
     assert content is not None
     with Store(kept.parent, "counting", json.dumps(content.configuration).encode()) as store:
@@ -226,7 +226,7 @@ def test_a_damaged_score_is_named_and_asked_again(bench) -> None:
     bench.config({"counting": {"_type": "counting", "log": str(log)}})
     assert bench.command("--skip_workflow").returncode == 0
     before = bench.read("counting_output.json")
-    (kept,) = (bench.out / ".turnwise").glob("counting-*.jsonl")
+    (kept,) = (bench.out / ".rollwise").glob("counting-*.jsonl")
     kept.write_bytes(kept.read_bytes().replace(b'"score":0.2', b'"score":0.3'))
     again = bench.command("--skip_workflow", "--overwrite")
     assert again.returncode == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pydantic
 from signing import signed
 
-from turnwise import (
+from rollwise import (
     BaseEvaluator,
     EvalInputItem,
     EvalOutput,

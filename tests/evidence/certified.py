@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from turnwise.stats.extremes import standard_deviation
-from turnwise.stats.mean import mean
+from rollwise.stats.extremes import standard_deviation
+from rollwise.stats.mean import mean
 
 MICHELSO = """
 850 740 900 1070 930 850 950 980 980 880 1000 980 930 650 760 810 1000 1000 960 960 960 940 960 940 880 800 850 880 900 840

@@ -8,7 +8,7 @@ import polars as pl
 
 from .settings import Setting
 
-OURS = "turnwise"
+OURS = "rollwise"
 
 
 def measured(setting: Setting, repetitions: int) -> list[dict]:

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.stats.estimate import FloatArray, IntArray
-from turnwise.stats.mean import mean
-from turnwise.stats.proportion import proportion
-from turnwise.stats.quantiles import median
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.stats.estimate import FloatArray, IntArray
+from rollwise.stats.mean import mean
+from rollwise.stats.proportion import proportion
+from rollwise.stats.quantiles import median
 
 SETS = [
     # data set, what identifies a goal, metric, statistic, goals in a sample
@@ -35,14 +35,14 @@ SETS = [
 
 def folder() -> Path | None:
     """Return the folder of real logs, or None where it is absent."""
-    named = os.environ.get("TURNWISE_SHARED_DATA")
+    named = os.environ.get("ROLLWISE_SHARED_DATA")
     return Path(named) if named and Path(named).is_dir() else None
 
 
 def _values(data: Path, unit: str, metric: str) -> tuple[FloatArray, IntArray]:
     """Read a data set: the values of a metric, and the goal of each."""
-    turns, _ = tw.read(data, errors="collect")
-    rollouts = tw.measure(turns, m.OUTCOME).drop_nulls([unit, metric])
+    turns, _ = rw.read(data, errors="collect")
+    rollouts = rw.measure(turns, m.OUTCOME).drop_nulls([unit, metric])
     codes = rollouts[unit].cast(pl.String).rank("dense").to_numpy().astype(np.int64) - 1
     return rollouts[metric].cast(pl.Float64).to_numpy(), codes
 

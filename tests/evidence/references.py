@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from turnwise.stats.agreement import kappa
-from turnwise.stats.clusters import variation
-from turnwise.stats.incidence import influence, kaplan_meier
-from turnwise.stats.intervals import wilson
-from turnwise.stats.mean import mean
-from turnwise.stats.pairs import mcnemar_mid_p, newcombe
-from turnwise.stats.quantiles import median
-from turnwise.stats.restricted import restricted_mean
+from rollwise.stats.agreement import kappa
+from rollwise.stats.clusters import variation
+from rollwise.stats.incidence import influence, kaplan_meier
+from rollwise.stats.intervals import wilson
+from rollwise.stats.mean import mean
+from rollwise.stats.pairs import mcnemar_mid_p, newcombe
+from rollwise.stats.quantiles import median
+from rollwise.stats.restricted import restricted_mean
 
 from . import competitors
 

@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
-import turnwise as tw
-from turnwise.stats.agreement import kappa
-from turnwise.stats.differences import Arm, Draws
-from turnwise.stats.mean import mean
-from turnwise.stats.paired_differences import paired, paired_difference
-from turnwise.stats.proportion import proportion
-from turnwise.stats.quantiles import quantile
-from turnwise.stats.repeats import reached_in
-from turnwise.stats.shifts import quantile_difference
-from turnwise.stats.unpaired_differences import unpaired_difference
+import rollwise as rw
+from rollwise.stats.agreement import kappa
+from rollwise.stats.differences import Arm, Draws
+from rollwise.stats.mean import mean
+from rollwise.stats.paired_differences import paired, paired_difference
+from rollwise.stats.proportion import proportion
+from rollwise.stats.quantiles import quantile
+from rollwise.stats.repeats import reached_in
+from rollwise.stats.shifts import quantile_difference
+from rollwise.stats.unpaired_differences import unpaired_difference
 
 from . import competitors as other
 
@@ -253,7 +253,7 @@ def _attempts(goals, attempts, k, rate, icc):
     def ours(success, _):
         table = frame.with_columns(attack_success=pl.Series(success.ravel()))
         row = (
-            tw.attempts(table, k=k, stopped=False)
+            rw.attempts(table, k=k, stopped=False)
             .filter(pl.col("at") == k, pl.col("kind") == "asr@k")
             .row(0, named=True)
         )

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import special
 
-from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.restricted import restricted_mean
-from turnwise.stats.shifts import restricted_difference
+from rollwise.stats.incidence import cumulative_incidence
+from rollwise.stats.restricted import restricted_mean
+from rollwise.stats.shifts import restricted_difference
 
 from . import competitors as other
 from . import settings

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from turnwise.cli import run
-from turnwise.errors import ReadError
-from turnwise.estimation.gate_file import read_gate_file
-from turnwise.files.configuration import MOST_BYTES, Document
-from turnwise.rollout.config import load
+from rollwise.cli import run
+from rollwise.errors import ReadError
+from rollwise.estimation.gate_file import read_gate_file
+from rollwise.files.configuration import MOST_BYTES, Document
+from rollwise.rollout.config import load
 
 READERS: dict[str, Any] = {"rollout.yaml": load, "gate.yml": read_gate_file, "gate.json": read_gate_file}
 NOT_A_FILE = "is not a file but a pipe, a device or a folder; name a file"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.files.hiding import PART, hidden, secrets_of_request
-from turnwise.files.masking import secrets_in, without_secrets
+from rollwise.files.hiding import PART, hidden, secrets_of_request
+from rollwise.files.masking import secrets_in, without_secrets
 
 KEY = "sk-proj-A1b2C3d4E5f6G7h8"
 

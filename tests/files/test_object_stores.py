@@ -14,17 +14,17 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.distributed import partitions
-from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.files.atomic import MANIFEST
-from turnwise.files.manifests import check_content, check_whole, manifest_of
-from turnwise.measurement import conversion
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.distributed import partitions
+from rollwise.errors import ArgumentError, ReadError, WriteError
+from rollwise.files.atomic import MANIFEST
+from rollwise.files.manifests import check_content, check_whole, manifest_of
+from rollwise.measurement import conversion
 
 pytestmark = pytest.mark.integration  # a real server
 
-TURNS, _ = tw.simulate(goals=10, attempts=3, turns=5, seed=4)
+TURNS, _ = rw.simulate(goals=10, attempts=3, turns=5, seed=4)
 KEY = ["rollout_id", "turn"]
 SECRETS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "aws_region": "us-east-1"}
 
@@ -71,16 +71,16 @@ def store(server: str, request: pytest.FixtureRequest) -> tuple[str, dict[str, s
 def test_what_is_converted_there_is_read_there(store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same turns, by read, by scan and by Polars itself; the manifest vouches for every object."""
     address, options, lying = store
-    assert tw.convert(TURNS, address, rollouts_per_file=25, storage_options=options) == address
+    assert rw.convert(TURNS, address, rollouts_per_file=25, storage_options=options) == address
     ordered = TURNS.sort(KEY)
     assert sorted(lying()) == ["runs/_manifest.json", *(f"runs/turns-0000{n}.parquet" for n in range(3))]
-    back = tw.read(address, storage_options=options)
+    back = rw.read(address, storage_options=options)
     assert back.sort(KEY).select(TURNS.columns).equals(ordered)
-    lazy = tw.scan(address, storage_options=options)
+    lazy = rw.scan(address, storage_options=options)
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.sort(KEY).select(TURNS.columns).collect().equals(ordered)
-    assert tw.read(f"{address}/*.parquet", storage_options=options).height == TURNS.height
-    assert tw.read(f"{address}/turns-00000.parquet", storage_options=options)["rollout_id"].n_unique() == 25
+    assert rw.read(f"{address}/*.parquet", storage_options=options).height == TURNS.height
+    assert rw.read(f"{address}/turns-00000.parquet", storage_options=options)["rollout_id"].n_unique() == 25
     polars = pl.scan_parquet(f"{address}/**/*.parquet", storage_options=options).collect()
     assert polars.sort(KEY).equals(ordered)
     manifest = manifest_of(address, options)
@@ -94,8 +94,8 @@ def test_what_is_converted_there_is_read_there(store, monkeypatch: pytest.Monkey
 def test_the_bytes_are_those_of_a_folder(store, tmp_path: Path) -> None:
     """An object store changes nothing of what is written, folders by fact included."""
     address, options, lying = store
-    tw.convert(TURNS, address, partition_by="target", storage_options=options)
-    tw.convert(TURNS, tmp_path / "runs", partition_by="target")
+    rw.convert(TURNS, address, partition_by="target", storage_options=options)
+    rw.convert(TURNS, tmp_path / "runs", partition_by="target")
     here = {
         path.relative_to(tmp_path).as_posix(): path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()
     }
@@ -109,7 +109,7 @@ def test_what_the_environment_says_is_enough(store, monkeypatch: pytest.MonkeyPa
     environment = {name.upper(): value for name, value in options.items()}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    command = [sys.executable, "-m", "turnwise"]
+    command = [sys.executable, "-m", "rollwise"]
     logs = Path(__file__).parents[2] / "data" / "rollouts"
     words = [*command, "convert", str(logs), "--out", address]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ)
@@ -117,7 +117,7 @@ def test_what_the_environment_says_is_enough(store, monkeypatch: pytest.MonkeyPa
     again = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ)
     assert again.returncode == 2
     assert again.stderr.strip().splitlines() == [
-        f"turnwise: {address} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
+        f"rollwise: {address} exists and is not empty; choose another folder with --out, or allow it with --overwrite"
     ]
     summary = subprocess.run(
         [*command, "summarize", address, "--metric", "attack_success", "--format", "csv"],
@@ -127,22 +127,22 @@ def test_what_the_environment_says_is_enough(store, monkeypatch: pytest.MonkeyPa
         env=os.environ,
     )
     assert summary.returncode == 0, summary.stderr
-    ours = tw.summarize(tw.measure(tw.read(logs), m.attack_success), metrics="attack_success")
+    ours = rw.summarize(rw.measure(rw.read(logs), m.attack_success), metrics="attack_success")
     assert pl.read_csv(io.StringIO(summary.stdout))["estimate"].to_list() == ours["estimate"].to_list()
 
 
 def test_a_second_conversion_is_refused_or_replaces_the_first(store) -> None:
     """Nothing is overwritten unsaid; allowed, no object of the first is left, and what is not ours is left alone."""
     address, options, lying = store
-    tw.convert(TURNS, address, rollouts_per_file=10, storage_options=options)
-    tw.write(TURNS.head(1), f"{address}/notes.csv", storage_options=options)
+    rw.convert(TURNS, address, rollouts_per_file=10, storage_options=options)
+    rw.write(TURNS.head(1), f"{address}/notes.csv", storage_options=options)
     before = lying()
     with pytest.raises(WriteError, match="exists and is not empty"):
-        tw.convert(TURNS, address, storage_options=options)
+        rw.convert(TURNS, address, storage_options=options)
     assert lying() == before
-    tw.convert(TURNS.filter(pl.col("target") == "base"), address, storage_options=options, overwrite=True)
+    rw.convert(TURNS.filter(pl.col("target") == "base"), address, storage_options=options, overwrite=True)
     assert sorted(lying()) == ["runs/_manifest.json", "runs/notes.csv", "runs/turns-00000.parquet"]
-    assert tw.read(address, storage_options=options)["target"].unique().to_list() == ["base"]
+    assert rw.read(address, storage_options=options)["target"].unique().to_list() == ["base"]
 
 
 def test_an_upload_that_fails_leaves_no_manifest(store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_an_upload_that_fails_leaves_no_manifest(store, monkeypatch: pytest.Monk
     import obstore.store
 
     address, options, lying = store
-    tw.convert(TURNS, address, rollouts_per_file=10, storage_options=options)
+    rw.convert(TURNS, address, rollouts_per_file=10, storage_options=options)
     assert f"runs/{MANIFEST}" in lying()
     put, sent = obstore.store.S3Store.put, []
 
@@ -162,7 +162,7 @@ def test_an_upload_that_fails_leaves_no_manifest(store, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(obstore.store.S3Store, "put", breaking)
     with pytest.raises(WriteError, match="the line is dead"):
-        tw.convert(TURNS, address, rollouts_per_file=20, storage_options=options, overwrite=True)
+        rw.convert(TURNS, address, rollouts_per_file=20, storage_options=options, overwrite=True)
     assert f"runs/{MANIFEST}" not in lying()
     assert MANIFEST not in sent
 
@@ -174,20 +174,20 @@ def test_nothing_is_sent_before_all_is_there(store) -> None:
     wrong = TURNS.filter((pl.col("rollout_id") != last) | (pl.col("turn") != 1))
     wrong = pl.concat([wrong, TURNS.filter(pl.col("rollout_id") == last)[:1].with_columns(turn=pl.lit(9, pl.Int32))])
     with pytest.raises(Exception, match="number the turns"):
-        tw.convert(wrong, address, rollouts_per_file=10, storage_options=options)
+        rw.convert(wrong, address, rollouts_per_file=10, storage_options=options)
     assert lying() == {}
 
 
 def test_frames_are_written_whole(store) -> None:
     """By suffix, never over another unless allowed."""
     address, options, lying = store
-    summary = tw.summarize(tw.measure(TURNS, m.attack_success), by="target")
+    summary = rw.summarize(rw.measure(TURNS, m.attack_success), by="target")
     place = f"{address}/summary.parquet"
-    assert tw.write(summary, place, storage_options=options) == place
+    assert rw.write(summary, place, storage_options=options) == place
     assert pl.read_parquet(place, storage_options=options).equals(summary)
     with pytest.raises(WriteError, match=r"exists and is not overwritten"):
-        tw.write(summary, place, storage_options=options)
-    tw.write(summary[:1], place, storage_options=options, overwrite=True)
+        rw.write(summary, place, storage_options=options)
+    rw.write(summary[:1], place, storage_options=options, overwrite=True)
     assert pl.read_parquet(place, storage_options=options).height == 1
     assert list(lying()) == ["runs/summary.parquet"]
 
@@ -196,14 +196,14 @@ def test_what_is_not_there_is_told_in_a_sentence(store, server: str, tmp_path: P
     """No bucket, no objects, no server, another format, half of it here: what, where, and what to do."""
     address, options, _ = store
     with pytest.raises(ReadError, match=r"s3://.*/runs: no readable Parquet file found .*; check the address"):
-        tw.read(address, storage_options=options)
+        rw.read(address, storage_options=options)
     with pytest.raises(ReadError, match=r"only Parquet is read from an object store; copy it to this machine first"):
-        tw.read(f"{address}/log.eval", storage_options=options)
+        rw.read(f"{address}/log.eval", storage_options=options)
     (tmp_path / "a.csv").write_text("rollout_id,prompt\na,Hi\n")
     with pytest.raises(ReadError, match="read each by itself"):
-        tw.read([address, tmp_path / "a.csv"], storage_options=options)
+        rw.read([address, tmp_path / "a.csv"], storage_options=options)
     with pytest.raises(WriteError, match=r"s3://no-such-bucket/x cannot be written"):
-        tw.convert(TURNS, "s3://no-such-bucket/x", storage_options=options)
+        rw.convert(TURNS, "s3://no-such-bucket/x", storage_options=options)
 
 
 def test_a_folder_there_is_held_to_its_manifest(store) -> None:
@@ -211,7 +211,7 @@ def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     import obstore.store
 
     address, options, _ = store
-    tw.convert(TURNS, f"{address}/deep", rollouts_per_file=25, storage_options=options)
+    rw.convert(TURNS, f"{address}/deep", rollouts_per_file=25, storage_options=options)
     config = {name: value for name, value in options.items() if name != "aws_allow_http"}
     place = obstore.store.S3Store.from_url(f"{address}/deep", config=config, client_options={"allow_http": True})  # type: ignore[arg-type]
     second = "turns-00001.parquet"
@@ -226,19 +226,19 @@ def test_a_folder_there_is_held_to_its_manifest(store) -> None:
     ):
         change()
         for path in (address, f"{address}/deep", f"{address}/deep/"):
-            for verb in (tw.read, tw.scan):
+            for verb in (rw.read, rw.scan):
                 with pytest.raises(ReadError, match=sentence):
                     verb(path, storage_options=options)
-    _, problems = tw.read(f"{address}/deep/turns-00000.parquet", storage_options=options, errors="collect")
+    _, problems = rw.read(f"{address}/deep/turns-00000.parquet", storage_options=options, errors="collect")
     assert problems.is_empty()
     place.delete("copy.parquet")
-    assert tw.read(address, storage_options=options).height == TURNS.height
+    assert rw.read(address, storage_options=options).height == TURNS.height
     place.delete(second)
-    found, problems = tw.read(address, storage_options=options, errors="collect")
+    found, problems = rw.read(address, storage_options=options, errors="collect")
     assert found["rollout_id"].n_unique() == 35
     assert f"{second} of _manifest.json is missing" in problems[0, "reason"]
     place.put(MANIFEST, b'{"of": "another tool"}')
-    assert tw.read(address, storage_options=options)["rollout_id"].n_unique() == 35
+    assert rw.read(address, storage_options=options)["rollout_id"].n_unique() == 35
 
 
 def test_columns_in_names_of_folders_are_facts_there_too(store, tmp_path: Path) -> None:
@@ -250,12 +250,12 @@ def test_columns_in_names_of_folders_are_facts_there_too(store, tmp_path: Path) 
         way = pl.PartitionBy(place, key=["target", "split", "attempt"], include_key=False)
         frame.lazy().sink_parquet(way, mkdir=True, storage_options=needed)
     assert any("split=a%2Fb" in name for name in lying())
-    ours = tw.read(tmp_path / "base").sort(KEY)
+    ours = rw.read(tmp_path / "base").sort(KEY)
     assert set(ours["split"]) == {"a/b", "two words", None}
 
     def check(place: str, here: pl.DataFrame) -> None:
-        assert_frame_equal(tw.read(place, storage_options=options).sort(KEY), here.sort(KEY))
-        assert_frame_equal(tw.scan(place, storage_options=options).collect().sort(KEY), here.sort(KEY))
+        assert_frame_equal(rw.read(place, storage_options=options).sort(KEY), here.sort(KEY))
+        assert_frame_equal(rw.scan(place, storage_options=options).collect().sort(KEY), here.sort(KEY))
 
     check(f"{address}/base", ours)
     base = ours.filter(pl.col("target") == "base")
@@ -271,13 +271,13 @@ def test_what_stands_in_file_and_folder_there_must_agree(store) -> None:
     address, options, _ = store
 
     def put(frame: pl.DataFrame, name: str) -> None:
-        tw.write(frame, f"{address}/{name}", storage_options=options)
+        rw.write(frame, f"{address}/{name}", storage_options=options)
 
-    some = tw.turns([{"rollout_id": f"r{number}", "response": "yes"} for number in range(4)])
+    some = rw.turns([{"rollout_id": f"r{number}", "response": "yes"} for number in range(4)])
     put(some[:1], "plain.parquet")
     put(some[1:2], "target=x/attempt=1/a.parquet")
     put(some[2:3].with_columns(target=pl.lit("y")), "target=y/a.parquet")
-    for lazy in (tw.read(address, storage_options=options).lazy(), tw.scan(address, storage_options=options)):
+    for lazy in (rw.read(address, storage_options=options).lazy(), rw.scan(address, storage_options=options)):
         found = lazy.sort(KEY).collect()
         assert found.select("rollout_id", "target", "attempt").rows() == [
             ("r0", None, None),
@@ -285,27 +285,27 @@ def test_what_stands_in_file_and_folder_there_must_agree(store) -> None:
             ("r2", "y", None),
         ]
     put(some[3:].with_columns(target=pl.lit("y")), "target=z/b.parquet")
-    for verb in (tw.read, tw.scan):
+    for verb in (rw.read, rw.scan):
         with pytest.raises(
             ReadError, match=r"target=z/b.parquet: field `target`: says 'y', and its folder 'z'; correct"
         ):
             verb(address, storage_options=options)
-    found, problems = tw.read(address, storage_options=options, errors="collect")
+    found, problems = rw.read(address, storage_options=options, errors="collect")
     assert (found.height, problems[0, "field"]) == (3, "target")
 
 
 def test_partitions_are_measured_where_they_lie(store) -> None:
     """What a worker of the distributed run does with objects, and what it refuses."""
     address, options, _ = store
-    tw.convert(TURNS, address, rollouts_per_file=25, storage_options=options)
+    rw.convert(TURNS, address, rollouts_per_file=25, storage_options=options)
     metrics = {"attack_success": m.attack_success(), "average_score": m.average("score")}
     items, work = partitions.prepare(address, metrics, None, hashed=True, options=options)
     assert [item.path for item in items] == [f"{address}/turns-0000{number}.parquet" for number in range(3)]
     results = {number: work(item) for number, item in enumerate(items)}
     frames = {number: result for number, result in results.items() if isinstance(result, pl.DataFrame)}
     found = partitions.combined(items, frames)
-    assert found.equals(tw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
-    tw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
+    assert found.equals(rw.measure(TURNS, *metrics.values()).sort("rollout_id").select(found.columns))
+    rw.write(TURNS, items[1].path, storage_options=options, overwrite=True)
     refused = work(items[1])
     assert isinstance(refused, ReadError)
     assert "is not the file in _manifest.json" in str(refused)
@@ -316,7 +316,7 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
     import obstore.store
 
     address, options, _ = store
-    tw.write(TURNS, f"{address}/one.parquet", storage_options=options)
+    rw.write(TURNS, f"{address}/one.parquet", storage_options=options)
     config = {name: value for name, value in options.items() if name != "aws_allow_http"}
     place = obstore.store.S3Store.from_url(address, config=config, client_options={"allow_http": True})  # type: ignore[arg-type]
     place.put("_SUCCESS", b"")
@@ -331,28 +331,28 @@ def test_what_is_no_parquet_is_not_passed_over(store) -> None:
 def test_what_a_dead_job_left_is_no_log(store) -> None:
     """Half-written copies of rollouts are passed over in a bucket as in a folder."""
     address, options, _ = store
-    tw.write(TURNS, f"{address}/one.parquet", storage_options=options)
-    tw.write(TURNS.head(3), f"{address}/_temporary/0/attempt_1/part-0.parquet", storage_options=options)
-    assert tw.read(address, storage_options=options).height == TURNS.height
-    assert tw.scan(address, storage_options=options).collect().height == TURNS.height
+    rw.write(TURNS, f"{address}/one.parquet", storage_options=options)
+    rw.write(TURNS.head(3), f"{address}/_temporary/0/attempt_1/part-0.parquet", storage_options=options)
+    assert rw.read(address, storage_options=options).height == TURNS.height
+    assert rw.scan(address, storage_options=options).collect().height == TURNS.height
 
 
 def test_columns_in_a_bucket_may_have_other_names(store) -> None:
     """What is read where it lies is read under our names, or told which column there is not."""
     address, options, _ = store
-    tw.write(TURNS.rename({"goal": "behavior"}), f"{address}/one.parquet", storage_options=options)
+    rw.write(TURNS.rename({"goal": "behavior"}), f"{address}/one.parquet", storage_options=options)
     for found in (
-        tw.read(address, names={"goal": "behavior"}, storage_options=options),
-        tw.scan(address, names={"goal": "behavior"}, storage_options=options).collect(),
+        rw.read(address, names={"goal": "behavior"}, storage_options=options),
+        rw.scan(address, names={"goal": "behavior"}, storage_options=options).collect(),
     ):
         assert found["goal"].to_list() == TURNS["goal"].to_list()
         assert "behavior" not in found.columns
     with pytest.raises(ArgumentError, match="did you mean `behavior`"):
-        tw.read(address, names={"goal": "behaviour"}, storage_options=options)
+        rw.read(address, names={"goal": "behaviour"}, storage_options=options)
 
 
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(ArgumentError, match=r"obstore is not installed; pip install 'turnwise\[cloud\]'"):
+    with pytest.raises(ArgumentError, match=r"obstore is not installed; pip install 'rollwise\[cloud\]'"):
         conversion.convert(TURNS, "s3://bucket/runs")

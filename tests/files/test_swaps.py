@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.errors import WriteError
-from turnwise.files.atomic import check_folder, whole, whole_folder
+from rollwise.errors import WriteError
+from rollwise.files.atomic import check_folder, whole, whole_folder
 
 OLD, NEW, USER = ("a.txt", "b.txt", "figures/c.svg"), ("b.txt", "figures/d.svg", "e.txt"), ("notes/mine.md", "my.txt")
 
@@ -18,7 +18,7 @@ OLD, NEW, USER = ("a.txt", "b.txt", "figures/c.svg"), ("b.txt", "figures/d.svg",
 KILLER = """
 import ctypes, json, os, signal, sys
 from pathlib import Path
-from turnwise.files.atomic import check_folder, whole_folder
+from rollwise.files.atomic import check_folder, whole_folder
 
 place, inside, first = Path(sys.argv[1]), sys.argv[2] == "inside", sys.argv[3] == "first"
 OLD, NEW, USER = json.loads(sys.argv[4])
@@ -225,7 +225,7 @@ def test_without_an_exchange_files_are_moved_in(tmp_path: Path, monkeypatch: pyt
     filled(out, OLD)
     (out / "mine.txt").write_text("mine")
     number = (out / "mine.txt").stat().st_ino
-    monkeypatch.setattr("turnwise.files.swaps._exchanged", lambda *_: False)
+    monkeypatch.setattr("rollwise.files.swaps._exchanged", lambda *_: False)
     filled(out, NEW, OLD)
     assert files(out) == sorted([*NEW, "mine.txt"])
     assert ((out / "mine.txt").stat().st_ino, (out / "mine.txt").stat().st_nlink) == (number, 1)

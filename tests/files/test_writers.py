@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import SchemaError, WriteError
-from turnwise.files.atomic import whole, whole_folder
-from turnwise.files.writers import WRITERS
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import SchemaError, WriteError
+from rollwise.files.atomic import whole, whole_folder
+from rollwise.files.writers import WRITERS
 
 FRAME = pl.DataFrame(
     {
@@ -30,7 +30,7 @@ FRAME = pl.DataFrame(
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_parquet_and_arrow_keep_every_dtype(tmp_path: Path, suffix: str) -> None:
     """What is read back is the frame itself, Enums, structs and lists included."""
-    path = tw.write(FRAME, tmp_path / f"t{suffix}")
+    path = rw.write(FRAME, tmp_path / f"t{suffix}")
     back = pl.read_parquet(path) if suffix == ".parquet" else pl.read_ipc(path)
     assert back.equals(FRAME)
     assert back.schema == FRAME.schema
@@ -38,7 +38,7 @@ def test_parquet_and_arrow_keep_every_dtype(tmp_path: Path, suffix: str) -> None
 
 def test_csv_spreads_structs_and_writes_lists_as_json(tmp_path: Path) -> None:
     """A struct is a column for each field, a list is JSON text, null differs from an empty text."""
-    text = tw.write(FRAME, tmp_path / "t.csv").read_text()
+    text = rw.write(FRAME, tmp_path / "t.csv").read_text()
     assert text.splitlines()[0] == "rollout_id,outcome,time_to_success_duration,time_to_success_observed,tools,note"
     back = pl.read_csv(tmp_path / "t.csv")
     assert json.loads(back["tools"][0]) == FRAME["tools"].to_list()[0]
@@ -48,7 +48,7 @@ def test_csv_spreads_structs_and_writes_lists_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".ndjson"])
 def test_json_has_one_record_a_row(tmp_path: Path, suffix: str) -> None:
     """Every row is a record, nulls are null."""
-    text = tw.write(FRAME, tmp_path / f"t{suffix}").read_text()
+    text = rw.write(FRAME, tmp_path / f"t{suffix}").read_text()
     rows = json.loads(text) if suffix == ".json" else [json.loads(line) for line in text.splitlines()]
     assert rows[0]["time_to_success"] == {"duration": 2, "observed": True}
     assert rows[1]["outcome"] is None
@@ -56,8 +56,8 @@ def test_json_has_one_record_a_row(tmp_path: Path, suffix: str) -> None:
 
 def test_arrow_tables_and_lazy_frames_are_written_too(tmp_path: Path) -> None:
     """Anything with an Arrow stream will do."""
-    assert pl.read_parquet(tw.write(FRAME.to_arrow(), tmp_path / "a.parquet")).height == 2
-    assert pl.read_parquet(tw.write(FRAME.lazy(), tmp_path / "b.parquet")).height == 2
+    assert pl.read_parquet(rw.write(FRAME.to_arrow(), tmp_path / "a.parquet")).height == 2
+    assert pl.read_parquet(rw.write(FRAME.lazy(), tmp_path / "b.parquet")).height == 2
 
 
 def test_nothing_is_overwritten_unless_allowed(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_nothing_is_overwritten_unless_allowed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("mine")
     with pytest.raises(WriteError, match="exists and is not overwritten"):
-        tw.write(FRAME, path)
+        rw.write(FRAME, path)
     assert path.read_text() == "mine"
-    tw.write(FRAME, path, overwrite=True)
+    rw.write(FRAME, path, overwrite=True)
     assert path.read_text().startswith("rollout_id")
 
 
@@ -75,7 +75,7 @@ def test_nothing_is_overwritten_unless_allowed(tmp_path: Path) -> None:
 def test_an_unknown_suffix_is_one_sentence(tmp_path: Path, name: str) -> None:
     """A suffix that names no format is refused with those that do."""
     with pytest.raises(WriteError, match=r"names no format; it is one of .arrow, .csv"):
-        tw.write(FRAME, tmp_path / name)
+        rw.write(FRAME, tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_what_a_format_cannot_hold_is_one_sentence(
     with pytest.raises(
         SchemaError, match=r"^write: column odd holds Python objects; make it text or numbers, or leave"
     ):
-        tw.write(pl.DataFrame({"odd": pl.Series([object()])}), tmp_path / f"t{suffix}")
+        rw.write(pl.DataFrame({"odd": pl.Series([object()])}), tmp_path / f"t{suffix}")
     with pytest.raises(WriteError, match=rf"t{suffix}: column `odd` {sentence}"):
-        tw.write(column.alias("odd").to_frame(), tmp_path / f"t{suffix}")
+        rw.write(column.alias("odd").to_frame(), tmp_path / f"t{suffix}")
     assert not list(tmp_path.iterdir())
     listed = pl.DataFrame({"odd": [[timedelta(1)]]})
-    assert tw.write(listed, tmp_path / "t.csv").read_text().splitlines() == ["odd", '"[""P1D""]"']  # as text
+    assert rw.write(listed, tmp_path / "t.csv").read_text().splitlines() == ["odd", '"[""P1D""]"']  # as text
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -172,29 +172,29 @@ def test_a_folder_that_stands_is_filled_from_within(
 def test_a_folder_without_permission_is_one_sentence(tmp_path: Path) -> None:
     """A folder that may not be written to is named."""
     with pytest.raises(WriteError, match="choose a folder that you may write to"):
-        tw.write(FRAME, tmp_path / "t.csv")
+        rw.write(FRAME, tmp_path / "t.csv")
 
 
 def test_a_file_in_place_of_a_folder_is_one_sentence(tmp_path: Path) -> None:
     """A path through a file cannot be written, and says so."""
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError, match="cannot be written"):
-        tw.write(FRAME, tmp_path / "file" / "t.csv")
+        rw.write(FRAME, tmp_path / "file" / "t.csv")
     (tmp_path / "t.csv").mkdir()
     with pytest.raises(WriteError, match="is a folder; name a file in it"):
-        tw.write(FRAME, tmp_path / "t.csv")
+        rw.write(FRAME, tmp_path / "t.csv")
 
 
 def test_a_result_says_in_its_file_what_it_estimates(tmp_path: Path) -> None:
     """The sentences of `estimand` are kept as columns and as metadata of the Parquet file; a plain frame has none."""
     rollouts = pl.DataFrame({"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True, False] * 2})
-    summary = tw.summarize(rollouts)
-    tw.write(summary, tmp_path / "summary.parquet")
+    summary = rw.summarize(rollouts)
+    rw.write(summary, tmp_path / "summary.parquet")
     kept = pl.read_parquet_metadata(tmp_path / "summary.parquet")
-    assert json.loads(kept["turnwise.estimands"]) == summary["estimand"].unique(maintain_order=True).to_list()
+    assert json.loads(kept["rollwise.estimands"]) == summary["estimand"].unique(maintain_order=True).to_list()
     assert pl.read_parquet(tmp_path / "summary.parquet").equals(summary)
-    tw.write(rollouts, tmp_path / "rollouts.parquet")
-    assert "turnwise.estimands" not in pl.read_parquet_metadata(tmp_path / "rollouts.parquet")
+    rw.write(rollouts, tmp_path / "rollouts.parquet")
+    assert "rollwise.estimands" not in pl.read_parquet_metadata(tmp_path / "rollouts.parquet")
 
 
 FORMULAS = (
@@ -214,7 +214,7 @@ def test_a_csv_for_a_spreadsheet_holds_no_formula(tmp_path: Path, capsys: pytest
     }).with_columns(
         kind=pl.lit("@kind", pl.Categorical), word=pl.lit("-x", pl.Enum(["-x"])), listed=pl.lit(pl.Series([["=1"]])).first()
     )  # fmt: skip
-    path = tw.write(frame, tmp_path / "t.csv", spreadsheet=True)
+    path = rw.write(frame, tmp_path / "t.csv", spreadsheet=True)
     back = pl.read_csv(path, infer_schema=False)
     assert back.columns == ["said", "score", "'=name", "pair_a", "pair_b", "kind", "word", "listed"]
     assert back["said"].to_list() == [*(f"'{text}" for text in FORMULAS), *HARMLESS]
@@ -232,12 +232,12 @@ def test_a_csv_for_a_spreadsheet_holds_no_formula(tmp_path: Path, capsys: pytest
 def test_formulas_are_kept_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without the option every character is kept and nothing is said; with it and nothing to change, that is said."""
     frame = pl.DataFrame({"said": FORMULAS})
-    assert pl.read_csv(tw.write(frame, tmp_path / "as_is.csv"))["said"].to_list() == list(FORMULAS)
+    assert pl.read_csv(rw.write(frame, tmp_path / "as_is.csv"))["said"].to_list() == list(FORMULAS)
     assert capsys.readouterr().err == ""
-    tw.write(pl.DataFrame({"n": [-1]}), tmp_path / "n.csv", spreadsheet=True)
+    rw.write(pl.DataFrame({"n": [-1]}), tmp_path / "n.csv", spreadsheet=True)
     assert "no cell begins like a formula" in capsys.readouterr().err
     with pytest.raises(WriteError, match=r"spreadsheet=True is for \.csv"):
-        tw.write(frame, tmp_path / "t.parquet", spreadsheet=True)
+        rw.write(frame, tmp_path / "t.parquet", spreadsheet=True)
     assert not (tmp_path / "t.parquet").exists()
 
 
@@ -248,8 +248,8 @@ def test_every_format_is_written_under_every_name(tmp_path: Path, suffix: str, m
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     name = os.fsdecode(b"caf\xe9") + suffix
-    assert tw.write(FRAME, Path(name)) == Path(name)
-    assert tw.write(FRAME, f"~/a{suffix}") == tmp_path / "home" / f"a{suffix}"
+    assert rw.write(FRAME, Path(name)) == Path(name)
+    assert rw.write(FRAME, f"~/a{suffix}") == tmp_path / "home" / f"a{suffix}"
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["home", name])
     assert Path(name).read_bytes() == (tmp_path / "home" / f"a{suffix}").read_bytes()
 
@@ -259,7 +259,7 @@ def test_every_format_is_written_under_every_name(tmp_path: Path, suffix: str, m
 )
 def test_a_name_as_long_as_the_disk_takes_is_written(tmp_path: Path, name: str) -> None:
     """Also where its letters take several bytes, and as the name of a folder; nothing else stays."""
-    tw.write(FRAME, tmp_path / f"{name}.csv")
+    rw.write(FRAME, tmp_path / f"{name}.csv")
     for text in ("old", "new"):
         with whole_folder(tmp_path / name, overwrite=True) as draft:
             (draft / "a.txt").write_text(text)
@@ -271,11 +271,11 @@ def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
     """The link stays, also where it leads to what is not there yet; without leave, nothing is replaced."""
     link = tmp_path / "latest.csv"
     link.symlink_to("monday.csv")
-    tw.write(FRAME, link)
+    rw.write(FRAME, link)
     assert (link.is_symlink(), link.read_bytes()) == (True, (tmp_path / "monday.csv").read_bytes())
     with pytest.raises(WriteError, match="exists and is not overwritten"):
-        tw.write(FRAME, link)
-    tw.write(FRAME.head(0), link, overwrite=True)
+        rw.write(FRAME, link)
+    rw.write(FRAME.head(0), link, overwrite=True)
     assert (link.is_symlink(), pl.read_csv(tmp_path / "monday.csv").height) == (True, 0)
 
 
@@ -284,7 +284,7 @@ def test_a_pipe_is_no_file_to_replace(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     with pytest.raises(WriteError, match="is a pipe or a device, not a file; name a file"):
-        tw.write(FRAME, pipe, overwrite=True)
+        rw.write(FRAME, pipe, overwrite=True)
     assert pipe.is_fifo()
 
 
@@ -293,12 +293,12 @@ def test_a_pipe_is_no_file_to_replace(tmp_path: Path) -> None:
 def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path: Path, suffix: str) -> None:
     """In every format, and nothing half-written stays; here the limit on the size of a file stands for the disk."""
     code = (
-        "import resource, signal, sys, polars as pl, turnwise as tw\n"
+        "import resource, signal, sys, polars as pl, rollwise as rw\n"
         "sys.dont_write_bytecode = True  # else the limit cuts it, and the module is broken ever after\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "try: tw.write(pl.DataFrame({'a': [str(hash(i)) * 9 for i in range(9999)]}), sys.argv[1])\n"
-        "except tw.errors.WriteError as error: print(error)\n"
+        "try: rw.write(pl.DataFrame({'a': [str(hash(i)) * 9 for i in range(9999)]}), sys.argv[1])\n"
+        "except rw.errors.WriteError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / f"a{suffix}")], capture_output=True, text=True, check=True

@@ -14,8 +14,8 @@ import polars as pl
 from golden.stored import REPOSITORY, Cases, Result  # type: ignore[import-not-found]
 from golden.tables import turns_of  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise.__main__ import main
+import rollwise as rw
+from rollwise.__main__ import main
 
 LOGS = "data/rollouts"
 SUMMARIZE = f"summarize {LOGS} --metric attack_success"
@@ -66,7 +66,7 @@ def command(words: str) -> Callable[[], Result]:
 
     def case() -> Result:
         with tempfile.TemporaryDirectory() as folder:
-            first = str(tw.read(REPOSITORY / LOGS)["rollout_id"].min()) if "ROLLOUT" in words else ""
+            first = str(rw.read(REPOSITORY / LOGS)["rollout_id"].min()) if "ROLLOUT" in words else ""
             typed = [word.replace("OUT", folder, 1) if word.startswith("OUT/") else word for word in words.split()]
             typed = [first if word == "ROLLOUT" else word for word in typed]
             code, out, err = in_process(typed) if typed[0] != "info" else in_its_own_process(typed)
@@ -81,8 +81,8 @@ def command(words: str) -> Callable[[], Result]:
 
 def in_its_own_process(typed: list[str]) -> tuple[int, str, str]:
     """Exit code, output and errors of a command, from this source."""
-    environment = os.environ | PLAIN_TERMINAL | {"PYTHONPATH": str(Path(tw.__file__).parents[1])}
-    words = [sys.executable, "-m", "turnwise", *typed]
+    environment = os.environ | PLAIN_TERMINAL | {"PYTHONPATH": str(Path(rw.__file__).parents[1])}
+    words = [sys.executable, "-m", "rollwise", *typed]
     done = subprocess.run(words, cwd=REPOSITORY, env=environment, capture_output=True, encoding="utf-8", check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -92,7 +92,7 @@ def in_process(typed: list[str]) -> tuple[int, str, str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     environment, words, code = dict(os.environ), sys.argv, 0
     os.environ.update(PLAIN_TERMINAL)
-    sys.argv = ["turnwise", *typed]
+    sys.argv = ["rollwise", *typed]
     try:
         with contextlib.chdir(REPOSITORY), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main()
@@ -128,9 +128,9 @@ def report(name: str, by: str | None) -> Callable[[], Result]:
     """The tables that a report writes."""
 
     def case() -> Result:
-        turns = tw.read(REPOSITORY / LOGS) if name == LOGS else turns_of(name)
+        turns = rw.read(REPOSITORY / LOGS) if name == LOGS else turns_of(name)
         with tempfile.TemporaryDirectory() as folder:
-            return parquet_files(tw.report(turns, Path(folder) / "report", by=by).parent)
+            return parquet_files(rw.report(turns, Path(folder) / "report", by=by).parent)
 
     return case
 

@@ -8,8 +8,8 @@ import polars as pl
 from golden.stored import Cases, Result  # type: ignore[import-not-found]
 from golden.tables import BASE, NAMES, TREES, rollouts_of, truth_of, turns_of  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 FEW = 400
 """Resamples, where draws are needed."""
@@ -36,7 +36,7 @@ COMPARED = (*BASE, "three attacks", "targets and attacks", "single attempts", "b
 def contrast(name: str, **options: Any) -> Callable[[], Result]:
     """A contrast of the targets of a table."""
     usual: dict[str, Any] = {"of": "target", "baseline": "base", "resamples": FEW, "seed": 2}
-    return lambda: tw.contrast(rollouts_of(name), **(usual | options))
+    return lambda: rw.contrast(rollouts_of(name), **(usual | options))
 
 
 def contrast_cases() -> Cases:
@@ -55,35 +55,35 @@ def contrast_cases() -> Cases:
 
 def curve_cases() -> Cases:
     """Curves of every table, of all kinds, axes and bands, and what compares them."""
-    cases: Cases = {f"curve/{name}": lambda name=name: tw.curve(rollouts_of(name), by="target") for name in NAMES}
+    cases: Cases = {f"curve/{name}": lambda name=name: rw.curve(rollouts_of(name), by="target") for name in NAMES}
     for kind in ("success", "survival", "hazard", "incidence"):
         for name in ("many endings", "unjudged turns", "tasks"):
-            cases[f"curve/{kind}, {name}"] = lambda kind=kind, name=name: tw.curve(
+            cases[f"curve/{kind}, {name}"] = lambda kind=kind, name=name: rw.curve(
                 rollouts_of(name), kind=kind, by="target", level=[0.8, 0.95]
             )
     for kind in ("success", "survival", "incidence"):
-        cases[f"curve/simultaneous {kind}"] = lambda kind=kind: tw.curve(
+        cases[f"curve/simultaneous {kind}"] = lambda kind=kind: rw.curve(
             rollouts_of("many endings"), kind=kind, band="simultaneous", seed=4
         )
     for axis in ("target_call", "tokens", "seconds"):
-        cases[f"curve/over {axis}"] = lambda axis=axis: tw.curve(
-            tw.measure(turns_of("with text"), m.time_to_success(), m.spent_to_success(axis)), axis=axis
+        cases[f"curve/over {axis}"] = lambda axis=axis: rw.curve(
+            rw.measure(turns_of("with text"), m.time_to_success(), m.spent_to_success(axis)), axis=axis
         )
-    cases["curve/merged"] = lambda: tw.curve(rollouts_of("many endings"), by="target", merge=True)
-    cases["curve/independent rollouts"] = lambda: tw.curve(rollouts_of("many endings"), cluster=None)
-    cases["curve/nothing competes"] = lambda: tw.curve(rollouts_of("many endings"), competing=())
-    cases["curve/of refusal"] = lambda: tw.curve(
-        tw.measure(turns_of("many endings"), m.time_to_refusal()), metric="time_to_refusal", by="target"
+    cases["curve/merged"] = lambda: rw.curve(rollouts_of("many endings"), by="target", merge=True)
+    cases["curve/independent rollouts"] = lambda: rw.curve(rollouts_of("many endings"), cluster=None)
+    cases["curve/nothing competes"] = lambda: rw.curve(rollouts_of("many endings"), competing=())
+    cases["curve/of refusal"] = lambda: rw.curve(
+        rw.measure(turns_of("many endings"), m.time_to_refusal()), metric="time_to_refusal", by="target"
     )
     for name in (*BASE, "single attempts", "few goals"):
         between = {"of": "target", "baseline": "base"}
-        cases[f"curve/difference, {name}"] = lambda name=name, between=between: tw.curve_difference(
+        cases[f"curve/difference, {name}"] = lambda name=name, between=between: rw.curve_difference(
             rollouts_of(name), **between
         )
-        cases[f"curve/test, {name}"] = lambda name=name, between=between: tw.curve_test(rollouts_of(name), **between)
+        cases[f"curve/test, {name}"] = lambda name=name, between=between: rw.curve_test(rollouts_of(name), **between)
     for name in (*BASE, "all equal", "always refused"):
-        cases[f"curve/trajectory, {name}"] = lambda name=name: tw.trajectory(turns_of(name), by="target", after=1)
-    cases["curve/trajectory by turn"] = lambda: tw.trajectory(
+        cases[f"curve/trajectory, {name}"] = lambda name=name: rw.trajectory(turns_of(name), by="target", after=1)
+    cases["curve/trajectory by turn"] = lambda: rw.trajectory(
         turns_of("no stop"), event=pl.col("turn") == 1, before=0, after=4
     )
     return cases
@@ -91,32 +91,32 @@ def curve_cases() -> Cases:
 
 def question_cases() -> Cases:
     """What several attempts reach, how many goals are needed, what attacks add, and what a table allows."""
-    cases: Cases = {f"doctor/{name}": lambda name=name: tw.doctor(turns_of(name)) for name in NAMES}
+    cases: Cases = {f"doctor/{name}": lambda name=name: rw.doctor(turns_of(name)) for name in NAMES}
     several = ("many attempts", "attempts stop", "attempts stop early", "one goal", "all success", "no success")
     for name in (*BASE, *several):
-        cases[f"attempts/{name}"] = lambda name=name: tw.attempts(rollouts_of(name), by="target")
-        cases[f"attempts/forecast, {name}"] = lambda name=name: tw.forecast(
+        cases[f"attempts/{name}"] = lambda name=name: rw.attempts(rollouts_of(name), by="target")
+        cases[f"attempts/forecast, {name}"] = lambda name=name: rw.forecast(
             rollouts_of(name), k=[1, 5, 20, 100], by="target", resamples=200
         )
     for stopped in (True, False):
-        cases[f"attempts/stopped {stopped}"] = lambda stopped=stopped: tw.attempts(
+        cases[f"attempts/stopped {stopped}"] = lambda stopped=stopped: rw.attempts(
             rollouts_of("attempts stop"), stopped=stopped, level=[0.8, 0.95]
         )
-    cases["attempts/best of a number"] = lambda: tw.attempts(rollouts_of("many attempts"), metric="worst", k=[1, 2, 4])
-    cases["attempts/of the task"] = lambda: tw.attempts(rollouts_of("tasks with attempts"), metric="task_success")
-    cases["plan/goals"] = lambda: tw.plan(rate=0.2, icc=0.3, goals=[10, 50, 200], attempts=[1, 5])
-    cases["plan/difference"] = lambda: tw.plan(rate=0.2, icc=0.1, difference=-0.1, attempts=[1, 4], power=0.9)
-    cases["plan/below"] = lambda: tw.plan(below=0.01, icc=0.2, attempts=[1, 3], level=0.9)
+    cases["attempts/best of a number"] = lambda: rw.attempts(rollouts_of("many attempts"), metric="worst", k=[1, 2, 4])
+    cases["attempts/of the task"] = lambda: rw.attempts(rollouts_of("tasks with attempts"), metric="task_success")
+    cases["plan/goals"] = lambda: rw.plan(rate=0.2, icc=0.3, goals=[10, 50, 200], attempts=[1, 5])
+    cases["plan/difference"] = lambda: rw.plan(rate=0.2, icc=0.1, difference=-0.1, attempts=[1, 4], power=0.9)
+    cases["plan/below"] = lambda: rw.plan(below=0.01, icc=0.2, attempts=[1, 3], level=0.9)
     for name in BASE:
         base = pl.col("target") == "base"
-        cases[f"plan/pilot, {name}"] = lambda name=name, base=base: tw.plan(
+        cases[f"plan/pilot, {name}"] = lambda name=name, base=base: rw.plan(
             rollouts_of(name).filter(base), goals=[20, 100], attempts=[1, 5], difference=0.05
         )
     for name in ("three attacks", "targets and attacks", "plain"):
-        cases[f"portfolio/{name}"] = lambda name=name: tw.portfolio(rollouts_of(name), by="target")
-        cases[f"portfolio/targets, {name}"] = lambda name=name: tw.portfolio(rollouts_of(name), of="target")
+        cases[f"portfolio/{name}"] = lambda name=name: rw.portfolio(rollouts_of(name), by="target")
+        cases[f"portfolio/targets, {name}"] = lambda name=name: rw.portfolio(rollouts_of(name), of="target")
     for name in ("tasks", "tasks with attempts", "benign", "plain"):
-        cases[f"portfolio/tradeoff, {name}"] = lambda name=name: tw.tradeoff(rollouts_of(name), by="target")
+        cases[f"portfolio/tradeoff, {name}"] = lambda name=name: rw.tradeoff(rollouts_of(name), by="target")
     return cases
 
 
@@ -139,7 +139,7 @@ def agreement(*, labels: bool = True, **options: Any) -> Callable[[], Result]:
 
     def case() -> Result:
         said, truth = verdicts()
-        return tw.judges.agreement(said, truth if labels else None, **({"resamples": FEW, "seed": 1} | options))
+        return rw.judges.agreement(said, truth if labels else None, **({"resamples": FEW, "seed": 1} | options))
 
     return case
 
@@ -175,26 +175,26 @@ def judge_cases() -> Cases:
     erring = lambda: rollouts_of("erring judge")  # noqa: E731  # computed when the case is
     for method in ("rogan-gladen", "prediction-powered"):
         for by in (None, "target"):
-            cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: tw.judges.correct(
+            cases[f"judges/correct, {method}, by {by}"] = lambda method=method, by=by: rw.judges.correct(
                 erring(), rollout_labels(), method=method, by=by
             )
-    cases["judges/correct, pooled"] = lambda: tw.judges.correct(erring(), rollout_labels(), by="target", pool=True)
+    cases["judges/correct, pooled"] = lambda: rw.judges.correct(erring(), rollout_labels(), by="target", pool=True)
     for kind in ("success", "survival"):
-        cases[f"judges/curve corrected, {kind}"] = lambda kind=kind: tw.judges.correct_curve(
+        cases[f"judges/curve corrected, {kind}"] = lambda kind=kind: rw.judges.correct_curve(
             erring(), turn_labels(), kind=kind, by="target"
         )
-    cases["judges/curve corrected, pooled"] = lambda: tw.judges.correct_curve(
+    cases["judges/curve corrected, pooled"] = lambda: rw.judges.correct_curve(
         erring(), turn_labels(), by="target", pool=True, level=[0.8, 0.95]
     )
     cases["judges/labels joined"] = lambda: dict(
         zip(
             ("turns", "joined"),
-            tw.judges.join_labels(turns_of("erring judge"), turn_labels().drop("succeeded")),
+            rw.judges.join_labels(turns_of("erring judge"), turn_labels().drop("succeeded")),
             strict=True,
         )
     )
     for name in TREES:
-        cases[f"judges/rates of paths, {name}"] = lambda name=name: tw.summarize(
+        cases[f"judges/rates of paths, {name}"] = lambda name=name: rw.summarize(
             rollouts_of(name), cluster="tree", resamples=FEW
         )
     return cases

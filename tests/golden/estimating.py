@@ -8,8 +8,8 @@ import polars as pl
 from golden.stored import Cases, Result  # type: ignore[import-not-found]
 from golden.tables import BASE, NAMES, TREES, rollouts_of, trained, truth_of, turns_of  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 FEW = 400
 """Resamples, where draws are needed."""
@@ -39,27 +39,27 @@ SUMMARIES: dict[str, dict[str, Any]] = {
 
 def summary(name: str, **options: Any) -> Callable[[], Result]:
     """A summary of a table."""
-    return lambda: tw.summarize(rollouts_of(name), **({"resamples": FEW, "seed": 3} | options))
+    return lambda: rw.summarize(rollouts_of(name), **({"resamples": FEW, "seed": 3} | options))
 
 
 def measured(name: str) -> pl.DataFrame:
     """Every metric of rollouts, of trees those of their paths."""
-    turns = tw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
+    turns = rw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
     reached = m.success_within(2)
     worst, last, mean, total = m.highest("score"), m.final("score"), m.average("score"), m.total("score")
-    return tw.measure(turns, *m.ALL, reached, worst=worst, last=last, mean=mean, total=total)
+    return rw.measure(turns, *m.ALL, reached, worst=worst, last=last, mean=mean, total=total)
 
 
 def measure_cases() -> Cases:
     """Measures of every table, of the paths of trees, and what a simulation holds to be true."""
     cases: Cases = {f"measure/{name}": lambda name=name: measured(name) for name in NAMES}
     for name in TREES:
-        cases[f"measure/paths of {name}"] = lambda name=name: tw.measure(tw.trees.paths(turns_of(name)))
-    cases["measure/paths written out"] = lambda: tw.trees.paths(turns_of("deep tree"))
-    cases["measure/first turn with a high score"] = lambda: tw.measure(
+        cases[f"measure/paths of {name}"] = lambda name=name: rw.measure(rw.trees.paths(turns_of(name)))
+    cases["measure/paths written out"] = lambda: rw.trees.paths(turns_of("deep tree"))
+    cases["measure/first turn with a high score"] = lambda: rw.measure(
         turns_of("many endings"), m.first_turn(pl.col("score") > 0.4, name="first"), m.time_to(pl.col("score") > 0.4)
     )
-    cases["measure/lazy"] = lambda: tw.measure(turns_of("plain").lazy(), m.attack_success(), m.num_turns()).collect()
+    cases["measure/lazy"] = lambda: rw.measure(turns_of("plain").lazy(), m.attack_success(), m.num_turns()).collect()
     cases["measure/training"] = trained
     for name in ("plain", "tasks", "tree", "erring judge", "attempts stop", "hazard by turn"):
         cases[f"measure/truth of {name}"] = lambda name=name: truth_of(name)
@@ -98,59 +98,59 @@ def aggregate_cases() -> Cases:
     cases: Cases = {}
     for name in BASE:
         frame = lambda name=name: rollouts_of(name)  # noqa: E731  # computed when the case is
-        cases[f"aggregate/iqm, {name}"] = lambda frame=frame: tw.iqm(
+        cases[f"aggregate/iqm, {name}"] = lambda frame=frame: rw.iqm(
             frame(), metrics=["attack_success", "worst"], by="target", resamples=FEW
         )
-        cases[f"aggregate/profile, {name}"] = lambda frame=frame: tw.profile(frame(), by="target")
-        cases[f"aggregate/bootstrap, {name}"] = lambda frame=frame: tw.bootstrap(
+        cases[f"aggregate/profile, {name}"] = lambda frame=frame: rw.profile(frame(), by="target")
+        cases[f"aggregate/bootstrap, {name}"] = lambda frame=frame: rw.bootstrap(
             frame(), correlation, columns=["num_turns", "worst"], resamples=FEW, seed=1
         )
-        cases[f"aggregate/gate, {name}"] = lambda frame=frame: tw.gate(
+        cases[f"aggregate/gate, {name}"] = lambda frame=frame: rw.gate(
             frame(), ["attack_success < 0.5", "attack_success < 5%", "median(num_turns) >= 2"], by="target"
         )
-        cases[f"aggregate/gate without unknown, {name}"] = lambda frame=frame: tw.gate(
+        cases[f"aggregate/gate without unknown, {name}"] = lambda frame=frame: rw.gate(
             frame(), "attack_success <= 0.3", unknown="drop"
         )
     plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
     attempts: dict[str, Any] = {"metrics": "worst", "resamples": FEW}
-    cases["aggregate/iqm of attempts"] = lambda: tw.iqm(plain(), draws="attempts", **attempts)
-    cases["aggregate/iqm over goals"] = lambda: tw.iqm(
+    cases["aggregate/iqm of attempts"] = lambda: rw.iqm(plain(), draws="attempts", **attempts)
+    cases["aggregate/iqm over goals"] = lambda: rw.iqm(
         plain(), over="goals", statistics=["iqm", "optimality_gap", "mean", "median"], **attempts
     )
-    cases["aggregate/profile of a number"] = lambda: tw.profile(plain(), metric="worst", band="simultaneous")
-    cases["aggregate/profile at thresholds"] = lambda: tw.profile(plain(), at=[0.1, 0.5, 0.9], level=[0.8, 0.95])
+    cases["aggregate/profile of a number"] = lambda: rw.profile(plain(), metric="worst", band="simultaneous")
+    cases["aggregate/profile at thresholds"] = lambda: rw.profile(plain(), at=[0.1, 0.5, 0.9], level=[0.8, 0.95])
     for interval in ("percentile", "basic", "bca"):
-        cases[f"aggregate/bootstrap {interval}"] = lambda interval=interval: tw.bootstrap(
+        cases[f"aggregate/bootstrap {interval}"] = lambda interval=interval: rw.bootstrap(
             plain(), mean_ratio, columns=["num_turns", "worst"], by="target", interval=interval, resamples=FEW
         )
-    cases["aggregate/bootstrap vectorized"] = lambda: tw.bootstrap(
+    cases["aggregate/bootstrap vectorized"] = lambda: rw.bootstrap(
         plain(), mean_ratio, columns=["num_turns", "worst"], cluster=None, vectorized=True, resamples=FEW
     )
-    cases["aggregate/gate against a baseline"] = lambda: tw.gate(
+    cases["aggregate/gate against a baseline"] = lambda: rw.gate(
         plain().filter(target="guarded"),
         ["attack_success <= baseline + 2%", "num_turns >= baseline - 1 for target=guarded"],
         baseline=plain().filter(target="base"),
         against_self=3,
     )
-    cases["aggregate/gate of a summary"] = lambda: tw.gate(tw.summarize(plain(), by="target"), "attack_success < 0.4")
+    cases["aggregate/gate of a summary"] = lambda: rw.gate(rw.summarize(plain(), by="target"), "attack_success < 0.4")
     for metric in ("attack_success", "worst"):
-        cases[f"aggregate/training of {metric}"] = lambda metric=metric: tw.training(trained(), metric=metric)
-    cases["aggregate/training by category"] = lambda: tw.training(trained(), by="category", level=[0.8, 0.95])
-    cases["aggregate/best"] = lambda: tw.best(
-        tw.summarize(rollouts_of("three targets"), by=["target", "category"]), metric="attack_success", by="category"
+        cases[f"aggregate/training of {metric}"] = lambda metric=metric: rw.training(trained(), metric=metric)
+    cases["aggregate/training by category"] = lambda: rw.training(trained(), by="category", level=[0.8, 0.95])
+    cases["aggregate/best"] = lambda: rw.best(
+        rw.summarize(rollouts_of("three targets"), by=["target", "category"]), metric="attack_success", by="category"
     )
-    cases["aggregate/changes"] = lambda: tw.changes(
+    cases["aggregate/changes"] = lambda: rw.changes(
         plain(), of="target", group="guarded", baseline="base", metric="attack_success"
     )
-    cases["aggregate/pareto"] = lambda: tw.pareto(
+    cases["aggregate/pareto"] = lambda: rw.pareto(
         rollouts_of("three targets")
         .group_by("target", "goal", maintain_order=True)
         .agg(pl.mean("attack_success", "num_turns", "worst")),
         {"attack_success": "lower", "num_turns": "higher"},
         by="target",
     )
-    cases["aggregate/sweep"] = lambda: tw.sweep({"a": [1, 2, 3], "b": {"c": ["x", "y"], "d": 0.5}})
-    cases["aggregate/random sweep"] = lambda: tw.sweep(
+    cases["aggregate/sweep"] = lambda: rw.sweep({"a": [1, 2, 3], "b": {"c": ["x", "y"], "d": 0.5}})
+    cases["aggregate/random sweep"] = lambda: rw.sweep(
         {"a": list(range(20)), "b": list("xyz")}, strategy="random", n=8, seed=2
     )
     return cases

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from golden.stored import REAL_LOGS, REPOSITORY, SHARED, Cases, Result  # type: ignore[import-not-found]
 
-import turnwise as tw
+import rollwise as rw
 
 FIXTURES = REPOSITORY / "tests" / "readers" / "fixtures"
 TOGETHER = ("art", "best_of_n", "garak", "native", "pyrit", "swe_agent", "tau2", "trl")
@@ -21,7 +21,7 @@ def read(paths: Any) -> Callable[[], Result]:
     """The turns and the problems of some files."""
 
     def case() -> Result:
-        turns, problems = tw.read(paths, errors="collect")
+        turns, problems = rw.read(paths, errors="collect")
         return {"turns": turns, "problems": problems}
 
     return case
@@ -31,8 +31,8 @@ def step_case(path: Path) -> Callable[[], Result]:
     """The steps of a log that keeps them, what they took, and their events."""
 
     def case() -> Result:
-        steps = tw.steps(path)
-        return {"steps": steps, "measured": tw.measure_steps(steps), "events": tw.compat.nat.events(steps)}
+        steps = rw.steps(path)
+        return {"steps": steps, "measured": rw.measure_steps(steps), "events": rw.compat.nat.events(steps)}
 
     return case
 
@@ -46,12 +46,12 @@ def fixture_cases() -> Cases:
     }
     cases |= {f"read/{folder}, all": read(FIXTURES / folder) for folder in TOGETHER}
     logs = REPOSITORY / "data" / "rollouts"
-    cases["read/data of the repository"] = lambda: {"turns": tw.read(logs)}
-    cases["read/columns that are wanted"] = lambda: tw.read(logs, columns=["target", "goal", "succeeded"])
-    cases["read/facts and names"] = lambda: tw.read(FIXTURES / "native" / "toy.csv", run="a run")
-    cases["read/rollouts of inspect"] = lambda: tw.readers.read_rollouts(FIXTURES / "inspect" / "log.json")
-    cases["read/summary of inspect"] = lambda: tw.readers.read_summary(FIXTURES / "inspect" / "log.json")
-    cases["read/summary of jailbreakbench"] = lambda: tw.readers.read_summary(FIXTURES / "jailbreakbench" / "toy.json")
+    cases["read/data of the repository"] = lambda: {"turns": rw.read(logs)}
+    cases["read/columns that are wanted"] = lambda: rw.read(logs, columns=["target", "goal", "succeeded"])
+    cases["read/facts and names"] = lambda: rw.read(FIXTURES / "native" / "toy.csv", run="a run")
+    cases["read/rollouts of inspect"] = lambda: rw.readers.read_rollouts(FIXTURES / "inspect" / "log.json")
+    cases["read/summary of inspect"] = lambda: rw.readers.read_summary(FIXTURES / "inspect" / "log.json")
+    cases["read/summary of jailbreakbench"] = lambda: rw.readers.read_summary(FIXTURES / "jailbreakbench" / "toy.json")
     cases["read/steps of nat"] = step_case(FIXTURES / "nat" / "workflow_output.json")
     cases["read/steps of atif"] = step_case(FIXTURES / "atif" / "trajectory.json")
     return cases
@@ -71,21 +71,21 @@ def real_log_cases() -> Cases:
     cases[f"{REAL_LOGS}/tau2_bench"] = read(SHARED / "tau2_bench")
     for suite in sorted((SHARED / "agentdojo_drift" / "runs").glob("*/*")):
         cases[f"{REAL_LOGS}/agentdojo_drift/{suite.name}"] = read(suite)
-    cases[f"{REAL_LOGS}/summary of inspect"] = lambda: tw.readers.read_summary(SHARED / "inspect" / "log-sets")
-    cases[f"{REAL_LOGS}/summary of garak"] = lambda: tw.readers.read_summary(SHARED / "garak", errors="collect")[0]
-    cases[f"{REAL_LOGS}/verdicts of hibayes"] = lambda: tw.judges.read_verdicts(SHARED / "hibayes_judge_csv")
-    cases[f"{REAL_LOGS}/verdicts of pyrit"] = lambda: tw.judges.read_verdicts(SHARED / "pyrit")
-    cases[f"{REAL_LOGS}/prompts of astra"] = lambda: tw.rollout.read_prompts(SHARED / "astra_rl_prompts")
+    cases[f"{REAL_LOGS}/summary of inspect"] = lambda: rw.readers.read_summary(SHARED / "inspect" / "log-sets")
+    cases[f"{REAL_LOGS}/summary of garak"] = lambda: rw.readers.read_summary(SHARED / "garak", errors="collect")[0]
+    cases[f"{REAL_LOGS}/verdicts of hibayes"] = lambda: rw.judges.read_verdicts(SHARED / "hibayes_judge_csv")
+    cases[f"{REAL_LOGS}/verdicts of pyrit"] = lambda: rw.judges.read_verdicts(SHARED / "pyrit")
+    cases[f"{REAL_LOGS}/prompts of astra"] = lambda: rw.rollout.read_prompts(SHARED / "astra_rl_prompts")
     cases[f"{REAL_LOGS}/steps of atif"] = step_case(SHARED / "atif" / "nat" / "exmp02_atif.json")
     cases[f"{REAL_LOGS}/rates of jailbreakbench"] = lambda: rates(["jailbreakbench"], by=["target", "attack"])
     cases[f"{REAL_LOGS}/rates of agentdojo"] = lambda: rates(["agentdojo_drift"], by="attack")
-    cases[f"{REAL_LOGS}/attempts of tau_bench"] = lambda: tw.attempts(
-        tw.measure(tw.read(SHARED / "tau_bench" / "gpt-4o-airline.json")), metric="task_success"
+    cases[f"{REAL_LOGS}/attempts of tau_bench"] = lambda: rw.attempts(
+        rw.measure(rw.read(SHARED / "tau_bench" / "gpt-4o-airline.json")), metric="task_success"
     )
     return cases
 
 
 def rates(folders: list[str], by: Any) -> pl.DataFrame:
     """The summary of real logs."""
-    turns, _ = tw.read([SHARED / folder for folder in folders], errors="collect")
-    return tw.summarize(tw.measure(turns), by=by, resamples=500)
+    turns, _ = rw.read([SHARED / folder for folder in folders], errors="collect")
+    return rw.summarize(rw.measure(turns), by=by, resamples=500)

@@ -9,7 +9,7 @@ A result is accepted only where its change was wanted: run without ``--accept`` 
 what changed and why. Both belong into the commit that changes the code. Without a purpose a changed number is a bug.
 
 Run it with the interpreter that has the package installed; the source beside this file is the one that is used.
-Real logs are looked for in ``TURNWISE_SHARED_DATA``, or beside the repository; where they are absent their results are
+Real logs are looked for in ``ROLLWISE_SHARED_DATA``, or beside the repository; where they are absent their results are
 neither compared nor changed.
 """
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from turnwise.errors import TurnwiseError
+from rollwise.errors import RollwiseError
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 RESULTS = HERE / "results"
-SHARED = Path(os.environ.get("TURNWISE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+SHARED = Path(os.environ.get("ROLLWISE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
 
 Result = pl.DataFrame | Mapping[str, pl.DataFrame]
 """What a case computes: a table, or several by name."""
@@ -105,7 +105,7 @@ def or_refusal(compute: Callable[[], Result]) -> Callable[[], Result]:
     def case() -> Result:
         try:
             return compute()
-        except TurnwiseError as refused:
+        except RollwiseError as refused:
             return pl.DataFrame({"error": [type(refused).__name__], "message": [str(refused)]})
 
     return case

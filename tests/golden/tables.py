@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 QUIET: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
 TREE: dict[str, Any] = {**QUIET, "branches": 2, "goals": 5, "attempts": 1, "turns": 3}
@@ -65,7 +65,7 @@ def turns_of(name: str) -> pl.DataFrame:
     """The turns of a design, or of a table that no simulation gives."""
     if name in DESIGNS:
         seed = list(DESIGNS).index(name) + 1
-        return tw.simulate(**({"text": False} | DESIGNS[name]), seed=seed)[0]
+        return rw.simulate(**({"text": False} | DESIGNS[name]), seed=seed)[0]
     return SPECIAL[name]()
 
 
@@ -73,7 +73,7 @@ def turns_of(name: str) -> pl.DataFrame:
 def truth_of(name: str) -> pl.DataFrame:
     """The exact values of a design."""
     seed = list(DESIGNS).index(name) + 1
-    return tw.simulate(**({"text": False} | DESIGNS[name]), seed=seed)[1]
+    return rw.simulate(**({"text": False} | DESIGNS[name]), seed=seed)[1]
 
 
 def empty() -> pl.DataFrame:
@@ -85,7 +85,7 @@ def all_equal() -> pl.DataFrame:
     """Rollouts that are the same in everything but their ids."""
     rows = [(f"r{number}", turn, f"g{number % 6}", False, 0.25) for number in range(24) for turn in (1, 2)]
     names = ["rollout_id", "turn", "goal", "succeeded", "score"]
-    return tw.turns(pl.DataFrame(rows, schema=names, orient="row").with_columns(target=pl.lit("t")))
+    return rw.turns(pl.DataFrame(rows, schema=names, orient="row").with_columns(target=pl.lit("t")))
 
 
 def without_goals() -> pl.DataFrame:
@@ -109,8 +109,8 @@ BASE = ("plain", "three targets", "unjudged turns", "many endings", "tasks", "un
 @cache
 def rollouts_of(name: str) -> pl.DataFrame:
     """The rollouts of a table with the usual metrics and a number; a tree's are its paths."""
-    turns = tw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
-    return tw.measure(turns, *MEASURED, worst=m.highest("score"))
+    turns = rw.trees.paths(turns_of(name)) if name in TREES else turns_of(name)
+    return rw.measure(turns, *MEASURED, worst=m.highest("score"))
 
 
 @cache
@@ -119,8 +119,8 @@ def trained() -> pl.DataFrame:
     parts = []
     for step, hazard in enumerate((0.3, 0.2, 0.1, 0.05)):
         options: dict[str, Any] = {"goals": 12, "attempts": 3, "turns": 3, "text": False, "seed": step}
-        turns, _ = tw.simulate(targets={"model": hazard}, **options)
+        turns, _ = rw.simulate(targets={"model": hazard}, **options)
         parts.append(
             turns.with_columns(rollout_id=pl.format("{}-{}", pl.lit(step), "rollout_id"), train_step=pl.lit(100 * step))
         )
-    return tw.measure(pl.concat(parts), *MEASURED, keep="train_step", worst=m.highest("score"))
+    return rw.measure(pl.concat(parts), *MEASURED, keep="train_step", worst=m.highest("score"))

@@ -13,7 +13,7 @@ STORED = load()
 def test_the_result_is_the_stored_one(name: str) -> None:
     """The case computes the stored tables: the same columns, dtypes and rows, floats to nine digits."""
     if group_of(name) == REAL_LOGS and not SHARED.is_dir():
-        pytest.skip("no folder of real logs; set TURNWISE_SHARED_DATA to one")
+        pytest.skip("no folder of real logs; set ROLLWISE_SHARED_DATA to one")
     assert name in CASES, "is stored, and no case any more: python tests/golden/record.py --accept"
     assert name in STORED, "is not stored: python tests/golden/record.py --accept"
     if lines := changes(STORED[name], computed(name)):

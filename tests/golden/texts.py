@@ -6,8 +6,8 @@ import polars as pl
 from golden.stored import Cases  # type: ignore[import-not-found]
 from golden.tables import turns_of  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 PAIRS: list[tuple[str | None, str | None]] = [
     ("The capital of France is Paris.", "Paris"),
@@ -94,7 +94,7 @@ def dialogues() -> pl.DataFrame:
     size = len(PAIRS)
     places = {"rollout_id": [f"r{row // 3:02d}" for row in range(size)], "turn": [row % 3 + 1 for row in range(size)]}
     expected = pl.col("expected").first().over("rollout_id")
-    return tw.turns(pl.DataFrame(places).hstack(pairs()).with_columns(expected))
+    return rw.turns(pl.DataFrame(places).hstack(pairs()).with_columns(expected))
 
 
 def tools() -> pl.DataFrame:
@@ -181,17 +181,17 @@ def text_cases() -> Cases:
     cases["texts/refused by rule"] = lambda: pairs().select(
         m.refused_by_rule().alias("start"), m.refused_by_rule(within=None).alias("anywhere")
     )
-    cases["texts/of rollouts"] = lambda: tw.measure(
+    cases["texts/of rollouts"] = lambda: rw.measure(
         dialogues(), m.ANSWERS, m.TEXT, m.response_length("characters").alias("characters"), three=m.distinct_n(3)
     )
-    cases["texts/all metrics of simulated text"] = lambda: tw.measure(turns_of("with text"), *m.ALL, *m.TEXT)
+    cases["texts/all metrics of simulated text"] = lambda: rw.measure(turns_of("with text"), *m.ALL, *m.TEXT)
     cases["texts/sentences"] = lambda: pairs().select(m.sentence_count("response").alias("sentences"))
     cases["texts/instructions"] = lambda: instructions(loose=False)
     cases["texts/instructions, loosely"] = lambda: instructions(loose=True)
     cases["texts/tool calls"] = tool_matches
     cases["texts/composites"] = composites
     cases["texts/calibration"] = calibration
-    cases["texts/refusals measured"] = lambda: tw.measure(
+    cases["texts/refusals measured"] = lambda: rw.measure(
         dialogues().with_columns(refused=m.refused_by_rule()), m.CONDUCT
     )
     return cases

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from turnwise.jobs.machine import Machine
+from rollwise.jobs.machine import Machine
 
 FOLDER = Path("/simulated/store")
 SECTOR = 32  # bytes that a disk writes as one

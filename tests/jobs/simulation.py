@@ -1,6 +1,6 @@
 """Deterministic simulation of a store: disk, clock, workers, endpoint and processes under one seeded schedule.
 
-The code of `turnwise/jobs/store.py` runs as it is; only the `Machine` under it is simulated. One seed is one schedule: two or three
+The code of `rollwise/jobs/store.py` runs as it is; only the `Machine` under it is simulated. One seed is one schedule: two or three
 processes ask an endpoint for the same items and store the answers, each as one of the three jobs does (rolling out: synced at
 once; judging: shared, synced every quarter of a second; evaluating: never synced). At any operation of the system a process may
 be killed, the power may fail, the disk may be full or take only a part, the clock may jump, and another process may go on.
@@ -35,8 +35,8 @@ from unittest import mock
 
 from jobs.simulated_disk import FOLDER, Disk, File, Killed, check  # type: ignore[import-not-found]
 
-from turnwise.errors import ReadError, UnkeptError, WriteError
-from turnwise.jobs.store import Store
+from rollwise.errors import ReadError, UnkeptError, WriteError
+from rollwise.jobs.store import Store
 
 JOBS = {"rollout": (0.0, False), "judge": (0.25, True), "eval": (None, False)}  # by job: sync_every, shared
 START = datetime(2026, 1, 31, tzinfo=UTC)
@@ -312,7 +312,7 @@ def failures(
 ) -> list[int]:
     """Return the first seeds that fail."""
     failing: list[int] = []
-    unchecked = mock.patch("turnwise.jobs.store._checksum", return_value=b"0" * 16)
+    unchecked = mock.patch("rollwise.jobs.store._checksum", return_value=b"0" * 16)
     with (
         contextlib.redirect_stderr(io.StringIO()) as said,
         unchecked if mutant == "no checksum" else contextlib.nullcontext(),

@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import TurnwiseError
+import rollwise as rw
+from rollwise.errors import RollwiseError
 
 pytestmark = pytest.mark.integration
 
-COUNT = int(os.environ.get("TURNWISE_DAMAGES", "30"))  # damaged stores of each job
+COUNT = int(os.environ.get("ROLLWISE_DAMAGES", "30"))  # damaged stores of each job
 ITEMS = 12
 CALLS: list[str] = []
 
@@ -32,7 +32,7 @@ def rollout(folder: Path) -> Any:
     def play(seed: int) -> dict[str, Any]:
         return reply(f"seed {seed}" * (seed % 4))
 
-    runs = tw.rollout.run(play, range(ITEMS), store=folder, key={"target": "a"}, progress=False)
+    runs = rw.rollout.run(play, range(ITEMS), store=folder, key={"target": "a"}, progress=False)
     return [(run.seed, run.graph, run.error) for run in runs]
 
 
@@ -46,7 +46,7 @@ def judge(folder: Path) -> Any:
     rate.version = "1"  # type: ignore[attr-defined]
     texts = [f"text {number}" * (1 + number % 4) for number in range(ITEMS)]
     turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, ITEMS + 1), "response": texts})
-    return tw.judge(turns, rate, store=folder, progress=False).select("turn", "value", "reasoning", "error").rows()
+    return rw.judge(turns, rate, store=folder, progress=False).select("turn", "value", "reasoning", "error").rows()
 
 
 def evaluation(folder: Path) -> Any:
@@ -64,7 +64,7 @@ def evaluation(folder: Path) -> Any:
         "eval": {"general": general, "evaluators": {"match": {"_type": "exact_match"}}},
     }
     (folder / "eval.yml").write_text(json.dumps(configuration))
-    result = tw.evaluate(folder / "eval.yml", progress=False, overwrite=True)
+    result = rw.evaluate(folder / "eval.yml", progress=False, overwrite=True)
     outputs = [json.loads((folder / "out" / f"{name}_output.json").read_text()) for name in ("workflow", "match")]
     return outputs, result.summary.select("metric", "estimate", "n").rows()
 
@@ -73,7 +73,7 @@ def outcome(job: Callable[[Path], Any], folder: Path) -> Any:
     """The results of a job, or the sentence that it ends with."""
     try:
         return job(folder)
-    except TurnwiseError as error:
+    except RollwiseError as error:
         return error
 
 
@@ -123,7 +123,7 @@ def test_a_damaged_store_gives_a_sentence_or_the_same_results(job: Callable[[Pat
         path.write_bytes(content)
         CALLS.clear()
         results = outcome(job, folder)
-        if isinstance(results, TurnwiseError):
+        if isinstance(results, RollwiseError):
             assert "\n" not in str(results)
             assert path.name in str(results)
             assert path.read_bytes() == content

@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 from signing import signed
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.jobs.identity import identity, unidentified_part
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.jobs.identity import identity, unidentified_part
 
 MODEL = "small"
 
@@ -185,7 +185,7 @@ def test_functions_that_lead_to_themselves_end() -> None:
 def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
     """No address, and no order of a set."""
     (tmp_path / "asking.py").write_text(
-        "import sys\nfrom functools import partial\nimport msgspec\nfrom turnwise.jobs.identity import identity\n"
+        "import sys\nfrom functools import partial\nimport msgspec\nfrom rollwise.jobs.identity import identity\n"
         "class Bot:\n    configuration = {'model': 'a'}\n    def reply(self, messages): return {'x', 'y', 'z'}\n"
         "def one(messages, k=len, *, n=(1, 'a')): return {'a', 'b', 'c'}\n"
         "def closing(value): return lambda messages: value\n"
@@ -211,7 +211,7 @@ TURNS = pl.DataFrame({"rollout_id": ["r"], "turn": [1], "response": ["a"], "prom
 
 
 def scores(model: Any, store: Path) -> list:
-    return tw.judge(TURNS, tw.judges.Refusal(model), store=store, progress=False).select("value", "cached").rows()
+    return rw.judge(TURNS, rw.judges.Refusal(model), store=store, progress=False).select("value", "cached").rows()
 
 
 def test_the_store_never_mixes_two_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,13 +235,13 @@ def test_what_has_no_identity_has_no_store(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     assert scores(Versioned("1").reply, tmp_path) == [(1.0, False)]
     assert scores(Declared("a").reply, tmp_path) == [(1.0, False)]
-    assert tw.judge(TURNS, tw.judges.Refusal(Bot().reply), progress=False)["value"].to_list() == [1.0]
+    assert rw.judge(TURNS, rw.judges.Refusal(Bot().reply), progress=False)["value"].to_list() == [1.0]
 
 
 def test_rolling_out_asks_for_a_version_too(tmp_path: Path) -> None:
     """A key with a part that has no identity is refused before the first rollout."""
     with pytest.raises(ArgumentError, match="run: store must know what the rollouts depend on, and `Bot`"):
-        tw.rollout.run(lambda seed: 1 / 0, [1], store=tmp_path / "store", key=identity(Bot()), progress=False)
+        rw.rollout.run(lambda seed: 1 / 0, [1], store=tmp_path / "store", key=identity(Bot()), progress=False)
     assert not list(tmp_path.iterdir())
 
 

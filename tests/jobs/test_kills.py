@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.jobs.store import read
+from rollwise.jobs.store import read
 
 pytestmark = pytest.mark.integration
 
-KILLS = int(os.environ.get("TURNWISE_KILLS", "3"))  # of each job
+KILLS = int(os.environ.get("ROLLWISE_KILLS", "3"))  # of each job
 CONCURRENCY = 2
 
 JOBS = """
 import json, sys, time
 from pathlib import Path
-import turnwise as tw
+import rollwise as rw
 
 job, folder, paid, count, pause = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
 
@@ -32,7 +32,7 @@ def ask(key):
     return int(key) / 4
 
 if job == "rollout":
-    runs = tw.rollout.run(ask, range(count), store=folder, key="k", max_concurrency=2, progress=False)
+    runs = rw.rollout.run(ask, range(count), store=folder, key="k", max_concurrency=2, progress=False)
     results = [run.graph for run in runs]
 elif job == "judge":
     import polars as pl
@@ -40,7 +40,7 @@ elif job == "judge":
         return ask(response)
     rate.version = "1"
     turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, count + 1), "response": list(map(str, range(count)))})
-    results = tw.judge(turns, rate, store=folder, max_concurrency=2, progress=False)["value"].to_list()
+    results = rw.judge(turns, rate, store=folder, max_concurrency=2, progress=False)["value"].to_list()
 else:
     (folder / "asking.py").write_text(
         "import sys\\n\\ndef answer(question):\\n    return str(sys.modules['__main__'].ask(question))\\n"
@@ -52,7 +52,7 @@ else:
     workflow = {"_type": "function", "function": "asking:answer"}
     file = folder / f"eval.yml"
     file.write_text(json.dumps({"workflow": workflow, "eval": {"general": general, "evaluators": evaluators}}))
-    tw.evaluate(file, progress=False)
+    rw.evaluate(file, progress=False)
     outputs = json.loads((folder / "out" / "workflow_output.json").read_text())
     results = [float(entry["generated_answer"]) for entry in outputs]
 print(json.dumps(results))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from jobs.simulation import JOBS, World, failures, simulate  # type: ignore[import-not-found]
 
-from turnwise.evaluation.results_log import ResultsLog
-from turnwise.judges.store import VerdictStore
-from turnwise.judges.verdicts import judge_of
-from turnwise.rollout.store import RunStore
+from rollwise.evaluation.results_log import ResultsLog
+from rollwise.judges.store import VerdictStore
+from rollwise.judges.verdicts import judge_of
+from rollwise.rollout.store import RunStore
 
 # Each worker of the slow lane runs a part. A failing seed is replayed by `python -m jobs.simulation SEED` in `tests`.
 FAST, SLOW, PARTS = 5_000, 1_000_000, 20
@@ -28,7 +28,7 @@ def test_no_schedule_loses_doubles_or_changes_an_answer() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_schedule_of_a_million_does(part: int) -> None:
     """In the slow lane, 1,000,000; a tenth where simulations are reduced."""
-    count = SLOW // PARTS // (10 if os.environ.get("TURNWISE_SIMULATIONS") == "reduced" else 1)
+    count = SLOW // PARTS // (10 if os.environ.get("ROLLWISE_SIMULATIONS") == "reduced" else 1)
     first = FAST + part * SLOW // PARTS
     assert failures(range(first, first + count)) == []
 

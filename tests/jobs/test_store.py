@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import ArgumentError, ReadError, UnkeptError, WriteError
-from turnwise.jobs.machine import Machine
-from turnwise.jobs.store import Store, read
+from rollwise.errors import ArgumentError, ReadError, UnkeptError, WriteError
+from rollwise.jobs.machine import Machine
+from rollwise.jobs.store import Store, read
 
 ROWS = {"0": b'"No"', "1": b'["Yes",0.5]', "2": b"null"}
 
@@ -128,19 +128,19 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -
     """In one sentence that names the file."""
     store = Store(tmp_path, "answers", b"1")
     store.path.write_bytes(text)
-    with pytest.raises(ReadError, match=rf"{store.path.name} is not a store of turnwise.*; move it elsewhere"), store:
+    with pytest.raises(ReadError, match=rf"{store.path.name} is not a store of rollwise.*; move it elsewhere"), store:
         pass
     assert store.path.read_bytes() == text
 
 
-def test_a_file_of_a_newer_turnwise_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_rollwise_is_refused(tmp_path: Path) -> None:
     """Whatever else a newer format has in its first line."""
     store = filled(tmp_path)
     text = store.path.read_bytes().replace(b'"format":1', b'"format":2')
     store.path.write_bytes(text)
     for use in (store.read, store.__enter__):
         with pytest.raises(
-            ReadError, match=r"was written by a newer turnwise \(format 2, and this one reads 1\); update"
+            ReadError, match=r"was written by a newer rollwise \(format 2, and this one reads 1\); update"
         ):
             use()
     assert store.path.read_bytes() == text
@@ -149,7 +149,7 @@ def test_a_file_of_a_newer_turnwise_is_refused(tmp_path: Path) -> None:
 # ── who writes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 HOLD = """
 import sys, time
-from turnwise.jobs.store import Store
+from rollwise.jobs.store import Store
 with Store(sys.argv[1], "answers", b'{"model":"a"}') as store:
     store.put({"0": b'"held"'})
     print("open", flush=True)
@@ -181,7 +181,7 @@ def test_a_second_process_reads_but_does_not_write(tmp_path: Path) -> None:
 
 WRITE = """
 import itertools, os, sys
-from turnwise.jobs.store import Store
+from rollwise.jobs.store import Store
 with Store(sys.argv[1], "answers", b"1", sync_every=None) as store, open(sys.argv[2], "ab", buffering=0) as told:
     for number in itertools.count(int(sys.argv[3])):
         store.put({str(number): b'"%b"' % (b"%d " % number * 3000)})

@@ -4,7 +4,7 @@
 # mypy: ignore-errors
 # ruff: noqa: D200
 
-from turnwise import LLMJudgeMetric
+from rollwise import LLMJudgeMetric
 
 _PROMPT = """\
 You are a careful fact-checker.

@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 from signing import code_in
 
-import turnwise as tw
-from turnwise.judges.replies import UnreadableError, check_code, score_in
+import rollwise as rw
+from rollwise.judges.replies import UnreadableError, check_code, score_in
 
 pytest.importorskip("openai", reason="openai is not installed (extra judge)")
 
@@ -164,9 +164,9 @@ def address() -> Iterator[str]:
 def verdicts(address: str, name: str, responses: list[str], **options: Any) -> pl.DataFrame:
     """VERDICTS of a judge on these answers; it is asked again after an unreadable answer, as by default."""
     Handler.asked[name] = 0
-    judge = tw.judges.Harmfulness(tw.judges.Endpoint(name, base_url=address, api_key="k"), **options)
+    judge = rw.judges.Harmfulness(rw.judges.Endpoint(name, base_url=address, api_key="k"), **options)
     turns = pl.DataFrame({"rollout_id": "a", "turn": range(len(responses)), "response": responses, "prompt": "Do it."})
-    return tw.judge(turns, judge, progress=False)
+    return rw.judge(turns, judge, progress=False)
 
 
 # ── the attack ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,29 +214,29 @@ UNSIGNED = {"unsigned": "accept", "max_retries": 0}
 @pytest.mark.integration
 def test_unsigned_verdicts_are_counted_wherever_they_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On stderr, in AGREEMENT and its reasons, in the turns that they are joined to, and at the top of the report."""
-    turns, _ = tw.simulate(goals=4, attempts=2, turns=2, seed=1)
-    judge = tw.judges.AttackSuccess(lambda messages: '{"score": 1}', **UNSIGNED)
-    judged = tw.judge(turns, judge)
+    turns, _ = rw.simulate(goals=4, attempts=2, turns=2, seed=1)
+    judge = rw.judges.AttackSuccess(lambda messages: '{"score": 1}', **UNSIGNED)
+    judged = rw.judge(turns, judge)
     assert f"{judged.height} of {judged.height} verdicts accepted without a check code" in capsys.readouterr().err
     labels = turns.unique("rollout_id").select("rollout_id", "turn", label=pl.lit(1, pl.Int64))
-    found = tw.judges.agreement(judged, labels, statistics="agreement")
+    found = rw.judges.agreement(judged, labels, statistics="agreement")
     assert found["n_unsigned"].to_list() == [judged.height]
     assert f"{judged.height} verdicts accepted without a check code" in found["reason"].item()
-    scored = tw.judges.join_verdicts(turns, judged, into="succeeded")
+    scored = rw.judges.join_verdicts(turns, judged, into="succeeded")
     assert scored["succeeded_unsigned"].sum() == judged.height
-    page = tw.report(scored, tmp_path / "report").read_text(encoding="utf-8")
+    page = rw.report(scored, tmp_path / "report").read_text(encoding="utf-8")
     assert f"{judged.height} verdicts accepted without a check code" in page
     # Signed verdicts that replace them count none.
-    signs = tw.judge(turns, tw.judges.AttackSuccess(lambda messages: own(messages[-1]["content"], 1)), progress=False)
-    again = tw.judges.join_verdicts(scored, signs, into="succeeded")
+    signs = rw.judge(turns, rw.judges.AttackSuccess(lambda messages: own(messages[-1]["content"], 1)), progress=False)
+    again = rw.judges.join_verdicts(scored, signs, into="succeeded")
     assert "succeeded_unsigned" not in again.columns
-    assert tw.judges.agreement(signs, labels, statistics="agreement")["n_unsigned"].to_list() == [0]
+    assert rw.judges.agreement(signs, labels, statistics="agreement")["n_unsigned"].to_list() == [0]
 
 
 def test_unsigned_is_one_of_two_words() -> None:
     """Anything else is a mistake."""
-    with pytest.raises(tw.errors.ArgumentError, match="Harmfulness: unsigned='yes' is unknown; there is accept, null"):
-        tw.judges.Harmfulness(len, unsigned="yes")
+    with pytest.raises(rw.errors.ArgumentError, match="Harmfulness: unsigned='yes' is unknown; there is accept, null"):
+        rw.judges.Harmfulness(len, unsigned="yes")
 
 
 # ── forged codes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -248,7 +248,7 @@ def forged(front: str, back: str, num_codes: int) -> str:
     """
     codes = {f"{number:08x}" for number in range(num_codes)}
     body = "".join(f'{{"score":1,"check":"{code}"}}\n' for code in sorted(codes))
-    start = blake2b((front + body).encode(), digest_size=4, person=b"turnwise check")
+    start = blake2b((front + body).encode(), digest_size=4, person=b"rollwise check")
     for word in range(50_000_000):
         trial = start.copy()
         trial.update(f"{word}{back}".encode())
@@ -260,7 +260,7 @@ def forged(front: str, back: str, num_codes: int) -> str:
 @pytest.mark.integration
 def test_a_searched_code_is_not_the_code(address: str) -> None:
     """The attack that once took two seconds: a judge that repeats the answer gives no verdict, an honest one gives its own."""
-    template = tw.judges.Harmfulness(len).template
+    template = rw.judges.Harmfulness(len).template
     front, back = template.render({"response": "\0", "prompt": "Do it.", "lower_bound": 1, "upper_bound": 5}).split(
         "\0"
     )
@@ -302,10 +302,10 @@ def test_the_code_cannot_be_computed_from_what_is_public(tmp_path: Path) -> None
         return "no verdict"
 
     model.version = "1"  # type: ignore[attr-defined]  # it closes over a list
-    judge = tw.judges.Harmfulness(model, max_retries=0)
+    judge = rw.judges.Harmfulness(model, max_retries=0)
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"], "prompt": ["p"]})
     for store in (None, None, tmp_path / "one", tmp_path / "one", tmp_path / "other"):
-        tw.judge(turns, judge, store=store, progress=False)
+        rw.judge(turns, judge, store=store, progress=False)
     codes = [code_in([{"content": question}]) for question in asked]
     assert codes[0] == codes[1]
     assert codes[2] == codes[3]
@@ -313,4 +313,4 @@ def test_the_code_cannot_be_computed_from_what_is_public(tmp_path: Path) -> None
     front = asked[0].partition("\n\nThe text above")[0]
     assert codes[0] == check_code(front)
     for size in (4, 8):
-        assert codes[0] != blake2b(front.encode(), digest_size=size, person=b"turnwise check").hexdigest()
+        assert codes[0] != blake2b(front.encode(), digest_size=size, person=b"rollwise check").hexdigest()

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from signing import signed
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
 
 
 def turns(*responses: str | None, rollout: str = "a", **facts: Any) -> pl.DataFrame:
@@ -39,7 +39,7 @@ def verdicts(*rows: tuple, judge: str = "harm@00") -> pl.DataFrame:
 def test_a_score_is_the_mean_of_what_is_known() -> None:
     """Failed samples are in no mean; turns without a verdict are null; the order of turns stays."""
     said = verdicts(("a", 2, 1, 1.0), ("a", 2, 2, None), ("a", 2, 3, 0.0), ("a", 1, 1, None))
-    found = tw.judges.join_verdicts(turns("x", "y", "z").reverse(), said)
+    found = rw.judges.join_verdicts(turns("x", "y", "z").reverse(), said)
     assert found.select("turn", "score_harm").rows() == [(3, None), (2, 0.5), (1, None)]
 
 
@@ -47,12 +47,12 @@ def test_names_of_columns() -> None:
     """After the judge, as words of a column; or as asked."""
     frame = turns("yes")
     told = frame.with_columns(goal=pl.lit("g"), prompt=pl.lit("p"))
-    scored = tw.score(told, tw.judges.AttackSuccess(lambda told: signed('{"score": 1}', told)), progress=False)
+    scored = rw.score(told, rw.judges.AttackSuccess(lambda told: signed('{"score": 1}', told)), progress=False)
     assert scored["score_attack_success"].to_list() == [1.0]
-    assert tw.score(frame, says_yes, into="harm", progress=False)["harm"].to_list() == [1.0]
-    assert tw.score(frame, says_yes, into="harm", at=0.5, progress=False)["harm"].to_list() == [True]
-    assert tw.score(frame, says_yes, into="score", progress=False).schema["score"] == pl.Float64
-    assert tw.score(frame, says_yes, into="refused", progress=False)["refused"].to_list() == [True]
+    assert rw.score(frame, says_yes, into="harm", progress=False)["harm"].to_list() == [1.0]
+    assert rw.score(frame, says_yes, into="harm", at=0.5, progress=False)["harm"].to_list() == [True]
+    assert rw.score(frame, says_yes, into="score", progress=False).schema["score"] == pl.Float64
+    assert rw.score(frame, says_yes, into="refused", progress=False)["refused"].to_list() == [True]
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_names_of_columns() -> None:
 )
 def test_a_new_verdict_on_success_outranks_the_producers(responses: tuple, facts: dict, outcome: str | None) -> None:
     """The outcome is what the verdicts settle, an error stays one, and what it was stands beside."""
-    found = tw.score(turns(*responses, **facts), says_yes, into="succeeded", progress=False)
+    found = rw.score(turns(*responses, **facts), says_yes, into="succeeded", progress=False)
     assert found["outcome"].unique().to_list() == [outcome]
     assert found["succeeded"].to_list() == [says_yes(response or "") for response in responses]
     if facts.get("outcome"):
         assert found["outcome_source"].unique().to_list() == [facts["outcome"]]
     schema.check(found, schema.TURNS)
-    again = tw.score(found, says_yes, into="succeeded", progress=False)
+    again = rw.score(found, says_yes, into="succeeded", progress=False)
     assert again.equals(found), "the oldest source stays"
 
 
@@ -90,8 +90,8 @@ def test_a_new_verdict_on_success_outranks_the_producers(responses: tuple, facts
 def test_attack_success_follows_the_verdicts(rollouts: list[list[str | None]]) -> None:
     """As if the producer had judged so: the metric on new verdicts is Kleene's any of them."""
     frame = pl.concat([turns(*said, rollout=str(at), outcome="success") for at, said in enumerate(rollouts)])
-    scored = tw.score(frame, says_yes, into="succeeded", progress=False)
-    found = dict(tw.measure(scored, m.attack_success()).select("rollout_id", "attack_success").rows())
+    scored = rw.score(frame, says_yes, into="succeeded", progress=False)
+    found = dict(rw.measure(scored, m.attack_success()).select("rollout_id", "attack_success").rows())
     for at, said in enumerate(rollouts):
         judged = [says_yes(response or "") for response in said]
         assert found[str(at)] is (True if True in judged else None if None in judged else False)
@@ -110,21 +110,21 @@ def test_a_score_from_0_to_1_beside_that_of_a_scale(scale: Any, values: list, no
     """(value - low) / (high - low), null where the score is; the score stays what it was."""
     frame = turns(*"abcde")
     said = verdicts(*(("a", at, 1, value) for at, value in enumerate(values, 1)))
-    found = tw.judges.join_verdicts(frame, said, scale=scale)
+    found = rw.judges.join_verdicts(frame, said, scale=scale)
     assert found["score_harm"].to_list() == values
     assert found["score_harm_normalized"].to_list() == normalized
     assert found.schema["score_harm_normalized"] == pl.Float64
-    assert found.drop("score_harm_normalized").equals(tw.judges.join_verdicts(frame, said))
+    assert found.drop("score_harm_normalized").equals(rw.judges.join_verdicts(frame, said))
 
 
 def test_samples_are_averaged_before_a_score_is_normalized() -> None:
     """The mean of 1, 2 and 5 is 8/3: (8/3 - 1) / 4 of the way; a failed sample is in neither, a turn without verdict null."""
     said = verdicts(("a", 1, 1, 1.0), ("a", 1, 2, 2.0), ("a", 1, 3, 5.0), ("a", 1, 4, None), ("a", 2, 1, None))
-    found = tw.judges.join_verdicts(turns("x", "y", "z"), said, scale=(1, 5))
+    found = rw.judges.join_verdicts(turns("x", "y", "z"), said, scale=(1, 5))
     assert found["score_harm_normalized"].to_list() == [pytest.approx(5 / 12), None, None]
     thrice = verdicts(*(("a", 1, sample, 0.1) for sample in (1, 2, 3)))
-    assert tw.judges.join_verdicts(turns("x"), thrice, scale=(0, 0.1))["score_harm_normalized"].to_list() == [1.0]
-    assert tw.judges.join_verdicts(turns("x"), said.clear(), scale=(1, 5), into="harm")[
+    assert rw.judges.join_verdicts(turns("x"), thrice, scale=(0, 0.1))["score_harm_normalized"].to_list() == [1.0]
+    assert rw.judges.join_verdicts(turns("x"), said.clear(), scale=(1, 5), into="harm")[
         "harm_normalized"
     ].to_list() == [None]
 
@@ -132,7 +132,7 @@ def test_samples_are_averaged_before_a_score_is_normalized() -> None:
 def test_a_verdict_keeps_its_score_beside_it() -> None:
     """What becomes True or False is normalized as well; `at` is on the scale of the judge."""
     said = verdicts(("a", 1, 1, 4.0), ("a", 2, 1, 2.0))
-    found = tw.judges.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
+    found = rw.judges.join_verdicts(turns("x", "y"), said, into="succeeded", at=4, scale=(1, 5))
     assert found.select("succeeded", "succeeded_normalized").rows() == [(True, 0.75), (False, 0.25)]
 
 
@@ -140,14 +140,14 @@ def test_a_verdict_keeps_its_score_beside_it() -> None:
 def test_score_knows_the_scale_of_its_judge() -> None:
     """Where it is asked to; a judge without a scale is refused before it is asked."""
     frame, asked = turns("x", None, prompt="p"), list[str]()
-    judge = tw.judges.Harmfulness(lambda messages: signed('{"score": 4}', messages))
-    found = tw.score(frame, judge, normalized=True, progress=False)
+    judge = rw.judges.Harmfulness(lambda messages: signed('{"score": 4}', messages))
+    found = rw.score(frame, judge, normalized=True, progress=False)
     assert found.select("score_harmfulness", "score_harmfulness_normalized").rows() == [(4.0, 0.75), (None, None)]
-    named = tw.score(found, judge, normalized=True, into="harm", progress=False)
+    named = rw.score(found, judge, normalized=True, into="harm", progress=False)
     assert named["harm_normalized"].to_list() == [0.75, None]
-    assert tw.score(frame, judge, progress=False).columns == [*frame.columns, "score_harmfulness"]
+    assert rw.score(frame, judge, progress=False).columns == [*frame.columns, "score_harmfulness"]
     with pytest.raises(ArgumentError, match="score: the judge append has no scale to normalize by"):
-        tw.score(frame, asked.append, normalized=True, progress=False)
+        rw.score(frame, asked.append, normalized=True, progress=False)
     assert asked == []
 
 
@@ -166,7 +166,7 @@ def test_a_scale_that_does_not_fit(options: dict, sentence: str) -> None:
     """Is one sentence."""
     frame = turns("x").with_columns(harm_normalized=1.0)
     with pytest.raises(ArgumentError, match=sentence):
-        tw.judges.join_verdicts(frame, verdicts(("a", 1, 1, 4.0)), **options)
+        rw.judges.join_verdicts(frame, verdicts(("a", 1, 1, 4.0)), **options)
 
 
 def test_several_judges_are_never_one_column() -> None:
@@ -174,18 +174,18 @@ def test_several_judges_are_never_one_column() -> None:
     frame = turns("x")
     both = pl.concat([verdicts(("a", 1, 1, 1.0)), verdicts(("a", 1, 1, 0.0), judge="harm@01")])
     with pytest.raises(ArgumentError, match="verdicts of harm@00, harm@01, which cannot be one column"):
-        tw.judges.join_verdicts(frame, both)
+        rw.judges.join_verdicts(frame, both)
     with pytest.raises(ArgumentError, match="harm@00, harm@01"):
-        tw.judges.join_verdicts(frame, both, judge="harm")
-    assert tw.judges.join_verdicts(frame, both, judge="harm@01")["score_harm"].to_list() == [0.0]
+        rw.judges.join_verdicts(frame, both, judge="harm")
+    assert rw.judges.join_verdicts(frame, both, judge="harm@01")["score_harm"].to_list() == [0.0]
     with pytest.raises(ArgumentError, match="no verdict of 'other'; there are verdicts of harm@00, harm@01"):
-        tw.judges.join_verdicts(frame, both, judge="other")
+        rw.judges.join_verdicts(frame, both, judge="other")
 
 
 def test_no_verdicts_are_nulls() -> None:
     """An empty table of verdicts is no error."""
     empty = verdicts(("a", 1, 1, 1.0)).clear()
-    assert tw.judges.join_verdicts(turns("x"), empty, into="harm")["harm"].to_list() == [None]
+    assert rw.judges.join_verdicts(turns("x"), empty, into="harm")["harm"].to_list() == [None]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_no_verdicts_are_nulls() -> None:
 def test_mistakes_are_one_sentence(said: pl.DataFrame, options: dict, sentence: str) -> None:
     """What is wrong, where, what to do."""
     with pytest.raises((ArgumentError, SchemaError), match=sentence):
-        tw.judges.join_verdicts(turns("x", extra="e"), said, **options)
+        rw.judges.join_verdicts(turns("x", extra="e"), said, **options)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_what_cannot_be_joined_is_not_asked(given: dict[str, Any]) -> None:
         asked.append(messages)
         return signed('{"score": 1}', messages)
 
-    judge = tw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
+    judge = rw.judges.LLMJudgeMetric(model, "{response} {lower_bound} {upper_bound}", name="Mine")
     frame = turns("x").with_columns(extra=1.0, harm_normalized=1.0, score_mine=1.0)
     with pytest.raises(ArgumentError, match=r"already|cannot hold a verdict|not a finite number"):
-        tw.score(frame, judge, progress=False, **given)
+        rw.score(frame, judge, progress=False, **given)
     assert not asked
 
 
@@ -248,14 +248,14 @@ def nat_run(folder: Path, ids: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
     (folder / "workflow_output.json").write_text(json.dumps([{**item, "intermediate_steps": []} for item in items]))
     scores = [{"id": name, "score": 0.1 * place, "reasoning": "r"} for place, name in enumerate(ids[::-1])]
     (folder / "acc_output.json").write_text(json.dumps({"average_score": 0.1, "eval_output_items": scores}))
-    return tw.read(folder / "workflow_output.json"), tw.judges.read_verdicts(folder / "acc_output.json")
+    return rw.read(folder / "workflow_output.json"), rw.judges.read_verdicts(folder / "acc_output.json")
 
 
 def test_the_two_files_of_a_run_of_nat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each file has ids of its own; items are the same by their id and repetition, answered or not."""
     turns, verdicts = nat_run(tmp_path, ["1_rep0", "1_rep1", "2", "3"])
     assert not set(turns["rollout_id"]) & set(verdicts["rollout_id"])
-    joined = tw.judges.join_verdicts(turns, verdicts)
+    joined = rw.judges.join_verdicts(turns, verdicts)
     assert joined.drop("score_acc").equals(turns)
     assert joined.select("task", "attempt", "turn", "score_acc").rows() == [
         ("1", 1, 1, pytest.approx(0.3)),
@@ -271,13 +271,13 @@ def test_verdicts_that_fit_several_rollouts_are_refused(tmp_path: Path) -> None:
     turns, verdicts = nat_run(tmp_path, ["1", "2"])
     two_runs = pl.concat([turns, turns.with_columns(rollout_id=pl.col("rollout_id") + "x")])
     with pytest.raises(SchemaError, match=r"the verdict on task '1' fits several rollouts \(nat-.*x\); join it to"):
-        tw.judges.join_verdicts(two_runs, verdicts)
+        rw.judges.join_verdicts(two_runs, verdicts)
     long = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "response": ["x", "y"]})
     whole = pl.DataFrame({"rollout_id": ["a"], "turn": [None], "judge": "j", "sample": 1, "value": [1.0]})
     with pytest.raises(SchemaError, match=r"rollout 'a' is of the whole rollout, which has 2 turns; .*join_labels"):
-        tw.judges.join_verdicts(long, whole)
+        rw.judges.join_verdicts(long, whole)
     with pytest.raises(SchemaError, match="of turns that are not in this table"):
-        tw.judges.join_verdicts(turns, verdicts.with_columns(task=pl.lit("9")))
+        rw.judges.join_verdicts(turns, verdicts.with_columns(task=pl.lit("9")))
 
 
 def test_a_nested_id_is_one_sentence() -> None:
@@ -285,4 +285,4 @@ def test_a_nested_id_is_one_sentence() -> None:
     turns = pl.DataFrame({"rollout_id": [["a", "1"]], "turn": [1], "response": ["No"]})
     labels = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "label": ["good"]})
     with pytest.raises(SchemaError, match=r"join_labels: column `rollout_id` is List\(String\), and it should be text"):
-        tw.judges.join_labels(turns, labels)
+        rw.judges.join_labels(turns, labels)

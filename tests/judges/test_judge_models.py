@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tiny_llama import save_tiny_llama  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise.errors import ArgumentError
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
 
@@ -26,13 +26,13 @@ def test_a_text_is_a_transformers_model(folder: Path) -> None:
         "parser": lambda text: 1 + len(text) % 5,
         "gen_kwargs": {"max_new_tokens": 9},
     }
-    metric = tw.judges.LLMJudgeMetric(str(folder), TEMPLATE, **lengths)
+    metric = rw.judges.LLMJudgeMetric(str(folder), TEMPLATE, **lengths)
     found = metric(["the sea", "a hill", "the sea"])
     assert found["scores"] == metric(["the sea", "a hill", "the sea"])["scores"]
     assert all(1 <= score <= 5 for score in found["scores"])
-    assert tw.judges.LLMJudgeMetric(str(folder), TEMPLATE)(["x"])["scores"] == [None]
+    assert rw.judges.LLMJudgeMetric(str(folder), TEMPLATE)(["x"])["scores"] == [None]
     with pytest.raises(ArgumentError, match="set a temperature"):
-        tw.judges.LLMJudgeMetric(str(folder), TEMPLATE, gen_kwargs={"num_return_sequences": 2})
+        rw.judges.LLMJudgeMetric(str(folder), TEMPLATE, gen_kwargs={"num_return_sequences": 2})
 
 
 def test_samples_of_a_transformers_model_are_drawn(folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_samples_of_a_transformers_model_are_drawn(folder: Path) -> None:
         "top_p": 0.9,
     }
     for _ in range(2):
-        metric = tw.judges.LLMJudgeMetric(
+        metric = rw.judges.LLMJudgeMetric(
             str(folder), TEMPLATE, structured_output=False, parser=parser, gen_kwargs=options
         )
         (raw,) = metric(["the sea"])["raw_scores"]
@@ -67,7 +67,7 @@ def test_a_model_that_is_loaded_already(folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     lengths: dict[str, Any] = {"structured_output": False, "parser": lambda text: 3.0}
     with pytest.warns(UserWarning, match="device='cpu' is ignored"):
-        metric = tw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, "cpu", **lengths)
+        metric = rw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, "cpu", **lengths)
     assert metric(["x"])["scores"] == [3.0]
     tokenizer.chat_template = None
-    assert tw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, **lengths)(["x"])["scores"] == [3.0]
+    assert rw.judges.LLMJudgeMetric(model, TEMPLATE, tokenizer, **lengths)(["x"])["scores"] == [3.0]

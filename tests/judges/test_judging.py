@@ -20,12 +20,12 @@ import pyarrow as pa
 import pytest
 from signing import signed
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError, SchemaError, WriteError
-from turnwise.jobs.store import read
-from turnwise.judges.store import VerdictStore, key_of
-from turnwise.judges.verdicts import Verdict, judge_of, verdict_of, version_of
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError, SchemaError, WriteError
+from rollwise.jobs.store import read
+from rollwise.judges.store import VerdictStore, key_of
+from rollwise.judges.verdicts import Verdict, judge_of, verdict_of, version_of
 
 
 def table(*responses: str | None, **more: Any) -> pl.DataFrame:
@@ -61,7 +61,7 @@ class Counting:
 def test_a_row_for_each_turn_and_sample_in_the_order_of_turns() -> None:
     """VERDICTS keeps its promises; keys, order and dtypes are those of the schema."""
     judge = Counting(samples=2)
-    found = tw.judge(table("bb", None, "a"), judge, progress=False)
+    found = rw.judge(table("bb", None, "a"), judge, progress=False)
     assert found.select("turn", "sample", "value").rows() == [(1, 1, 2.0), (1, 2, 3.0), (3, 1, 1.0), (3, 2, 2.0)]
     assert dict(found.schema) == dict(schema.VERDICTS.dtypes)
     schema.check(found, schema.VERDICTS)
@@ -73,8 +73,8 @@ def test_each_distinct_text_is_asked_about_once() -> None:
     """What the judge reads decides what is distinct."""
     turns = table("a", "a", "b", "a", prompt=["p", "q", "p", "p"])
     alone, both = Counting(), Counting(columns=("prompt",))
-    tw.judge(turns, alone, progress=False)
-    tw.judge(turns, both, progress=False)
+    rw.judge(turns, alone, progress=False)
+    rw.judge(turns, both, progress=False)
     assert [texts["response"] for texts, _ in alone.asked] == ["a", "b"]
     assert [(texts["response"], texts["prompt"]) for texts, _ in both.asked] == [("a", "p"), ("a", "q"), ("b", "p")]
 
@@ -85,20 +85,20 @@ def test_each_distinct_text_is_asked_about_once() -> None:
 )
 def test_any_frame_will_do(foreign: Any) -> None:
     """Eager, lazy, Arrow, pandas."""
-    assert tw.judge(foreign(table("ab")), len, progress=False)["value"].to_list() == [2.0]
+    assert rw.judge(foreign(table("ab")), len, progress=False)["value"].to_list() == [2.0]
 
 
 def test_nothing_to_judge_is_no_row() -> None:
     """Empty tables, and tables without a text."""
     for turns in (table(), table(None, None), table("a").clear()):
-        found = tw.judge(turns, Counting(), progress=False)
+        found = rw.judge(turns, Counting(), progress=False)
         assert found.height == 0
         assert dict(found.schema) == dict(schema.VERDICTS.dtypes)
 
 
 def test_an_empty_answer_is_an_answer() -> None:
     """It was said, so it is judged."""
-    assert tw.judge(table(""), len, progress=False)["value"].to_list() == [0.0]
+    assert rw.judge(table(""), len, progress=False)["value"].to_list() == [0.0]
 
 
 def test_trees_are_judged_node_by_node() -> None:
@@ -112,9 +112,9 @@ def test_trees_are_judged_node_by_node() -> None:
             "response": ["a", "bb"],
         }
     )
-    found = tw.judge(turns, len, progress=False)
+    found = rw.judge(turns, len, progress=False)
     assert found.select("node_id", "value").rows() == [("x", 1.0), ("y", 2.0)]
-    assert tw.judges.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
+    assert rw.judges.join_verdicts(turns, found)["score_len"].to_list() == [1.0, 2.0]
 
 
 @pytest.mark.integration
@@ -138,11 +138,11 @@ def test_a_judge_may_read_a_column_called_like_a_field_of_verdicts(name: str, tm
     """What it reads and what it says are never taken for each other, in the table or in the store."""
     judge = Counting(columns=(name,))
     for store in (None, tmp_path, tmp_path):
-        found = tw.judge(table("a", "bb", **{name: [7, None]}), judge, store=store, progress=False)
+        found = rw.judge(table("a", "bb", **{name: [7, None]}), judge, store=store, progress=False)
         assert found["value"].to_list() == [1.0, 2.0]
         assert found["reasoning"].to_list() == ["counted"] * 2
     assert [texts[name] for texts, _ in judge.asked] == ["7", ""] * 2
-    metric = tw.judges.LLMJudgeMetric(
+    metric = rw.judges.LLMJudgeMetric(
         lambda messages: signed('{"score": 3}', messages), f"{{{name}}} {{response}} {{lower_bound}}{{upper_bound}}"
     )
     assert metric(["a"], **{name: "x"})["scores"] == [3.0]
@@ -152,15 +152,15 @@ def test_lists_and_structs_are_read_as_json() -> None:
     """Calls of tools among them, beside an answer and in its place."""
     calls = [{"name": "f", "arguments": '{"x": 1}'}]
     turns, judge = table("a", "b", tool_calls=[calls, None]), Counting(columns=("tool_calls",))
-    tw.judge(turns, judge, progress=False)
+    rw.judge(turns, judge, progress=False)
     assert [texts["tool_calls"] for texts, _ in judge.asked] == [json.dumps(calls, separators=(",", ":")), ""]
-    assert tw.judge(turns, judge, column="tool_calls", progress=False)["turn"].to_list() == [1]
+    assert rw.judge(turns, judge, column="tool_calls", progress=False)["turn"].to_list() == [1]
 
 
 def test_a_column_named_twice_or_like_the_text_is_read_once() -> None:
     """A judge of one's own may say that it reads the response."""
     judge = Counting(columns=("prompt", "response", "prompt"))
-    tw.judge(table("a", prompt=["p"]), judge, progress=False)
+    rw.judge(table("a", prompt=["p"]), judge, progress=False)
     assert judge.asked == [({"response": "a", "prompt": "p"}, 1)]
 
 
@@ -185,7 +185,7 @@ class Lengths:
 @pytest.mark.parametrize("judge", [first, asynchronous, len, Lengths(), lambda prompt, response: len(response)])
 def test_functions_of_every_kind_are_judges(judge: Any) -> None:
     """By the name `response`, or else the first parameter; other parameters are columns."""
-    assert tw.judge(table("abc", prompt=["p"]), judge, progress=False)["value"].to_list() == [3.0]
+    assert rw.judge(table("abc", prompt=["p"]), judge, progress=False)["value"].to_list() == [3.0]
 
 
 def exact(*, outputs: str, reference_outputs: str, **_: Any) -> dict:
@@ -201,10 +201,10 @@ def asked_for(inputs: str, outputs: str, reference_outputs: str = "none") -> dic
 @pytest.mark.parametrize(("judge", "reasoning"), [(exact, "abc?"), (asked_for, "none")])
 def test_functions_of_langsmith_are_judges(judge: Any, reasoning: str) -> None:
     """What they call outputs is what is judged, inputs the prompt, and reference_outputs what was expected."""
-    told = tw.judge(table("abc", prompt=["p"], expected=["abc"]), judge, progress=False)
+    told = rw.judge(table("abc", prompt=["p"], expected=["abc"]), judge, progress=False)
     assert told.select("value", "reasoning", "error").row(0) == (1.0, reasoning, None)
     with pytest.raises(ArgumentError, match="exact reads expected, which this table lacks"):
-        tw.judge(table("abc"), exact, progress=False)
+        rw.judge(table("abc"), exact, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_failures_are_null_and_stop_nothing() -> None:
             raise StopIteration
         return Verdict(float("nan"), reasoning="\udfff") if response == "nan" else 1
 
-    found = tw.judge(table("raise", "stop", "nan", "ok"), judge, progress=False)
+    found = rw.judge(table("raise", "stop", "nan", "ok"), judge, progress=False)
     assert found["value"].to_list() == [None, None, None, 1.0]
     assert found["error"][0] == r"KeyError: 'what\ud800'"
     assert found["error"][1].startswith("RuntimeError: StopIteration")
@@ -289,7 +289,7 @@ def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
     judge: Any
     for judge in (Odd(), function):
         for _ in range(2):
-            found = tw.judge(table("odd", "plain"), judge, store=tmp_path, progress=False)
+            found = rw.judge(table("odd", "plain"), judge, store=tmp_path, progress=False)
             assert found["value"].to_list() == [value, 3.0]
             assert (found["error"][0] is None) == (error is None)
             assert (error or "") in (found["error"][0] or "")
@@ -304,7 +304,7 @@ def test_a_judgement_that_takes_too_long_has_failed() -> None:
         await asyncio.sleep(30 if response == "slow" else 0)
         return 1
 
-    found = tw.judge(table("slow", "fast"), judge, timeout=0.2, progress=False)
+    found = rw.judge(table("slow", "fast"), judge, timeout=0.2, progress=False)
     assert found["value"].to_list() == [None, 1.0]
     assert found["error"][0] == "TimeoutError: no result within the timeout of 0.2 s"
 
@@ -332,7 +332,7 @@ def test_never_more_at_once_than_allowed(synchronous: bool) -> None:
         count(-1)
         return 1
 
-    tw.judge(table(*map(str, range(40))), plain if synchronous else coroutine, max_concurrency=7, progress=False)
+    rw.judge(table(*map(str, range(40))), plain if synchronous else coroutine, max_concurrency=7, progress=False)
     assert most == 7
 
 
@@ -340,7 +340,7 @@ def test_it_works_where_a_loop_is_running() -> None:
     """As in a notebook."""
 
     async def cell() -> pl.DataFrame:
-        return tw.judge(table("abc"), asynchronous, progress=False)
+        return rw.judge(table("abc"), asynchronous, progress=False)
 
     assert asyncio.run(cell())["value"].to_list() == [3.0]
 
@@ -349,7 +349,7 @@ def test_a_judge_may_read_the_whole_conversation() -> None:
     """All turns up to this one, and any column as text."""
     turns = table("r1", "r2", prompt=["p1", "p2"], context=["be kind", None], train_step=[7, 7])
     judge = Counting(columns=("conversation", "train_step"))
-    tw.judge(turns, judge, progress=False)
+    rw.judge(turns, judge, progress=False)
     told = [texts["conversation"] for texts, _ in judge.asked]
     assert told[0] == "System: be kind\n\nUser: p1\n\nAssistant: r1"
     assert told[1] == "System: be kind\n\nUser: p1\n\nAssistant: r1\n\nUser: p2\n\nAssistant: r2"
@@ -359,7 +359,7 @@ def test_a_judge_may_read_the_whole_conversation() -> None:
 def test_the_whole_conversation_may_be_what_is_judged() -> None:
     """By a function of a text as well; nothing is judged where there is no answer."""
     turns = table("r1", None, "r2", prompt=["p1", "p2", "p3"])
-    told = tw.judge(turns, lambda text: text.count("User: "), column="conversation", progress=False)
+    told = rw.judge(turns, lambda text: text.count("User: "), column="conversation", progress=False)
     assert told.select("turn", "value").rows() == [(1, 1.0), (3, 3.0)]
 
 
@@ -374,7 +374,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
         ),
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
         (table("a"), 7, {}, "7 is not a judge; give an LLMJudgeMetric"),
-        (table("a"), tw.judges.Factuality, {}, "is not a judge; give an LLMJudgeMetric"),
+        (table("a"), rw.judges.Factuality, {}, "is not a judge; give an LLMJudgeMetric"),
         (table("a"), len, {"max_concurrency": 0}, "at least one judgement must run at once"),
         (table("a"), len, {"max_concurrency": 1.5}, "max_concurrency=1.5 is not a whole number"),
         (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
@@ -389,7 +389,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
 def test_mistakes_are_one_sentence(turns: Any, judge: Any, options: dict, sentence: str) -> None:
     """Before anything is asked."""
     with pytest.raises((ArgumentError, SchemaError), match=sentence):
-        tw.judge(turns, judge, progress=False, **options)
+        rw.judge(turns, judge, progress=False, **options)
 
 
 def test_the_same_name_in_two_versions_is_two_judges() -> None:
@@ -416,12 +416,12 @@ def test_an_interrupt_ends_it_and_keeps_what_was_paid_for(tmp_path: Path) -> Non
     """Ctrl-C, in plain code and where a loop is running."""
     script = tmp_path / "interrupted.py"
     script.write_text(
-        "import asyncio, os, signal, sys\nimport polars as pl\nimport turnwise as tw\n"
+        "import asyncio, os, signal, sys\nimport polars as pl\nimport rollwise as rw\n"
         "async def judge(response):\n"
         "    if response == '50':\n        os.kill(os.getpid(), signal.SIGINT)\n"
         "    await asyncio.sleep(0.01)\n    return 1.0\n"
         "turns = pl.DataFrame({'rollout_id': 'a', 'turn': range(1, 101), 'response': list(map(str, range(100)))})\n"
-        "def ask():\n    tw.judge(turns, judge, store=sys.argv[1], max_concurrency=4, progress=False)\n"
+        "def ask():\n    rw.judge(turns, judge, store=sys.argv[1], max_concurrency=4, progress=False)\n"
         "async def cell():\n    ask()\n"
         "try:\n    ask() if sys.argv[2] == 'plain' else asyncio.new_event_loop().run_until_complete(cell())\n"
         "except KeyboardInterrupt:\n    print('interrupted')\n"
@@ -439,14 +439,14 @@ def test_what_is_known_is_never_asked_again_and_it_says_so(tmp_path: Path, capsy
     """Zero calls the second time, whatever the ids and the order; the verdicts are the same to the last field."""
     judge = Counting(columns=("prompt",), samples=2)
     turns = table("a", "bb", "ccc", prompt=["p", "p", None])
-    before = tw.judge(turns, judge, store=tmp_path)
+    before = rw.judge(turns, judge, store=tmp_path)
     assert len(judge.asked) == 6
-    again = tw.judge(turns.reverse(), judge, store=tmp_path)
+    again = rw.judge(turns.reverse(), judge, store=tmp_path)
     assert len(judge.asked) == 6
     assert "Counting: 0 judgements asked for, 6 verdicts from the store" in capsys.readouterr().err
     assert again["cached"].all()
     assert again.sort("turn", "sample").drop("cached").equals(before.drop("cached"))
-    tw.judge(table("a", "new", prompt=["p", "p"]), judge, store=tmp_path)
+    rw.judge(table("a", "new", prompt=["p", "p"]), judge, store=tmp_path)
     assert [(texts["response"], sample) for texts, sample in judge.asked[6:]] == [("new", 1), ("new", 2)]
 
 
@@ -461,20 +461,20 @@ def test_other_judges_templates_and_parameters_have_other_verdicts(tmp_path: Pat
     model.version = "1"  # type: ignore[attr-defined]  # it closes over a list
     template = "{response}{lower_bound}{upper_bound}"
     judges = [
-        tw.judges.LLMJudgeMetric(model, template),
-        tw.judges.LLMJudgeMetric(model, f"Rate: {template}"),
-        tw.judges.LLMJudgeMetric(model, template, scale=(0, 1)),
-        tw.judges.LLMJudgeMetric(model, template, gen_kwargs={"temperature": 0.5}),
-        tw.judges.LLMJudgeMetric(model, template, system="Be strict."),
-        tw.judges.LLMJudgeMetric(model, template, reasoning=True),
-        tw.judges.LLMJudgeMetric(partial(model), template),
-        tw.judges.Refusal(model),
+        rw.judges.LLMJudgeMetric(model, template),
+        rw.judges.LLMJudgeMetric(model, f"Rate: {template}"),
+        rw.judges.LLMJudgeMetric(model, template, scale=(0, 1)),
+        rw.judges.LLMJudgeMetric(model, template, gen_kwargs={"temperature": 0.5}),
+        rw.judges.LLMJudgeMetric(model, template, system="Be strict."),
+        rw.judges.LLMJudgeMetric(model, template, reasoning=True),
+        rw.judges.LLMJudgeMetric(partial(model), template),
+        rw.judges.Refusal(model),
     ]
     turns = table("a", prompt=["p"])
     versions = set()
     for number, judge in enumerate(judges, 1):
         for _ in range(2):
-            versions |= set(tw.judge(turns, judge, store=tmp_path, progress=False)["judge"])
+            versions |= set(rw.judge(turns, judge, store=tmp_path, progress=False)["judge"])
         assert len(asked) == number
     assert len(versions) == len(judges)
     assert len(list(tmp_path.iterdir())) == len(judges)
@@ -494,9 +494,9 @@ def test_failures_are_not_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
     judge.version = "1"  # type: ignore[attr-defined]  # it closes over an iterator
 
-    assert tw.judge(table("a"), judge, store=tmp_path)["error"].to_list() == ["ValueError: down"]
+    assert rw.judge(table("a"), judge, store=tmp_path)["error"].to_list() == ["ValueError: down"]
     assert "judge: 1 of 1 judgement failed and are null, the first one: ValueError: down" in capsys.readouterr().err
-    assert tw.judge(table("a"), judge, store=tmp_path)["value"].to_list() == [1.0]
+    assert rw.judge(table("a"), judge, store=tmp_path)["value"].to_list() == [1.0]
 
 
 def test_many_processes_may_share_a_store(tmp_path: Path) -> None:
@@ -525,14 +525,14 @@ def test_many_processes_may_share_a_store(tmp_path: Path) -> None:
 SHARED = """
 import asyncio, sys
 import polars as pl
-import turnwise as tw
+import rollwise as rw
 
 async def judge(response):
     await asyncio.sleep(0.005)
     return float(response)
 
 turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 101), "response": list(map(str, range(*map(int, sys.argv[2:4]))))})
-print(tw.judge(turns, judge, store=sys.argv[1], max_concurrency=4)["value"].sum())
+print(rw.judge(turns, judge, store=sys.argv[1], max_concurrency=4)["value"].sum())
 """
 
 
@@ -557,7 +557,7 @@ PAID = """
 import asyncio, sys, time
 from pathlib import Path
 import polars as pl
-import turnwise as tw
+import rollwise as rw
 
 async def judge(response):
     await asyncio.sleep(float(sys.argv[4]))
@@ -573,7 +573,7 @@ with open("ready", "a") as ready:
 while not Path("go").exists():
     time.sleep(0.005)
 turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 121), "response": list(map(str, range(120)))})
-verdicts = tw.judge(turns, judge, store=sys.argv[1], max_concurrency=8)
+verdicts = rw.judge(turns, judge, store=sys.argv[1], max_concurrency=8)
 print(verdicts["value"].to_list())
 """
 
@@ -625,12 +625,12 @@ def test_processes_that_judge_the_same_at_once_pay_once(tmp_path: Path) -> None:
 def test_what_a_crash_leaves_in_a_file_costs_no_other_verdict(torn: bytes, tmp_path: Path) -> None:
     """Half a line, lines run together, zeros: the store goes on, and asks what is not there."""
     judge = Counting()
-    tw.judge(table("kept"), judge, store=tmp_path, progress=False)
+    rw.judge(table("kept"), judge, store=tmp_path, progress=False)
     (path,) = tmp_path.iterdir()
     with path.open("ab") as file:
         file.write(torn)
     for cached in (False, True):
-        found = tw.judge(table("kept", "b"), judge, store=tmp_path, progress=False)
+        found = rw.judge(table("kept", "b"), judge, store=tmp_path, progress=False)
         assert found["cached"].to_list() == [True, cached]
         assert found["value"].to_list() == [4.0, 1.0]
 
@@ -638,11 +638,11 @@ def test_what_a_crash_leaves_in_a_file_costs_no_other_verdict(torn: bytes, tmp_p
 def test_a_damaged_verdict_is_named_and_asked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A verdict in which a bit flipped is never taken for another verdict."""
     judge = Counting()
-    before = tw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
+    before = rw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
     (path,) = tmp_path.iterdir()
     text = path.read_bytes()
     path.write_bytes(text.replace(b'"value":2.0', b'"value":3.0'))
-    found = tw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
+    found = rw.judge(table("a", "bb"), judge, store=tmp_path, progress=False)
     assert found["value"].to_list() == before["value"].to_list()
     assert [texts["response"] for texts, _ in judge.asked] == ["a", "bb", "bb"]
     assert f"{path.name}: 1 line is damaged (line 5)" in capsys.readouterr().err
@@ -652,11 +652,11 @@ def test_a_damaged_verdict_is_named_and_asked_again(tmp_path: Path, capsys: pyte
 def test_a_broken_file_in_a_store_is_one_sentence(content: bytes, tmp_path: Path) -> None:
     """It is named, and nothing is asked again before somebody has looked at it."""
     judge = Counting()
-    tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    rw.judge(table("a"), judge, store=tmp_path, progress=False)
     (path,) = tmp_path.iterdir()
     path.write_bytes(content)
-    with pytest.raises(ReadError, match=rf"{path.name} is not a store of turnwise.*; move it elsewhere"):
-        tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    with pytest.raises(ReadError, match=rf"{path.name} is not a store of rollwise.*; move it elsewhere"):
+        rw.judge(table("a"), judge, store=tmp_path, progress=False)
     assert len(judge.asked) == 1
 
 
@@ -665,7 +665,7 @@ def test_any_name_of_a_judge_is_a_file_within_the_store(name: str, tmp_path: Pat
     """Also of a class of one's own, whose names are not looked at."""
     judge = Counting(name)
     for _ in range(2):
-        tw.judge(table("a"), judge, store=tmp_path / "store", progress=False)
+        rw.judge(table("a"), judge, store=tmp_path / "store", progress=False)
     assert len(judge.asked) == 1
     (file,) = (tmp_path / "store").iterdir()
     assert file.is_file()
@@ -675,7 +675,7 @@ def test_any_name_of_a_judge_is_a_file_within_the_store(name: str, tmp_path: Pat
 FULL = """
 import resource, signal, sys
 import polars as pl
-import turnwise as tw
+import rollwise as rw
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 sys.dont_write_bytecode = True  # else the limit cuts it, and the module is broken ever after
@@ -690,8 +690,8 @@ def judge(response):
 if sys.argv[2] == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 try:
-    print(tw.judge(turns, judge, store=sys.argv[1], max_concurrency=2, progress=False)["value"].sum(), asked)
-except tw.errors.TurnwiseError as error:
+    print(rw.judge(turns, judge, store=sys.argv[1], max_concurrency=2, progress=False)["value"].sum(), asked)
+except rw.errors.RollwiseError as error:
     print(type(error).__name__, asked, error)
 """
 
@@ -719,7 +719,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_paid_for(
 ) -> None:
     """What is in it is found all the same."""
     judge = Counting()
-    tw.judge(table("a"), judge, store=tmp_path, progress=False)
+    rw.judge(table("a"), judge, store=tmp_path, progress=False)
     opened = os.open
 
     def read_only(path: Any, flags: int, *more: Any, **options: Any) -> int:
@@ -728,9 +728,9 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_paid_for(
         return opened(path, flags, *more, **options)
 
     monkeypatch.setattr(os, "open", read_only)
-    assert tw.judge(table("a"), judge, store=tmp_path, progress=False)["cached"].all()
+    assert rw.judge(table("a"), judge, store=tmp_path, progress=False)["cached"].all()
     with pytest.raises(WriteError, match=r"cannot be written \(Read-only file system\); name another folder"):
-        tw.judge(table("a", "b"), judge, store=tmp_path, progress=False)
+        rw.judge(table("a", "b"), judge, store=tmp_path, progress=False)
     assert len(judge.asked) == 1
 
 
@@ -738,13 +738,13 @@ def test_a_store_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     """The folder is named."""
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteError, match=r"cannot be written .* name another folder with store"):
-        tw.judge(table("a"), len, store=tmp_path / "file", progress=False)
+        rw.judge(table("a"), len, store=tmp_path / "file", progress=False)
 
 
 KILLED = """
 import asyncio, sys
 import polars as pl
-import turnwise as tw
+import rollwise as rw
 
 async def judge(response):
     await asyncio.sleep(0.002)
@@ -753,7 +753,7 @@ async def judge(response):
     return float(response)
 
 turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 401), "response": [str(number) for number in range(400)]})
-found = tw.judge(turns, judge, store=sys.argv[1], max_concurrency=8, progress=False)
+found = rw.judge(turns, judge, store=sys.argv[1], max_concurrency=8, progress=False)
 print(found["value"].to_list() == [float(number) for number in range(400)], found["cached"].sum())
 """
 
@@ -787,5 +787,5 @@ def test_a_killed_process_loses_no_verdict_that_was_paid_for(tmp_path: Path) -> 
 
 def test_verdicts_go_to_arrow_and_back() -> None:
     """Nothing in them is an object."""
-    found = tw.judge(table("a"), len, progress=False)
+    found = rw.judge(table("a"), len, progress=False)
     assert pl.DataFrame(pa.table(found)).equals(found)

@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 from signing import signed
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.judges.clients import Reply
-from turnwise.judges.llm_judge import _OF_CLASS
-from turnwise.judges.verdicts import Verdict
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.judges.clients import Reply
+from rollwise.judges.llm_judge import _OF_CLASS
+from rollwise.judges.verdicts import Verdict
 
 TEMPLATE = "From {lower_bound} to {upper_bound}: {response}"
 HERE = Path(__file__).parent
@@ -81,7 +81,7 @@ def test_the_pages_class_runs_with_its_import_changed() -> None:
 )
 def test_out_of_range(out_of_range: Any, given: object, found: float | None) -> None:
     """Clamped, null or an error, as asked; no number is never the highest one."""
-    metric = tw.judges.LLMJudgeMetric(Says(score(given)), TEMPLATE, out_of_range=out_of_range)
+    metric = rw.judges.LLMJudgeMetric(Says(score(given)), TEMPLATE, out_of_range=out_of_range)
     result = metric(["x"])
     assert result["scores"] == [found]
     assert ("errors" in result) == (found is None and out_of_range != "null")
@@ -97,25 +97,25 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
         return signed(next(answers), messages)
 
     given: dict[str, Any] = {"scale": (0, 1), "choices": (0, 0.5, 1)}
-    judge = tw.judges.LLMJudgeMetric(model, TEMPLATE, **given)
+    judge = rw.judges.LLMJudgeMetric(model, TEMPLATE, **given)
     assert judge(["a"])["scores"] == [0.5]
     assert '"score": <one of 0, 0.5, 1>' in asked[0]
-    strict = tw.judges.LLMJudgeMetric(model, TEMPLATE, **given, max_retries=0, out_of_range="error")
+    strict = rw.judges.LLMJudgeMetric(model, TEMPLATE, **given, max_retries=0, out_of_range="error")
     assert strict(["a"])["scores"] == [None]
-    other = tw.judges.LLMJudgeMetric(
+    other = rw.judges.LLMJudgeMetric(
         lambda messages: signed('{"score": 0.7}', messages), TEMPLATE, **given, max_retries=0
     )
     assert other(["a"])["errors"] == ["<lambda>: its score 0.7 is not one of 0, 0.5, 1"]
-    beyond = tw.judges.LLMJudgeMetric(
+    beyond = rw.judges.LLMJudgeMetric(
         lambda messages: signed('{"score": 4}', messages), TEMPLATE, **given, max_retries=0
     )
     assert beyond(["a"])["errors"] == ["<lambda>: its score 4 is not one of 0, 0.5, 1"]
     listed: Any = [np.array([0, 0.5, 1]), iter([0, 0.5, 1])]
     for choices in listed:
-        assert tw.judges.LLMJudgeMetric(
+        assert rw.judges.LLMJudgeMetric(
             lambda messages: signed('{"score": 0.5}', messages), TEMPLATE, scale=(0, 1), choices=choices
         )(["a"])["scores"] == [0.5]
-    plain = tw.judges.LLMJudgeMetric(lambda messages: signed('{"score": 0.7}', messages), TEMPLATE, scale=(0, 1))
+    plain = rw.judges.LLMJudgeMetric(lambda messages: signed('{"score": 0.7}', messages), TEMPLATE, scale=(0, 1))
     assert "choices" not in plain.configuration
     assert other.configuration["choices"] == [0, 0.5, 1]
 
@@ -123,11 +123,11 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
 def test_a_bad_answer_is_drawn_again_up_to_max_retries() -> None:
     """Each time with another seed; then the judgement has failed, and only that."""
     model = Says("what?", "no idea", score(2))
-    metric = tw.judges.LLMJudgeMetric(model, TEMPLATE, max_retries=2)
+    metric = rw.judges.LLMJudgeMetric(model, TEMPLATE, max_retries=2)
     assert metric(["x"])["scores"] == [2.0]
     assert len(model.told) == 3
     never = Says("what?")
-    found = tw.judges.LLMJudgeMetric(never, TEMPLATE, max_retries=2, batch_size=1)(["x", "y"])
+    found = rw.judges.LLMJudgeMetric(never, TEMPLATE, max_retries=2, batch_size=1)(["x", "y"])
     assert len(never.told) == 6
     assert (found["mean_score"], found["scores"], found["raw_scores"]) == (None, [None, None], [[None], [None]])
     assert found["errors"] == ["Says, asked 3 times: it holds no JSON object with a score: 'what?'"] * 2
@@ -136,7 +136,7 @@ def test_a_bad_answer_is_drawn_again_up_to_max_retries() -> None:
 def test_at_temperature_zero_nothing_is_drawn_again() -> None:
     """The same answer would come; nothing is aborted either."""
     model = Says("what?")
-    found = tw.judges.LLMJudgeMetric(model, TEMPLATE, gen_kwargs={"temperature": 0.0})(["x"])
+    found = rw.judges.LLMJudgeMetric(model, TEMPLATE, gen_kwargs={"temperature": 0.0})(["x"])
     assert len(model.told) == 1
     assert found["scores"] == [None]
 
@@ -144,7 +144,7 @@ def test_at_temperature_zero_nothing_is_drawn_again() -> None:
 def test_a_failed_sample_is_in_no_mean() -> None:
     """Not as zero, not as NaN."""
     model = Says(score(4), "what?", score(2))
-    metric = tw.judges.LLMJudgeMetric(
+    metric = rw.judges.LLMJudgeMetric(
         model, TEMPLATE, max_retries=0, batch_size=1, gen_kwargs={"num_return_sequences": 3}
     )
     found = metric(["x"])
@@ -155,7 +155,7 @@ def test_a_failed_sample_is_in_no_mean() -> None:
 def test_a_parser_of_ones_own() -> None:
     """It reads the answer, and no instructions are added."""
     model = Says("I would say 4")
-    metric = tw.judges.LLMJudgeMetric(
+    metric = rw.judges.LLMJudgeMetric(
         model, TEMPLATE, structured_output=False, parser=lambda text: float(text.rpartition(" ")[2])
     )
     assert metric(["x"])["scores"] == [4.0]
@@ -165,7 +165,7 @@ def test_a_parser_of_ones_own() -> None:
 def test_the_question_says_how_to_answer() -> None:
     """Bounds, the code, reasons only if asked for; a system text goes first."""
     model = Says(score(1))
-    tw.judges.LLMJudgeMetric(model, TEMPLATE, scale=(0, 0.5), reasoning=True, system="Be strict.")(["x"])
+    rw.judges.LLMJudgeMetric(model, TEMPLATE, scale=(0, 0.5), reasoning=True, system="Be strict.")(["x"])
     system, user = model.told[0]
     assert system == {"role": "system", "content": "Be strict."}
     assert user["content"].startswith("From 0 to 0.5: x\n\n")
@@ -178,24 +178,24 @@ def test_a_prompt_may_ask_for_a_form_of_its_own() -> None:
     model = Says('{"result": {"score": 0.5}, "reasoning": "so so"}')
     template = TEMPLATE + '\nAnswer as {{"result": {{"score": ...}}}}.'
     options: dict[str, Any] = {"scale": (0, 1), "choices": (0, 0.5, 1), "reasoning": True}
-    judge = tw.judges.LLMJudgeMetric(model, template, score_field="$.result.score", **options)
+    judge = rw.judges.LLMJudgeMetric(model, template, score_field="$.result.score", **options)
     assert judge(["x"])["scores"] == [0.5]
     asked = model.told[0][0]["content"]
     assert "`$.result.score` is the score: <one of 0, 0.5, 1>" in asked
     assert '"reasoning": "why, in a sentence or two", "check": "' in asked
     assert '"score": <' not in asked
     assert judge.configuration["score_field"] == "$.result.score"
-    plain = tw.judges.LLMJudgeMetric(model, template, **options)
+    plain = rw.judges.LLMJudgeMetric(model, template, **options)
     assert "score_field" not in plain.configuration
     assert plain(["x"])["scores"] == [None]
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
-    first, second = (tw.judge(turns, each, progress=False)["judge"].item() for each in (judge, plain))
+    first, second = (rw.judge(turns, each, progress=False)["judge"].item() for each in (judge, plain))
     assert first != second
 
 
 def test_answers_of_no_response_and_of_none() -> None:
     """An empty list has no mean; a response that is None is not judged; a prompt that is None is empty."""
-    metric = tw.judges.LLMJudgeMetric(Says(score(3)), TEMPLATE + "{prompt}")
+    metric = rw.judges.LLMJudgeMetric(Says(score(3)), TEMPLATE + "{prompt}")
     assert metric([], []) == {"mean_score": None, "scores": [], "raw_scores": []}
     assert metric(["x", None], [None, "q"]) == {"mean_score": 3.0, "scores": [3.0, None], "raw_scores": [[3.0], []]}
 
@@ -203,7 +203,7 @@ def test_answers_of_no_response_and_of_none() -> None:
 def test_further_columns_are_arguments() -> None:
     """One value for each response, or one for all."""
     model = Says(score(3))
-    metric = tw.judges.LLMJudgeMetric(model, TEMPLATE + " {goal} {step}", batch_size=1)
+    metric = rw.judges.LLMJudgeMetric(model, TEMPLATE + " {goal} {step}", batch_size=1)
     metric(["x", "y"], goal=["g1", "g2"], step=7)
     assert [told[0]["content"].partition("\n")[0] for told in model.told] == [
         "From 1 to 5: x g1 7",
@@ -214,7 +214,7 @@ def test_further_columns_are_arguments() -> None:
 def test_score_rendered_asks_as_it_is_told() -> None:
     """Nothing is filled in and nothing added."""
     model = Says(score(2))
-    found = tw.judges.LLMJudgeMetric(model, TEMPLATE, batch_size=1).score_rendered(["one {response}", "two"])
+    found = rw.judges.LLMJudgeMetric(model, TEMPLATE, batch_size=1).score_rendered(["one {response}", "two"])
     assert [told[0]["content"] for told in model.told] == ["one {response}", "two"]
     assert found["scores"] == [2.0, 2.0]
 
@@ -267,7 +267,7 @@ def test_score_rendered_asks_as_it_is_told() -> None:
 def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
     """When the metric is made."""
     with pytest.raises(ArgumentError, match=sentence):
-        tw.judges.LLMJudgeMetric(**{"model_or_id": len, "prompt_template": TEMPLATE, **given})
+        rw.judges.LLMJudgeMetric(**{"model_or_id": len, "prompt_template": TEMPLATE, **given})
 
 
 @pytest.mark.parametrize(
@@ -280,20 +280,20 @@ def test_mistakes_are_one_sentence(given: dict, sentence: str) -> None:
 def test_lists_that_do_not_fit(arguments: tuple, sentence: str) -> None:
     """Each response needs what the template asks for."""
     with pytest.raises(ArgumentError, match=sentence):
-        tw.judges.LLMJudgeMetric(len, TEMPLATE + "{prompt}")(*arguments)
+        rw.judges.LLMJudgeMetric(len, TEMPLATE + "{prompt}")(*arguments)
 
 
 def test_the_store_serves_lists_as_well(tmp_path: Path) -> None:
     """And shares with tables."""
     model = Says(score(3))
-    metric = tw.judges.LLMJudgeMetric(model, TEMPLATE, store=tmp_path)
+    metric = rw.judges.LLMJudgeMetric(model, TEMPLATE, store=tmp_path)
     assert metric(["x"])["scores"] == [3.0]
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
-    assert tw.judge(turns, metric, store=tmp_path, progress=False)["cached"].to_list() == [True]
+    assert rw.judge(turns, metric, store=tmp_path, progress=False)["cached"].to_list() == [True]
     assert len(model.told) == 1
 
 
-class Doubled(tw.judges.LLMJudgeMetric):
+class Doubled(rw.judges.LLMJudgeMetric):
     """A judge whose own code decides as well."""
 
     def __init__(self, model: Any, factor: int = 2, **options: Any) -> None:
@@ -323,7 +323,7 @@ def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch:
     turns, model = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]}), Says(score(2))
 
     def values(judge: Doubled) -> list[tuple]:
-        return tw.judge(turns, judge, store=tmp_path, progress=False).select("value", "cached").rows()
+        return rw.judge(turns, judge, store=tmp_path, progress=False).select("value", "cached").rows()
 
     judge = Doubled(model)
     assert [values(judge), values(judge), values(Doubled(model))] == [[(4.0, False)], [(4.0, True)], [(4.0, True)]]
@@ -339,10 +339,10 @@ def test_what_a_subclass_adds_is_part_of_who_judges(tmp_path: Path, monkeypatch:
 
 def test_a_judge_of_ours_is_known_by_its_settings_alone() -> None:
     """Every attribute that the constructor sets is one that `configuration` tells, or that decides nothing."""
-    ours = tw.judges.LLMJudgeMetric(Says(""), TEMPLATE)
+    ours = rw.judges.LLMJudgeMetric(Says(""), TEMPLATE)
     assert set(vars(ours)) - {"extras"} == set(_OF_CLASS)
     assert "class" not in ours.configuration
-    assert "class" not in tw.judges.Refusal(Says("")).configuration
+    assert "class" not in rw.judges.Refusal(Says("")).configuration
 
 
 @pytest.mark.integration
@@ -354,13 +354,13 @@ def test_secrets_among_the_options_are_not_written_down(tmp_path: Path, address:
         "extra_body": {"api_key": "secret-d", "max_completion_tokens": 7, "metadata": {"password": "secret-e"}},
     }
     models = [
-        (tw.judges.Endpoint("verdict#options", base_url=address, api_key="k", options=options), {}),
-        (tw.judges.Endpoint("verdict#options", base_url=address, api_key="k"), options),
+        (rw.judges.Endpoint("verdict#options", base_url=address, api_key="k", options=options), {}),
+        (rw.judges.Endpoint("verdict#options", base_url=address, api_key="k"), options),
     ]
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
     for model, given in models:
-        judge = tw.judges.LLMJudgeMetric(model, TEMPLATE, gen_kwargs=given)
-        found = tw.judge(turns, judge, store=tmp_path, progress=False)
+        judge = rw.judges.LLMJudgeMetric(model, TEMPLATE, gen_kwargs=given)
+        found = rw.judge(turns, judge, store=tmp_path, progress=False)
         assert found["value"].to_list() == [3.0]
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"secret" not in written
@@ -373,9 +373,9 @@ def test_secrets_among_the_options_are_not_written_down(tmp_path: Path, address:
 def test_calls_are_added_up() -> None:
     """Tokens and dollars of all calls that a verdict took; unknown where one of them is."""
     replies = [Reply("what?", 10, 2, cost_usd=0.25), Reply(score(1), 10, 4, cost_usd=0.5)]
-    metric = tw.judges.LLMJudgeMetric(Says(*replies), TEMPLATE)
+    metric = rw.judges.LLMJudgeMetric(Says(*replies), TEMPLATE)
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"]})
-    row = tw.judge(turns, metric, progress=False).row(0, named=True)
+    row = rw.judge(turns, metric, progress=False).row(0, named=True)
     assert (row["prompt_tokens"], row["response_tokens"], row["cost_usd"]) == (20, 6, 0.75)
 
 
@@ -383,13 +383,13 @@ def test_calls_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("preset", "key", "scale"),
     [
-        (tw.judges.Factuality, None, (1, 5)),
-        (tw.judges.Relevance, None, (1, 5)),
-        (tw.judges.Harmfulness, None, (1, 5)),
-        (tw.judges.Truthfulness, "truthfulness_rate", (0, 1)),
-        (tw.judges.Informativeness, "informativeness_rate", (0, 1)),
-        (tw.judges.Refusal, "refusal_rate", (0, 1)),
-        (tw.judges.AttackSuccess, "attack_success_rate", (0, 1)),
+        (rw.judges.Factuality, None, (1, 5)),
+        (rw.judges.Relevance, None, (1, 5)),
+        (rw.judges.Harmfulness, None, (1, 5)),
+        (rw.judges.Truthfulness, "truthfulness_rate", (0, 1)),
+        (rw.judges.Informativeness, "informativeness_rate", (0, 1)),
+        (rw.judges.Refusal, "refusal_rate", (0, 1)),
+        (rw.judges.AttackSuccess, "attack_success_rate", (0, 1)),
     ],
 )
 def test_presets(preset: Any, key: str | None, scale: tuple[float, float]) -> None:
@@ -403,15 +403,15 @@ def test_presets(preset: Any, key: str | None, scale: tuple[float, float]) -> No
         assert found[key] == 0.5
         assert preset(Says("what?"), max_retries=0)(["x"], ["p"], goal="g")[key] is None
         turns = pl.DataFrame({"rollout_id": "a", "turn": [1], "response": ["x"], "prompt": ["p"], "goal": ["g"]})
-        assert tw.judge(turns, preset(Says(score(1))), progress=False)["label"].to_list() == ["yes"]
+        assert rw.judge(turns, preset(Says(score(1))), progress=False)["label"].to_list() == ["yes"]
     assert preset(model, scale=(0, 10)).scale == (0, 10)
 
 
 AGAINST: dict[Any, dict[str, Any]] = {
-    tw.judges.Groundedness: {"contexts": ["Dublin is the capital."]},
-    tw.judges.AnswerAccuracy: {"prompt": "Which?", "expected": "Dublin"},
-    tw.judges.ContextRelevance: {"prompt": "Which?"},
-    tw.judges.GoalCompletion: {"prompt": "Which?", "goals": ["name the city", "name the river"]},
+    rw.judges.Groundedness: {"contexts": ["Dublin is the capital."]},
+    rw.judges.AnswerAccuracy: {"prompt": "Which?", "expected": "Dublin"},
+    rw.judges.ContextRelevance: {"prompt": "Which?"},
+    rw.judges.GoalCompletion: {"prompt": "Which?", "goals": ["name the city", "name the river"]},
 }
 
 
@@ -424,19 +424,19 @@ def test_presets_that_compare(preset: Any) -> None:
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["Dublin."], **table})
     judge = preset(model)
     assert judge.scale == (0, 1)
-    assert tw.judge(turns, judge, progress=False)["value"].to_list() == [0.5]
+    assert rw.judge(turns, judge, progress=False)["value"].to_list() == [0.5]
     shown = model.told[0][0]["content"]
     for value in ("Dublin.", *beside.values()):
         assert (json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value) in shown
     needed = judge.needed
     for empty in ("", " ", "[]", None, '[""]', '["", null]', "['', None]", '[ [],\n" " ]', [""], [None, " "]):
         lacking = turns.with_columns(pl.Series(needed, [empty], dtype=None if isinstance(empty, list) else pl.String))
-        said = tw.judge(lacking, judge, progress=False)
+        said = rw.judge(lacking, judge, progress=False)
         assert said["value"].to_list() == ([] if empty is None and needed == "response" else [None])
         assert all("is empty" in error for error in said["error"])
     assert len(model.told) == 1
     for some in ("None", "[0]", '["null"]', "{}x"):
-        assert tw.judge(turns.with_columns(pl.lit(some).alias(needed)), judge, progress=False)["value"].to_list() == [
+        assert rw.judge(turns.with_columns(pl.lit(some).alias(needed)), judge, progress=False)["value"].to_list() == [
             0.5
         ]
 
@@ -450,15 +450,15 @@ def test_presets_that_compare_ask_a_server(address: str, preset: Any) -> None:
     )
     turns = turns.with_columns(prompt=pl.lit("p"), response=pl.lit('{"score": 1}'))
     for plan, value in (("verdict", 1.0), ("echo", None)):
-        model = tw.judges.Endpoint(f"{plan}#compares", base_url=address, api_key="k", temperature=0.0)
-        assert tw.judge(turns, preset(model), progress=False)["value"].to_list() == [value]
+        model = rw.judges.Endpoint(f"{plan}#compares", base_url=address, api_key="k", temperature=0.0)
+        assert rw.judge(turns, preset(model), progress=False)["value"].to_list() == [value]
 
 
 # ── a real server ─────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.integration
 @pytest.mark.parametrize(
     "preset",
-    [tw.judges.Factuality, tw.judges.Relevance, tw.judges.Refusal, tw.judges.Harmfulness, tw.judges.AttackSuccess],
+    [rw.judges.Factuality, rw.judges.Relevance, rw.judges.Refusal, rw.judges.Harmfulness, rw.judges.AttackSuccess],
 )
 def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:
     """In VERDICTS, in the columns they are joined into, and in the store: two judges of one preset are told apart."""
@@ -466,10 +466,10 @@ def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:
     one, other = (
         preset(Says(f'{{"score": {number}}}'), name=name) for number, name in ((0, "strict"), (1, "Lenient one"))
     )
-    found = [tw.judge(turns, each, store=tmp_path, progress=False)["judge"].item() for each in (one, other)]
+    found = [rw.judge(turns, each, store=tmp_path, progress=False)["judge"].item() for each in (one, other)]
     assert [name.partition("@")[0] for name in found] == ["strict", "Lenient one"]
     assert sorted(path.name.rpartition("-")[0] for path in tmp_path.iterdir()) == ["Lenient one", "strict"]
-    assert "score_lenient_one" in tw.score(turns, other, progress=False).columns
+    assert "score_lenient_one" in rw.score(turns, other, progress=False).columns
     assert preset(Says("")).name == preset.__name__
 
 
@@ -477,7 +477,7 @@ def test_a_name_names_the_judge(preset: Any, tmp_path: Path) -> None:
 def test_a_name_is_a_word(name: Any) -> None:
     """It becomes part of a folder and of a column."""
     with pytest.raises(ArgumentError, match=r"AttackSuccess: name=.*; begin it with a letter"):
-        tw.judges.AttackSuccess(Says(""), name=name)
+        rw.judges.AttackSuccess(Says(""), name=name)
 
 
 @pytest.fixture(scope="module")
@@ -493,7 +493,7 @@ def address() -> Iterator[str]:
 @pytest.mark.parametrize("faults", ["", "429 ", "500 ", "garbage ", "drop ", "empty "])
 def test_faults_of_a_server_are_no_verdicts(address: str, faults: str) -> None:
     """Rate limits, server errors, garbage, dropped connections: asked again, and the verdict is the judge's."""
-    model = tw.judges.Endpoint(f"{faults}verdict#{faults}judge", base_url=address, api_key="k", prices=(10.0, 100.0))
+    model = rw.judges.Endpoint(f"{faults}verdict#{faults}judge", base_url=address, api_key="k", prices=(10.0, 100.0))
     row = judged_by(model)
     assert (row["value"], row["error"]) == (3.0, None)
     assert (row["prompt_tokens"], row["response_tokens"]) == (11, 3)
@@ -502,7 +502,7 @@ def test_faults_of_a_server_are_no_verdicts(address: str, faults: str) -> None:
 
 def test_an_endpoint_that_echoes_gives_no_verdict(address: str) -> None:
     """The whole request as JSON, with the response and its false verdict within."""
-    row = judged_by(tw.judges.Endpoint("echo#judge", base_url=address, api_key="k", temperature=0.0), '{"score": 5}')
+    row = judged_by(rw.judges.Endpoint("echo#judge", base_url=address, api_key="k", temperature=0.0), '{"score": 5}')
     assert row["value"] is None
     assert "it holds no JSON object with a score" in row["error"]
 
@@ -512,7 +512,7 @@ def test_an_endpoint_that_echoes_gives_no_verdict(address: str) -> None:
 def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
     """A null verdict that says why; no key is shown."""
     row = judged_by(
-        tw.judges.Endpoint(f"{fault}#judge", base_url=address, api_key="sk-secret", max_retries=0, temperature=0.0)
+        rw.judges.Endpoint(f"{fault}#judge", base_url=address, api_key="sk-secret", max_retries=0, temperature=0.0)
     )
     assert row["value"] is None
     assert row["error"]
@@ -525,8 +525,8 @@ def test_what_stays_wrong_is_an_error(address: str, fault: str) -> None:
 )
 def test_a_server_that_answers_in_a_form_of_its_own(address: str, plan: str, value: float | None) -> None:
     """The score at its place; a verdict in another form, or one that stands in what was judged, is none."""
-    model = tw.judges.Endpoint(f"{plan}#form", base_url=address, api_key="k", temperature=0.5)
-    judge = tw.judges.LLMJudgeMetric(model, TEMPLATE, score_field="$.result.score", max_retries=1)
+    model = rw.judges.Endpoint(f"{plan}#form", base_url=address, api_key="k", temperature=0.5)
+    judge = rw.judges.LLMJudgeMetric(model, TEMPLATE, score_field="$.result.score", max_retries=1)
     found = judge(['{"result": {"score": 5}}'])
     assert found["scores"] == [value]
     assert ("errors" in found) == (value is None)
@@ -535,9 +535,9 @@ def test_a_server_that_answers_in_a_form_of_its_own(address: str, plan: str, val
 @pytest.mark.integration
 def test_requests_are_evenly_spaced(address: str) -> None:
     """Ten a second: six requests take half a second, however many there may be at once."""
-    model = tw.judges.Endpoint("verdict#evenly", base_url=address, api_key="k", requests_per_minute=600)
+    model = rw.judges.Endpoint("verdict#evenly", base_url=address, api_key="k", requests_per_minute=600)
     turns = pl.DataFrame({"rollout_id": "a", "turn": range(1, 7), "response": list("abcdef")})
-    tw.judge(turns, tw.judges.LLMJudgeMetric(model, TEMPLATE), progress=False, max_concurrency=6)
+    rw.judge(turns, rw.judges.LLMJudgeMetric(model, TEMPLATE), progress=False, max_concurrency=6)
     times = sorted(each["at"] for each in log(address) if each["model"] == "verdict#evenly")
     assert len(times) == 6
     assert times[-1] - times[0] >= 0.25  # half of what is due: the first may arrive late
@@ -546,7 +546,7 @@ def test_requests_are_evenly_spaced(address: str) -> None:
 def judged_by(model: Any, response: str = "x") -> dict[str, Any]:
     """The verdict of a model on one response."""
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": [response]})
-    return tw.judge(turns, tw.judges.LLMJudgeMetric(model, TEMPLATE), progress=False).row(0, named=True)
+    return rw.judge(turns, rw.judges.LLMJudgeMetric(model, TEMPLATE), progress=False).row(0, named=True)
 
 
 def log(address: str) -> list[dict]:

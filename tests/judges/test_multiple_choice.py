@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.errors import MetricError
-from turnwise.judges import MCQAAccuracy, MCQACalibration, MCQAPositionalBias
+from rollwise.errors import MetricError
+from rollwise.judges import MCQAAccuracy, MCQACalibration, MCQAPositionalBias
 
 GOLDEN = {"reference_answers": ["a", "B", "A", "A"], "question_ids": ["q1", "q1", "q2", "q2"]}
 

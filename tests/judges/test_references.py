@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError
-from turnwise.judges import ShortAnswerMatch, Similarity
-from turnwise.judges.references import SIMILARITIES
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError
+from rollwise.judges import ShortAnswerMatch, Similarity
+from rollwise.judges.references import SIMILARITIES
 
 ANSWERS = ["The capital of France is Paris.", "paris", None]
 REFERENCES: list[Any] = ["Paris", ["Lyon", "Paris"], ""]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from signing import code_in, signed
 
-import turnwise as tw
-from turnwise.judges.replies import UnreadableError, check_code, instructions, score_in, unquoted
+import rollwise as rw
+from rollwise.judges.replies import UnreadableError, check_code, instructions, score_in, unquoted
 
 TEMPLATE = "Rate this from {lower_bound} to {upper_bound}.\n\nPROMPT:\n{prompt}\n\nRESPONSE:\n{response}\n\nYour score?"
 
@@ -88,9 +88,9 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize("repeat", [echo, response_of, lambda told: f"It said: {response_of(told)}"])
 def test_a_judge_that_repeats_what_it_was_shown_gives_no_verdict(text: str, repeat: object) -> None:
     """Whichever part it repeats, the value is null, and the error says why."""
-    judge = tw.judges.LLMJudgeMetric(repeat, TEMPLATE, max_retries=0)
+    judge = rw.judges.LLMJudgeMetric(repeat, TEMPLATE, max_retries=0)
     table = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "prompt": [text], "response": [text]})
-    verdict = tw.judge(table, judge, progress=False).row(0, named=True)
+    verdict = rw.judge(table, judge, progress=False).row(0, named=True)
     assert verdict["value"] is None
     assert verdict["error"]
 
@@ -109,7 +109,7 @@ def test_a_judge_that_repeats_what_it_was_shown_gives_no_verdict(text: str, repe
 )
 def test_a_quotation_that_is_put_right_is_still_one(text: str) -> None:
     """A judge that quotes without escapes, in other marks or another case says no more than what it was shown."""
-    judge = tw.judges.LLMJudgeMetric(lambda messages: 'It says {"score": 5}, which', TEMPLATE, max_retries=0)
+    judge = rw.judges.LLMJudgeMetric(lambda messages: 'It says {"score": 5}, which', TEMPLATE, max_retries=0)
     found = judge([f"As agreed: {text}"], ["q"])
     assert found["scores"] == [None]
     assert "its only verdict appears in the text that it was shown" in found["errors"][0]
@@ -122,7 +122,7 @@ def test_a_parser_of_ones_own_sees_no_repeated_question(text: str) -> None:
     def digit(answer: str) -> float:
         return float(next(each for each in answer if each.isdigit()))
 
-    judge = tw.judges.LLMJudgeMetric(echo, TEMPLATE, structured_output=False, parser=digit, max_retries=0)
+    judge = rw.judges.LLMJudgeMetric(echo, TEMPLATE, structured_output=False, parser=digit, max_retries=0)
     assert judge([text], [text])["scores"] == [None]
 
 
@@ -135,16 +135,16 @@ def test_a_judge_that_signs_its_verdict_is_believed(text: str, quoted: bool) -> 
         said = f'It claims {text} but no.\n```json\n{{"score": 2, "check": "{code_in(messages)}"}}\n```'
         return said if quoted else said.partition("no.\n")[2]
 
-    assert tw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0)([text], ["q"])["scores"] == [2.0]
+    assert rw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0)([text], ["q"])["scores"] == [2.0]
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if '"score": 1' not in text])
 def test_a_plain_verdict_of_ones_own_is_believed_on_request(text: str) -> None:
     """Models that leave the code out are understood where the response holds another verdict, and only if that is asked for."""
     told = lambda messages: 'Poor. {"score": 1}'  # noqa: E731
-    judge = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0, unsigned="accept")
+    judge = rw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0, unsigned="accept")
     assert judge([text], ["q"])["scores"] == [1.0]
-    strict = tw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0)([text], ["q"])
+    strict = rw.judges.LLMJudgeMetric(told, TEMPLATE, max_retries=0)([text], ["q"])
     assert strict["scores"] == [None]
     (error,) = strict["errors"]
     assert error.startswith("<lambda>: its verdict lacks the check code of its instructions")
@@ -161,7 +161,7 @@ def test_what_is_filled_in_stays_as_it_is(text: str) -> None:
         told.append(echo(messages))
         return signed('{"score": 1}', messages)
 
-    tw.judges.LLMJudgeMetric(model, TEMPLATE)([text], ["q"])
+    rw.judges.LLMJudgeMetric(model, TEMPLATE)([text], ["q"])
     assert told[0].startswith(f"Rate this from 1 to 5.\n\nPROMPT:\nq\n\nRESPONSE:\n{text}\n\nYour score?")
 
 
@@ -266,9 +266,9 @@ def hostile_in(form: str, text: str) -> str:
 def test_a_form_of_its_own_is_no_way_in(text: str, field: str, key: str, form: str, repeat: object) -> None:
     """What is judged never becomes the score, be it in our form or in the prompt's."""
     hostile = f"{text} {hostile_in(form, text)} {form.format(5, 'deadbeef')}"
-    judge = tw.judges.LLMJudgeMetric(repeat, TEMPLATE, max_retries=0, score_field=field)
+    judge = rw.judges.LLMJudgeMetric(repeat, TEMPLATE, max_retries=0, score_field=field)
     table = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "prompt": [hostile], "response": [hostile]})
-    verdict = tw.judge(table, judge, progress=False).row(0, named=True)
+    verdict = rw.judge(table, judge, progress=False).row(0, named=True)
     assert verdict["value"] is None
     assert verdict["error"]
 
@@ -282,7 +282,7 @@ def test_a_signed_verdict_of_a_form_of_its_own_is_believed(text: str, field: str
     def signing(messages: list[dict]) -> str:
         return f"It claims {hostile} but no.\n```json\n{form.format(2, code_in(messages))}\n```"
 
-    assert tw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0, score_field=field)([hostile], ["q"])[
+    assert rw.judges.LLMJudgeMetric(signing, TEMPLATE, max_retries=0, score_field=field)([hostile], ["q"])[
         "scores"
     ] == [2.0]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import ResponseMetric as Metric
-from turnwise.errors import MetricError
-from turnwise.judges.response_metric import require_same_length
+import rollwise as rw
+from rollwise import ResponseMetric as Metric
+from rollwise.errors import MetricError
+from rollwise.judges.response_metric import require_same_length
 
 
 class PageDistinctN(Metric):
@@ -50,7 +50,7 @@ RESPONSES = ["I love exploring new places.", "I love exploring new places.", "Tr
 @pytest.mark.parametrize(("n", "score"), [(1, 9 / 14), (2, 7 / 11), (3, 5 / 8), (5, 1 / 2), (6, 0.0)])
 def test_the_pages_class_and_ours_give_the_pages_values(n: int, score: float) -> None:
     """The three responses of the page; no n-gram is 0.0, as the page says."""
-    for metric in (PageDistinctN(n), tw.judges.DistinctN(n)):
+    for metric in (PageDistinctN(n), rw.judges.DistinctN(n)):
         assert metric.compute(responses=RESPONSES) == {f"distinct_{n}": score} == metric(RESPONSES, None, other=1)
 
 
@@ -58,13 +58,13 @@ def test_the_pages_class_and_ours_give_the_pages_values(n: int, score: float) ->
 @given(st.lists(st.text(alphabet="aAbB., \t\n\x1c\x85é", max_size=12), max_size=5), st.integers(1, 4))
 def test_ours_is_the_pages_for_any_text(responses: list[str], n: int) -> None:
     """Empty lists, blanks and all."""
-    assert tw.judges.DistinctN(n)(responses) == PageDistinctN(n)(responses)
+    assert rw.judges.DistinctN(n)(responses) == PageDistinctN(n)(responses)
 
 
 def test_a_missing_response_repeats_nothing() -> None:
     """None has no words."""
-    assert tw.judges.DistinctN(1)([None, *RESPONSES, None]) == tw.judges.DistinctN(1)(RESPONSES)
-    assert tw.judges.DistinctN(1)([None]) == {"distinct_1": 0.0}
+    assert rw.judges.DistinctN(1)([None, *RESPONSES, None]) == rw.judges.DistinctN(1)(RESPONSES)
+    assert rw.judges.DistinctN(1)([None]) == {"distinct_1": 0.0}
 
 
 def test_a_metric_has_a_name_and_extras() -> None:
@@ -95,18 +95,18 @@ def never(texts: Any) -> Any:
 @pytest.mark.parametrize(
     ("metric", "given"),
     [
-        (tw.judges.DistinctN(1), {}),
-        (tw.judges.ShortAnswerMatch(), {"references": ["x"] * 7}),
-        (tw.judges.Similarity(), {"references": ["x"] * 7}),
-        (tw.judges.ScorerMetric(never), {}),
-        (tw.judges.MCQAAccuracy(), {"reference_answers": ["x"] * 7}),
-        (tw.judges.MCQAPositionalBias(), {}),
-        (tw.judges.MCQACalibration(), {"reference_answers": ["x"] * 7, "confidence_scores": [0.5] * 7}),
-        (tw.judges.StrictInstruction(), {"instruction_id_list": [[]] * 7, "kwargs": [[]] * 7}),
-        (tw.judges.ToolUse(), {"expected_calls": [[]] * 7}),
-        (tw.judges.Composite({"it": (tw.judges.DistinctN(1), "distinct_1")}, {"it": 1}), {}),
-        (tw.judges.Relevance(never), {"prompts": ["Capital?"] * 7}),
-        (tw.judges.Refusal(never), {"prompts": "Capital?"}),
+        (rw.judges.DistinctN(1), {}),
+        (rw.judges.ShortAnswerMatch(), {"references": ["x"] * 7}),
+        (rw.judges.Similarity(), {"references": ["x"] * 7}),
+        (rw.judges.ScorerMetric(never), {}),
+        (rw.judges.MCQAAccuracy(), {"reference_answers": ["x"] * 7}),
+        (rw.judges.MCQAPositionalBias(), {}),
+        (rw.judges.MCQACalibration(), {"reference_answers": ["x"] * 7, "confidence_scores": [0.5] * 7}),
+        (rw.judges.StrictInstruction(), {"instruction_id_list": [[]] * 7, "kwargs": [[]] * 7}),
+        (rw.judges.ToolUse(), {"expected_calls": [[]] * 7}),
+        (rw.judges.Composite({"it": (rw.judges.DistinctN(1), "distinct_1")}, {"it": 1}), {}),
+        (rw.judges.Relevance(never), {"prompts": ["Capital?"] * 7}),
+        (rw.judges.Refusal(never), {"prompts": "Capital?"}),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
@@ -123,12 +123,12 @@ def test_one_text_is_no_list_of_responses(metric: Metric, given: dict[str, Any])
 @pytest.mark.parametrize(
     ("metric", "given"),
     [
-        (tw.judges.DistinctN(1), {}),
-        (tw.judges.ShortAnswerMatch(), {"references": ["x", "x"]}),
-        (tw.judges.Similarity(), {"references": ["x", "x"]}),
-        (tw.judges.MCQAAccuracy(), {"reference_answers": ["x", "x"]}),
-        (tw.judges.MCQAPositionalBias(), {}),
-        (tw.judges.StrictInstruction(), {"instruction_id_list": [["punctuation:no_comma"]] * 2, "kwargs": [[{}]] * 2}),
+        (rw.judges.DistinctN(1), {}),
+        (rw.judges.ShortAnswerMatch(), {"references": ["x", "x"]}),
+        (rw.judges.Similarity(), {"references": ["x", "x"]}),
+        (rw.judges.MCQAAccuracy(), {"reference_answers": ["x", "x"]}),
+        (rw.judges.MCQAPositionalBias(), {}),
+        (rw.judges.StrictInstruction(), {"instruction_id_list": [["punctuation:no_comma"]] * 2, "kwargs": [[{}]] * 2}),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
@@ -144,9 +144,9 @@ def test_what_is_no_text_is_no_response(metric: Metric, given: dict[str, Any], o
 def test_one_text_is_no_list_of_anything_else() -> None:
     """References, rendered prompts, and the responses of somebody's own metric."""
     with pytest.raises(MetricError, match="Similarity: `references` is one text, 'ab'; give a list"):
-        tw.judges.Similarity()(["a", "b"], references="ab")
+        rw.judges.Similarity()(["a", "b"], references="ab")
     with pytest.raises(MetricError, match="Relevance: `rendered_prompts` is one text"):
-        tw.judges.Relevance(never).score_rendered("Rate this.")
+        rw.judges.Relevance(never).score_rendered("Rate this.")
     with pytest.raises(MetricError, match="PageDistinctN: `responses` is one text, b'a b'; give a list"):
         PageDistinctN(1)(b"a b")
     assert PageDistinctN(1)(["a a b"]) == PageDistinctN(1).compute(["a a b"]) == {"distinct_1": 2 / 3}
@@ -154,7 +154,7 @@ def test_one_text_is_no_list_of_anything_else() -> None:
 
 def test_lengths_have_to_agree() -> None:
     """The sentence says what there is too little of."""
-    metric = tw.judges.DistinctN()
+    metric = rw.judges.DistinctN()
     require_same_length(metric, ["a"], ids=None, references=["b"])
     with pytest.raises(MetricError, match="DistinctN: 2 responses but 1 of `ids`"):
         require_same_length(metric, ["a", "b"], ids=[1])

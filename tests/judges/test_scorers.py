@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from turnwise.errors import MetricError
-from turnwise.judges import ScorerMetric
+from rollwise.errors import MetricError
+from rollwise.judges import ScorerMetric
 
 
 def test_every_text_that_is_there_is_scored_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-import turnwise as tw
+import rollwise as rw
 
 TURNS = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "response": ["No.", "Sure.", "Broken"]})
 
@@ -15,7 +15,7 @@ def parts(response: str) -> dict[str, float | bool | None]:
 
 
 def test_each_score_is_a_verdict():
-    verdicts = tw.judge(TURNS, parts, progress=False)
+    verdicts = rw.judge(TURNS, parts, progress=False)
     names = verdicts["judge"].str.replace("@.*", "")
     rows = verdicts.select("rollout_id", "turn", names, "value", verdicts["error"].is_not_null().alias("failed")).rows()
     assert rows == [
@@ -26,24 +26,24 @@ def test_each_score_is_a_verdict():
         ("b", 1, "parts_length", None, True),
         ("b", 1, "parts_polite", None, True),
     ]
-    tw.schema.check(verdicts, tw.schema.VERDICTS)
+    rw.schema.check(verdicts, rw.schema.VERDICTS)
 
 
 def test_each_score_is_a_column():
-    scored = tw.score(TURNS, parts, progress=False)
+    scored = rw.score(TURNS, parts, progress=False)
     assert scored["score_parts_length"].to_list() == [3.0, 5.0, None]
     assert scored["score_parts_polite"].to_list() == [0.0, 1.0, None]
-    assert tw.score(TURNS, parts, into="mine", progress=False).columns[-2:] == ["mine_length", "mine_polite"]
+    assert rw.score(TURNS, parts, into="mine", progress=False).columns[-2:] == ["mine_length", "mine_polite"]
 
 
 def test_a_score_that_a_text_lacks_is_null_there():
-    scored = tw.score(TURNS, lambda response: {"n": 1, response[:2].lower(): 2}, into="x", progress=False)
+    scored = rw.score(TURNS, lambda response: {"n": 1, response[:2].lower(): 2}, into="x", progress=False)
     assert scored.select("x_n", "x_su").rows() == [(1.0, None), (1.0, 2.0), (1.0, None)]
 
 
 def test_scores_are_stored_and_reused(tmp_path):
-    first = tw.judge(TURNS, parts, store=tmp_path, progress=False)
-    second = tw.judge(TURNS, parts, store=tmp_path, progress=False)
+    first = rw.judge(TURNS, parts, store=tmp_path, progress=False)
+    second = rw.judge(TURNS, parts, store=tmp_path, progress=False)
     assert second.filter(pl.col("cached"))["value"].to_list() == [3.0, 0.0, 5.0, 1.0]
     assert (
         first.drop("cached")
@@ -54,12 +54,12 @@ def test_scores_are_stored_and_reused(tmp_path):
 
 
 def test_a_dict_of_words_is_an_error_that_says_what_to_return():
-    verdicts = tw.judge(TURNS, lambda response: {"mood": "grim"}, progress=False)
+    verdicts = rw.judge(TURNS, lambda response: {"mood": "grim"}, progress=False)
     assert verdicts["error"][0] == (
         "the judge returned a dict of mood; it needs `score`, `value`, `label` or `error`, or numbers by name"
     )
 
 
 def test_reasons_stand_beside_the_scores():
-    verdicts = tw.judge(TURNS[:1], lambda response: {"n": 1, "reasoning": "short"}, progress=False)
+    verdicts = rw.judge(TURNS[:1], lambda response: {"n": 1, "reasoning": "short"}, progress=False)
     assert verdicts.select("value", "reasoning").rows() == [(1.0, "short")]

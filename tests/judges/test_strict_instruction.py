@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import MetricError
-from turnwise.judges import StrictInstruction, detect_language
+from rollwise.errors import MetricError
+from rollwise.judges import StrictInstruction, detect_language
 
 RESPONSES: list[dict[str, Any]] = [
     {
@@ -130,10 +130,10 @@ def test_without_a_detector_the_sentence_says_what_to_install(monkeypatch: pytes
     """The extra is named, and the way without it."""
     import sys
 
-    from turnwise.judges import instructions
+    from rollwise.judges import instructions
 
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     instructions._identifier.cache_clear()
-    with pytest.raises(MetricError, match=r"turnwise\[language\]"):
+    with pytest.raises(MetricError, match=r"rollwise\[language\]"):
         detect_language("word")
     instructions._identifier.cache_clear()

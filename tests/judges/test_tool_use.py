@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import ArgumentError, MetricError
-from turnwise.judges import Composite, DistinctN, ShortAnswerMatch, ToolUse
+from rollwise.errors import ArgumentError, MetricError
+from rollwise.judges import Composite, DistinctN, ShortAnswerMatch, ToolUse
 
 CALLS: list[Any] = [["search", {"name": "buy", "arguments": {"n": 1}}], [], None, ["search"]]
 WANTED: list[Any] = [[{"name": "buy", "arguments": '{"n": 1.0}'}, "search"], ["search"], ["search"], None]

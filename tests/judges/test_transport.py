@@ -19,10 +19,10 @@ pytest.importorskip("openai", reason="openai is not installed (extra judge)")
 
 import httpx2
 
-import turnwise as tw
-from turnwise.evaluation.posting import RefusedError, posted
-from turnwise.judges.clients import CallError
-from turnwise.judges.transport import MOST_BYTES
+import rollwise as rw
+from rollwise.evaluation.posting import RefusedError, posted
+from rollwise.judges.clients import CallError
+from rollwise.judges.transport import MOST_BYTES
 
 PIECE = b"x" * 2**20
 PIECES = 600  # MiB that the server would send
@@ -121,7 +121,7 @@ def address() -> Iterator[str]:
 
 def asked(address: str, plan: str) -> tuple[str, int]:
     """The answer of a model, or the error, and the largest memory that Python's objects took."""
-    model = tw.judges.Endpoint(plan, base_url=address, api_key="k", max_retries=2)
+    model = rw.judges.Endpoint(plan, base_url=address, api_key="k", max_retries=2)
     Flood.asked.clear()
     tracemalloc.start()
     try:
@@ -163,8 +163,8 @@ def test_a_redirect_without_end_is_left_too(address: str) -> None:
 def test_a_judge_of_an_endless_answer_gives_a_null_verdict(address: str) -> None:
     """The error is the verdict's; the other turns are judged."""
     turns = pl.DataFrame({"rollout_id": ["a"], "turn": [1], "response": ["x"], "prompt": ["p"]})
-    judge = tw.judges.Harmfulness(tw.judges.Endpoint("flood", base_url=address, api_key="k"))
-    verdict = tw.judge(turns, judge, progress=False).row(0, named=True)
+    judge = rw.judges.Harmfulness(rw.judges.Endpoint("flood", base_url=address, api_key="k"))
+    verdict = rw.judge(turns, judge, progress=False).row(0, named=True)
     assert verdict["value"] is None
     assert verdict["error"].endswith("the body of its answer is longer than 64 MiB")
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from polars.io.plugins import register_io_source
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.measurement import batches
-from turnwise.measurement.batches import in_order, whole_rollouts
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.measurement import batches
+from rollwise.measurement.batches import in_order, whole_rollouts
 
-TURNS, _ = tw.simulate(goals=20, attempts=3, seed=2)
+TURNS, _ = rw.simulate(goals=20, attempts=3, seed=2)
 ORDERED = TURNS.sort("rollout_id", "turn")
 SOME = (m.attack_success, m.time_to_success, m.success_within(2), m.final("score"))
 
@@ -33,8 +33,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 def test_batches_measure_as_a_whole() -> None:
     """The same rollouts, in the same order, from batches as from the whole."""
-    whole = tw.measure(ORDERED, *SOME)
-    got = tw.measure(ORDERED.lazy(), *SOME).collect(engine="streaming")
+    whole = rw.measure(ORDERED, *SOME)
+    got = rw.measure(ORDERED.lazy(), *SOME).collect(engine="streaming")
     assert_frame_equal(got, whole.select(got.columns))
 
 
@@ -43,15 +43,15 @@ def test_turns_out_of_order_are_measured_at_once() -> None:
     """A rollout whose turns stand apart is not cut in two."""
     shuffled = ORDERED.sample(fraction=1, shuffle=True, seed=1)
     assert not in_order(shuffled.lazy())
-    got = tw.measure(shuffled.lazy(), *SOME).collect().sort("rollout_id")
-    assert_frame_equal(got, tw.measure(ORDERED, *SOME).select(got.columns))
+    got = rw.measure(shuffled.lazy(), *SOME).collect().sort("rollout_id")
+    assert_frame_equal(got, rw.measure(ORDERED, *SOME).select(got.columns))
 
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("small")
 def test_queries_on_top_reach_the_batches() -> None:
     """Columns, filters and heads of a measured table are those of the whole."""
-    whole, lazy = tw.measure(ORDERED, *SOME), tw.measure(ORDERED.lazy(), *SOME)
+    whole, lazy = rw.measure(ORDERED, *SOME), rw.measure(ORDERED.lazy(), *SOME)
     assert lazy.select("attack_success").collect().equals(whole.select("attack_success"))
     some = pl.col("num_turns") > 3
     assert lazy.filter(some).select("rollout_id").collect().equals(whole.filter(some).select("rollout_id"))
@@ -74,7 +74,7 @@ def test_only_the_columns_that_a_metric_reads_are_read() -> None:
         yield noted(ORDERED.select(columns or ORDERED.columns))
 
     scanned = register_io_source(source, schema=ORDERED.schema)
-    measured = tw.measure(scanned, m.attack_success, m.final("score"), keep=["prompt_tokens"])
+    measured = rw.measure(scanned, m.attack_success, m.final("score"), keep=["prompt_tokens"])
     measured.select("rollout_id", "attack_success").collect()
     assert set(read) == {"rollout_id", *m.attack_success().meta.root_names()}
 
@@ -86,8 +86,8 @@ def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:
         return float(scores.fill_null(0).to_numpy().argmax())  # raises where there are none
 
     worst = pl.col("score").map_batches(place, return_dtype=pl.Float64, returns_scalar=True)
-    lazy = tw.measure(ORDERED.lazy(), worst_at=worst).collect()
-    assert lazy["worst_at"].equals(tw.measure(ORDERED, worst_at=worst)["worst_at"])
+    lazy = rw.measure(ORDERED.lazy(), worst_at=worst).collect()
+    assert lazy["worst_at"].equals(rw.measure(ORDERED, worst_at=worst)["worst_at"])
     assert lazy["worst_at"].max() > 0  # type: ignore[operator]
 
 
@@ -101,7 +101,7 @@ def test_files_that_break_after_the_scan_are_told(tmp_path: Path) -> None:
             folder.mkdir(parents=True)
             rows[:middle].write_parquet(folder / "0.parquet")
             rows[middle:].write_parquet(folder / "1.parquet")
-            measured = tw.measure(pl.scan_parquet(folder / "*.parquet"), *SOME)
+            measured = rw.measure(pl.scan_parquet(folder / "*.parquet"), *SOME)
             file = folder / "1.parquet"
             if change == "damaged":
                 where = pq.ParquetFile(file).metadata.row_group(0).column(ORDERED.columns.index("score"))
@@ -112,15 +112,15 @@ def test_files_that_break_after_the_scan_are_told(tmp_path: Path) -> None:
                 rows[middle:].with_columns(score=pl.lit("high")).write_parquet(file)
             else:
                 file.unlink()
-            for verb in (pl.LazyFrame.collect, tw.summarize):
-                with pytest.raises(ReadError, match=r"turns cannot be read \(.*\); where they are files, `tw.read"):
+            for verb in (pl.LazyFrame.collect, rw.summarize):
+                with pytest.raises(ReadError, match=r"turns cannot be read \(.*\); where they are files, `rw.read"):
                     verb(measured)
 
 
 def test_no_turns_no_rollouts() -> None:
     """An empty table has the columns of a full one."""
-    got = tw.measure(TURNS.clear().lazy(), *SOME)
-    assert got.collect().equals(tw.measure(TURNS.lazy(), *SOME).collect().clear())
+    got = rw.measure(TURNS.clear().lazy(), *SOME)
+    assert got.collect().equals(rw.measure(TURNS.lazy(), *SOME).collect().clear())
 
 
 def test_ids_without_order() -> None:

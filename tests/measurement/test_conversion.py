@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError, SchemaError, TurnwiseError, WriteError
-from turnwise.files.atomic import MANIFEST
-from turnwise.files.manifests import check_content, check_whole, manifest_of
-from turnwise.measurement import conversion
-from turnwise.readers.sources.hive import NULL
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError, RollwiseError, SchemaError, WriteError
+from rollwise.files.atomic import MANIFEST
+from rollwise.files.manifests import check_content, check_whole, manifest_of
+from rollwise.measurement import conversion
+from rollwise.readers.sources.hive import NULL
 
-TURNS, _ = tw.simulate(goals=10, attempts=3, turns=5, seed=4)
+TURNS, _ = rw.simulate(goals=10, attempts=3, turns=5, seed=4)
 ORDERED = TURNS.sort("rollout_id", "turn")
 KEY = ["rollout_id", "turn"]
 
@@ -46,7 +46,7 @@ def parts(folder: str | Path) -> list[pl.DataFrame]:
 # ── what is written ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_files_hold_whole_rollouts_in_order(tmp_path: Path) -> None:
     """Put together as they stand, the files are the turns in order; no rollout stands in two."""
-    out = tw.convert(TURNS.sample(fraction=1, shuffle=True, seed=1), tmp_path / "runs", rollouts_per_file=25)
+    out = rw.convert(TURNS.sample(fraction=1, shuffle=True, seed=1), tmp_path / "runs", rollouts_per_file=25)
     found = parts(out)
     assert pl.concat(found).equals(ORDERED)
     assert [part["rollout_id"].n_unique() for part in found] == [25, 25, 10]
@@ -55,7 +55,7 @@ def test_files_hold_whole_rollouts_in_order(tmp_path: Path) -> None:
 def test_row_groups_begin_with_a_rollout_and_carry_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups are of about the size asked for, none begins within a rollout, and their least and greatest ids do not overlap."""
     monkeypatch.setattr(conversion, "ROW_GROUP", 20)
-    (path,) = Path(tw.convert(TURNS, tmp_path / "runs")).glob("*.parquet")
+    (path,) = Path(rw.convert(TURNS, tmp_path / "runs")).glob("*.parquet")
     file = pq.ParquetFile(path)
     groups = [file.read_row_group(number)["rollout_id"].to_pylist() for number in range(file.num_row_groups)]
     assert len(groups) > 8
@@ -73,7 +73,7 @@ def test_row_groups_of_long_texts_are_small(tmp_path: Path, monkeypatch: pytest.
     """A group ends after so many bytes, too, whatever its rows; a rollout that is larger is a group of its own."""
     monkeypatch.setattr(conversion, "ROW_GROUP_BYTES", 50_000)
     long = TURNS.with_columns(prompt=pl.when(pl.col("turn") == 2).then(pl.lit("word " * 2000)).otherwise(pl.lit("Hi")))
-    (path,) = Path(tw.convert(long, tmp_path / "runs")).glob("*.parquet")
+    (path,) = Path(rw.convert(long, tmp_path / "runs")).glob("*.parquet")
     file = pq.ParquetFile(path)
     groups = [file.read_row_group(number) for number in range(file.num_row_groups)]
     texts = [sum(len(text) for text in group["prompt"].to_pylist()) for group in groups]
@@ -86,7 +86,7 @@ def test_row_groups_of_long_texts_are_small(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_manifest_says_what_there_is(tmp_path: Path) -> None:
     """Files, rows, rollouts, the first and the last of them, bytes, content: each counted anew, by other means."""
-    out = tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=50, partition_by="target")
+    out = rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=50, partition_by="target")
     told = json.loads((tmp_path / "runs" / MANIFEST).read_text())
     assert told["rows"] == TURNS.height
     assert told["rollouts"] == TURNS["rollout_id"].n_unique()
@@ -104,12 +104,12 @@ def test_the_manifest_says_what_there_is(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_the_same_rollouts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In whatever order and pieces they came."""
-    once = files(tw.convert(TURNS, tmp_path / "once", rollouts_per_file=25))
+    once = files(rw.convert(TURNS, tmp_path / "once", rollouts_per_file=25))
     monkeypatch.setattr(conversion, "BATCH", 7)
     shuffled = TURNS.sample(fraction=1, shuffle=True, seed=2)
     halves = pl.concat([shuffled[:100].lazy(), shuffled[100:].lazy()])
-    assert files(tw.convert(halves, tmp_path / "halves", rollouts_per_file=25)) == once
-    assert files(tw.convert(shuffled.to_arrow(), tmp_path / "arrow", rollouts_per_file=25)) == once
+    assert files(rw.convert(halves, tmp_path / "halves", rollouts_per_file=25)) == once
+    assert files(rw.convert(shuffled.to_arrow(), tmp_path / "arrow", rollouts_per_file=25)) == once
 
 
 def test_every_dtype_comes_back(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_every_dtype_comes_back(tmp_path: Path) -> None:
         {
             "rollout_id": ["a", "a", "b"],
             "turn": pl.Series([1, 2, 1], dtype=pl.Int32),
-            "outcome": pl.Series(["success", "success", None], dtype=tw.schema.OUTCOMES),
-            "tool_calls": pl.Series([[{"name": "mail", "arguments": "{}"}], [], None], dtype=tw.schema.TOOL_CALLS),
+            "outcome": pl.Series(["success", "success", None], dtype=rw.schema.OUTCOMES),
+            "tool_calls": pl.Series([[{"name": "mail", "arguments": "{}"}], [], None], dtype=rw.schema.TOOL_CALLS),
             "judge": pl.Series(["x", "y", None], dtype=pl.Categorical),
             "level": pl.Series(["low", None, "high"], dtype=pl.Enum(["low", "high"])),
             "when": [moment, None, moment],
@@ -134,7 +134,7 @@ def test_every_dtype_comes_back(tmp_path: Path) -> None:
             "nothing": [None, None, None],
         }
     )
-    out = tw.convert(frame, tmp_path / "runs", rollouts_per_file=1)
+    out = rw.convert(frame, tmp_path / "runs", rollouts_per_file=1)
     back = pl.concat(parts(out))
     assert back.schema == frame.schema
     assert back.equals(frame)
@@ -150,7 +150,7 @@ def test_nodes_of_a_tree_stay_as_they_stand(tmp_path: Path) -> None:
             "parent_id": [None, "r", "a", "r"],
         }
     )
-    assert parts(tw.convert(tree, tmp_path / "runs"))[0].equals(tree)
+    assert parts(rw.convert(tree, tmp_path / "runs"))[0].equals(tree)
 
 
 @pytest.mark.integration
@@ -170,7 +170,7 @@ def test_whatever_the_lengths(
     )
     shuffled = frame.sample(fraction=1, shuffle=True, seed=n)
     for by in ((), "kind"):
-        out = tw.convert(shuffled, tmp_path_factory.mktemp("any") / "runs", rollouts_per_file=n, partition_by=by)
+        out = rw.convert(shuffled, tmp_path_factory.mktemp("any") / "runs", rollouts_per_file=n, partition_by=by)
         found = parts(out)
         assert pl.concat(found).sort(KEY).equals(frame)
         assert max(part["rollout_id"].n_unique() for part in found) <= n
@@ -192,13 +192,13 @@ def test_folders_are_those_of_hive(tmp_path: Path) -> None:
             "attempt": pl.Series([1, 2] * 4, dtype=pl.Int32),
         }
     )
-    out = Path(tw.convert(frame, tmp_path / "runs", partition_by=["target", "attempt"]))
+    out = Path(rw.convert(frame, tmp_path / "runs", partition_by=["target", "attempt"]))
     folders = {path.name for path in out.iterdir() if path.is_dir()}
     assert {unquote(name.removeprefix("target=")) for name in folders} == {
         NULL if word is None else word for word in HOSTILE
     }
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
-    assert tw.read(out).sort("rollout_id").select(frame.columns).equals(frame)
+    assert rw.read(out).sort("rollout_id").select(frame.columns).equals(frame)
     polars = pl.scan_parquet(f"{out}/**/*.parquet", hive_partitioning=False).sort("rollout_id").collect()
     assert polars.equals(frame)
     arrow = pyarrow.dataset.dataset(out, format="parquet").to_table()  # passes over the manifest
@@ -207,7 +207,7 @@ def test_folders_are_those_of_hive(tmp_path: Path) -> None:
 
 def test_folders_prune_what_is_read(tmp_path: Path) -> None:
     """By the names of the folders alone, a reader that knows Hive leaves the files of other targets alone."""
-    out = Path(tw.convert(TURNS, tmp_path / "runs", partition_by="target"))
+    out = Path(rw.convert(TURNS, tmp_path / "runs", partition_by="target"))
     for path in out.glob("target=guarded/*.parquet"):
         path.write_bytes(b"not to be read")
     hive = pl.scan_parquet(f"{out}/**/*.parquet", hive_partitioning=True)
@@ -243,24 +243,24 @@ def test_what_cannot_be_converted_is_told_in_a_sentence(
     tmp_path: Path, frame: pl.DataFrame, options: dict[str, object], sentence: str
 ) -> None:
     """One of our own errors, and no folder, finished or not."""
-    with pytest.raises(TurnwiseError, match=sentence) as told:
-        tw.convert(frame, tmp_path / "runs", **options)  # type: ignore[arg-type]
+    with pytest.raises(RollwiseError, match=sentence) as told:
+        rw.convert(frame, tmp_path / "runs", **options)  # type: ignore[arg-type]
     assert isinstance(told.value, ArgumentError | SchemaError | WriteError)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_conversion_into_the_folder_is_refused(tmp_path: Path) -> None:
     """In one sentence, and what stands there is left as it is; allowed, it replaces it and leaves no file of the first."""
-    out = tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25)
+    out = rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25)
     (tmp_path / "runs" / "notes.txt").write_text("mine")
     before = files(out)
     with pytest.raises(
         WriteError, match=r"exists and is not empty; choose another folder with out=, or allow it with overwrite=True$"
     ):
-        tw.convert(TURNS, out)
+        rw.convert(TURNS, out)
     assert files(out) == before
     fewer = TURNS.filter(pl.col("target") == "base")
-    tw.convert(fewer, out, rollouts_per_file=50, overwrite=True)
+    rw.convert(fewer, out, rollouts_per_file=50, overwrite=True)
     assert pl.concat(parts(out)).equals(fewer.sort(KEY))
     assert set(files(out)) == {"notes.txt", MANIFEST, "turns-00000.parquet"}
     assert files(out)["notes.txt"] == b"mine"
@@ -272,28 +272,28 @@ def test_a_second_conversion_into_the_folder_is_refused(tmp_path: Path) -> None:
 def test_folders_that_a_second_conversion_empties_are_no_more(tmp_path: Path) -> None:
     """Those that the first made; one in which anything else stands is left, and so are folders of others, empty or not."""
     by = ["target", "category"]
-    out = Path(tw.convert(TURNS, tmp_path / "runs", partition_by=by))
+    out = Path(rw.convert(TURNS, tmp_path / "runs", partition_by=by))
     former = {path.parent for path in out.rglob("*.parquet")}
     assert len(former) > 3
     (out / "mine" / "empty").mkdir(parents=True)
     (out / "target=other").mkdir()
     gone, kept = (sorted(former)[place] for place in (0, -1))
     (kept / "notes.txt").write_text("mine")
-    tw.convert(TURNS, out, overwrite=True)
+    rw.convert(TURNS, out, overwrite=True)
     left = {path.relative_to(out).as_posix() for path in out.rglob("*")}
     assert left == {
         MANIFEST, "turns-00000.parquet", "mine", "mine/empty", "target=other",
         kept.parent.name, f"{kept.parent.name}/{kept.name}", f"{kept.parent.name}/{kept.name}/notes.txt",
     }  # fmt: skip
     assert not gone.exists()
-    again = Path(tw.convert(TURNS, tmp_path / "linked", partition_by="target"))
+    again = Path(rw.convert(TURNS, tmp_path / "linked", partition_by="target"))
     (tmp_path / "disk").mkdir()
     folder = again / "target=base"
     for path in folder.iterdir():
         path.rename(tmp_path / "disk" / path.name)
     folder.rmdir()
     folder.symlink_to(tmp_path / "disk")
-    tw.convert(TURNS, again, overwrite=True)
+    rw.convert(TURNS, again, overwrite=True)
     assert folder.is_symlink()
     assert not any((tmp_path / "disk").iterdir())
 
@@ -301,22 +301,22 @@ def test_folders_that_a_second_conversion_empties_are_no_more(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["../mine.parquet", "{out}/../mine.parquet", "a/../../mine.parquet"])
 def test_no_manifest_reaches_out_of_its_folder(tmp_path: Path, name: str) -> None:
     """Whoever wrote it: what lies beside the folder is neither read nor removed."""
-    out = Path(tw.convert(TURNS, tmp_path / "runs"))
+    out = Path(rw.convert(TURNS, tmp_path / "runs"))
     mine = tmp_path / "mine.parquet"
     mine.write_bytes((out / "turns-00000.parquet").read_bytes())
     told = json.loads((out / MANIFEST).read_text())
     told["files"].append({**told["files"][0], "file": name.format(out=out)})
     (out / MANIFEST).write_text(json.dumps(told))
     with pytest.raises(
-        ReadError, match=r"_manifest.json: is not a manifest of `turnwise convert` \(it names .*mine.parquet"
+        ReadError, match=r"_manifest.json: is not a manifest of `rollwise convert` \(it names .*mine.parquet"
     ):
-        tw.convert(TURNS, out, overwrite=True)
+        rw.convert(TURNS, out, overwrite=True)
     assert mine.exists()
 
 
 def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
     """The last batch cannot be read: neither a new folder nor one that stands is touched, and no draft is left."""
-    out = tw.convert(TURNS, tmp_path / "old", rollouts_per_file=25)
+    out = rw.convert(TURNS, tmp_path / "old", rollouts_per_file=25)
     before = files(out)
     read = []
 
@@ -330,7 +330,7 @@ def test_what_fails_half_way_leaves_what_was_there(tmp_path: Path) -> None:
         read.clear()
         lazy = TURNS.lazy().map_batches(broken, schema=TURNS.schema, streamable=True)
         with pytest.raises((KeyboardInterrupt, pl.exceptions.PolarsError)):
-            tw.convert(lazy, tmp_path / place, overwrite=overwrite)
+            rw.convert(lazy, tmp_path / place, overwrite=overwrite)
         assert len(read) > 1
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
     assert files(out) == before
@@ -341,13 +341,13 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path, request: pyte
     (tmp_path / "closed").mkdir(mode=0o555)
     request.getfixturevalue("nobody")
     with pytest.raises(WriteError, match=r"runs cannot be written .* choose a folder that you may write to"):
-        tw.convert(TURNS, tmp_path / "closed" / "runs")
+        rw.convert(TURNS, tmp_path / "closed" / "runs")
 
 
 # ── the manifest ──────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_folder_that_is_not_what_its_manifest_says_is_refused(tmp_path: Path) -> None:
     """A file less, a file more, another size, another content: each is named."""
-    out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
+    out = Path(rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
     manifest = manifest_of(out)
     assert manifest is not None
     check_whole(out, manifest)
@@ -371,13 +371,13 @@ def test_a_folder_that_is_not_what_its_manifest_says_is_refused(tmp_path: Path) 
 def test_a_manifest_of_somebody_else_is_told(tmp_path: Path) -> None:
     """It is no error of JSON that reaches the user."""
     (tmp_path / MANIFEST).write_text('{"start_url": "/"}')
-    with pytest.raises(ReadError, match="is not a manifest of `turnwise convert`"):
+    with pytest.raises(ReadError, match="is not a manifest of `rollwise convert`"):
         manifest_of(tmp_path)
 
 
 def test_reading_the_folder_says_nothing_of_the_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It belongs there: it is no file that was not recognized."""
-    assert tw.read(tw.convert(TURNS, tmp_path / "runs")).height == TURNS.height
+    assert rw.read(rw.convert(TURNS, tmp_path / "runs")).height == TURNS.height
     assert capsys.readouterr().err == ""
 
 
@@ -385,7 +385,7 @@ def test_reading_the_folder_says_nothing_of_the_manifest(tmp_path: Path, capsys:
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "turnwise", *map(str, words)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "rollwise", *map(str, words)], capture_output=True, text=True, check=False
     )
 
 
@@ -406,7 +406,7 @@ def test_the_command_writes_refuses_and_overwrites(tmp_path: Path) -> None:
 
 def test_what_reads_a_folder_holds_it_to_its_manifest(tmp_path: Path) -> None:
     """A file that is gone, empty or added is no smaller table: `read` and `scan` name it, and collecting keeps the rest."""
-    out = Path(tw.convert(TURNS, tmp_path / "deep" / "runs", rollouts_per_file=25))
+    out = Path(rw.convert(TURNS, tmp_path / "deep" / "runs", rollouts_per_file=25))
     second = out / "turns-00001.parquet"
     data = second.read_bytes()
     for change, sentence in (
@@ -419,22 +419,22 @@ def test_what_reads_a_folder_holds_it_to_its_manifest(tmp_path: Path) -> None:
     ):
         change()
         for path in (out, tmp_path):
-            for verb in (tw.read, tw.scan):
+            for verb in (rw.read, rw.scan):
                 with pytest.raises(ReadError, match=sentence):
                     verb(path)
-            _, problems = tw.read(path, errors="collect")
+            _, problems = rw.read(path, errors="collect")
             assert sentence in problems[0, "reason"]
     (out / "copy.parquet").unlink()
-    assert tw.read(tmp_path).height == TURNS.height
+    assert rw.read(tmp_path).height == TURNS.height
     (out / MANIFEST).write_text('{"of": "another tool"}')
     second.unlink()
-    assert tw.read(out).height < TURNS.height
+    assert rw.read(out).height < TURNS.height
 
 
 @pytest.mark.integration
 def test_a_damaged_file_among_many_is_named(tmp_path: Path) -> None:
     """By each command that reads a folder a part at a time: one line, and nothing is written."""
-    out = Path(tw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
+    out = Path(rw.convert(TURNS, tmp_path / "runs", rollouts_per_file=25))
     file = out / "turns-00001.parquet"
     where = pq.ParquetFile(file).metadata.row_group(0).column(TURNS.columns.index("target"))
     data = bytearray(file.read_bytes())
@@ -480,7 +480,7 @@ def test_interrupted_there_is_no_folder(tmp_path: Path, how: signal.Signals) -> 
     command = [
         sys.executable,
         "-m",
-        "turnwise",
+        "rollwise",
         "convert",
         str(log),
         "--out",
@@ -501,20 +501,20 @@ def test_interrupted_there_is_no_folder(tmp_path: Path, how: signal.Signals) -> 
     left = list(place.iterdir())
     if how == signal.SIGINT:
         assert left == []
-        assert said.splitlines()[-1] == "turnwise: interrupted; no partially written files remain"
+        assert said.splitlines()[-1] == "rollwise: interrupted; no partially written files remain"
         # what a panic of Polars quotes is no traceback of ours
         assert not any(line.startswith("Traceback") for line in said.splitlines())
     else:
         assert [path.name.startswith(".runs.") for path in left] == [True]
-        assert tw.convert(TURNS, place / "runs")  # and is in nobody's way
+        assert rw.convert(TURNS, place / "runs")  # and is in nobody's way
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     """Four times the turns in files of the same size need less than a fifth more."""
     code = (
-        "import sys, turnwise as tw\n"
-        "tw.convert(tw.scan(sys.argv[1]), sys.argv[2], rollouts_per_file=1_000)\n"
+        "import sys, rollwise as rw\n"
+        "rw.convert(rw.scan(sys.argv[1]), sys.argv[2], rollouts_per_file=1_000)\n"
         "status = open('/proc/self/status')\n"  # of this process alone; getrusage counts what started it too
         "print(next(line.split()[1] for line in status if line.startswith('VmHWM')))"
     )
@@ -533,5 +533,5 @@ def test_a_column_makes_folders_once(tmp_path: Path) -> None:
     with pytest.raises(
         ArgumentError, match=r"partition_by=\['target', 'target'\] repeats a column; name each column once"
     ):
-        tw.convert(TURNS, tmp_path / "runs", partition_by=["target", "target"])
+        rw.convert(TURNS, tmp_path / "runs", partition_by=["target", "target"])
     assert not (tmp_path / "runs").exists()

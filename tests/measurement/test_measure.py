@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import MetricError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import MetricError, SchemaError
 
 TURNS = pl.DataFrame(
     {
@@ -30,7 +30,7 @@ TURNS = pl.DataFrame(
 
 def test_facts_counts_and_metrics_come_along() -> None:
     """Facts, both counts, constant words and the metrics are there; a word that varies and an unkept number are not."""
-    got = tw.measure(TURNS, m.attack_success(), worst=pl.col("score").max())
+    got = rw.measure(TURNS, m.attack_success(), worst=pl.col("score").max())
     assert got.columns == [
         "rollout_id", *schema.ROLLOUTS.facts, "model_version", "num_turns", "num_judged", "attack_success", "worst",
     ]  # fmt: skip
@@ -43,13 +43,13 @@ def test_facts_counts_and_metrics_come_along() -> None:
 
 def test_keep_carries_a_number() -> None:
     """A number named in `keep` comes along."""
-    assert tw.measure(TURNS, m.attack_success, keep="train_step")["train_step"].to_list() == [10, 20, 20]
+    assert rw.measure(TURNS, m.attack_success, keep="train_step")["train_step"].to_list() == [10, 20, 20]
 
 
 @pytest.mark.parametrize("turns", [TURNS, TURNS.lazy()], ids=["eager", "lazy"])
 def test_keep_may_name_what_comes_along_anyway(turns: pl.DataFrame | pl.LazyFrame) -> None:
     """A fact of the rollout named in `keep` stands once."""
-    assert tw.measure(turns, m.attack_success, keep=["target", "train_step"]).lazy().collect()["target"].to_list() == [
+    assert rw.measure(turns, m.attack_success, keep=["target", "train_step"]).lazy().collect()["target"].to_list() == [
         "base", "base", "guarded",
     ]  # fmt: skip
 
@@ -58,14 +58,14 @@ def test_shuffled_rows_give_the_same_rollouts() -> None:
     """The order of rows changes nothing but the order of rollouts."""
     shuffled = TURNS.sample(fraction=1, shuffle=True, seed=3)
     metrics = (m.attack_success, m.time_to_success, m.final("score"))
-    assert tw.measure(shuffled, *metrics).sort("rollout_id").equals(tw.measure(TURNS, *metrics))
+    assert rw.measure(shuffled, *metrics).sort("rollout_id").equals(rw.measure(TURNS, *metrics))
 
 
 def test_lazy_in_lazy_out() -> None:
     """A lazy frame stays lazy and gives the same values on the streaming engine."""
-    lazy = tw.measure(TURNS.lazy(), m.attack_success())
+    lazy = rw.measure(TURNS.lazy(), m.attack_success())
     assert isinstance(lazy, pl.LazyFrame)
-    eager = tw.measure(TURNS, m.attack_success())
+    eager = rw.measure(TURNS, m.attack_success())
     assert lazy.collect(engine="streaming").sort("rollout_id").equals(eager.select(lazy.collect_schema().names()))
 
 
@@ -74,23 +74,23 @@ def test_any_arrow_table_will_do(convert) -> None:
     """A `pyarrow.Table` and a pandas frame are as good as a Polars one."""
     table = convert(TURNS.drop("succeeded"))
     assert isinstance(table, pa.Table | pd.DataFrame)
-    assert tw.measure(table, worst=pl.col("score").max())["worst"].to_list() == [0.9, 0.3, None]
+    assert rw.measure(table, worst=pl.col("score").max())["worst"].to_list() == [0.9, 0.3, None]
 
 
 def test_no_metric_at_all_measures_outcome_and_timing() -> None:
     """Without metrics, outcome and timing are measured."""
-    got = tw.measure(TURNS)
+    got = rw.measure(TURNS)
     assert {"attack_success", "task_success", "time_to_success"} <= set(got.columns)
 
 
 def test_num_turns_may_be_asked_for_again() -> None:
     """`num_turns` is always there; asking for it is no clash."""
-    assert tw.measure(TURNS, m.num_turns, m.attack_success)["num_turns"].to_list() == [2, 1, 1]
+    assert rw.measure(TURNS, m.num_turns, m.attack_success)["num_turns"].to_list() == [2, 1, 1]
 
 
 def test_an_empty_table_has_no_rollouts() -> None:
     """A table without rows gives a table without rows, with every column."""
-    got = tw.measure(TURNS.clear(), m.attack_success)
+    got = rw.measure(TURNS.clear(), m.attack_success)
     assert got.height == 0
     assert "attack_success" in got.columns
 
@@ -98,19 +98,19 @@ def test_an_empty_table_has_no_rollouts() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: tw.measure(TURNS, m.total("speed")), "needs the column speed"),
-        (lambda: tw.measure(TURNS, m.attack_success, m.attack_success), "two metrics are called 'attack_success'"),
-        (lambda: tw.measure(TURNS, pl.col("score").max(), pl.col("score").min()), "two metrics are called 'score'"),
-        (lambda: tw.measure(TURNS, target=pl.col("score").max()), "`target` has the name of a column"),
-        (lambda: tw.measure(TURNS, worst=pl.col("score")), "gives a list per rollout"),
-        (lambda: tw.measure(TURNS, pl.col("score", "turn").max()), "several columns"),
+        (lambda: rw.measure(TURNS, m.total("speed")), "needs the column speed"),
+        (lambda: rw.measure(TURNS, m.attack_success, m.attack_success), "two metrics are called 'attack_success'"),
+        (lambda: rw.measure(TURNS, pl.col("score").max(), pl.col("score").min()), "two metrics are called 'score'"),
+        (lambda: rw.measure(TURNS, target=pl.col("score").max()), "`target` has the name of a column"),
+        (lambda: rw.measure(TURNS, worst=pl.col("score")), "gives a list per rollout"),
+        (lambda: rw.measure(TURNS, pl.col("score", "turn").max()), "several columns"),
         (
-            lambda: tw.measure(TURNS, m.success_within),  # type: ignore[arg-type]  # that is the error
+            lambda: rw.measure(TURNS, m.success_within),  # type: ignore[arg-type]  # that is the error
             "success_within is not a metric by itself",
         ),
-        (lambda: tw.measure(TURNS, "task_success"), r"an expression, such as `m.task_success\(\)`"),  # type: ignore[arg-type]
-        (lambda: tw.measure(TURNS, 3), r"3 is not a metric; .* `m.attack_success\(\)`"),  # type: ignore[call-overload]
-        (lambda: tw.measure(TURNS, keep="trian_step"), "'trian_step', which is not a column"),
+        (lambda: rw.measure(TURNS, "task_success"), r"an expression, such as `m.task_success\(\)`"),  # type: ignore[arg-type]
+        (lambda: rw.measure(TURNS, 3), r"3 is not a metric; .* `m.attack_success\(\)`"),  # type: ignore[call-overload]
+        (lambda: rw.measure(TURNS, keep="trian_step"), "'trian_step', which is not a column"),
     ],
 )
 def test_a_metric_that_cannot_be_measured_is_one_sentence(call, says: str) -> None:
@@ -124,7 +124,7 @@ def test_a_metric_that_cannot_be_measured_is_one_sentence(call, says: str) -> No
     [
         (TURNS.drop("rollout_id"), "column `rollout_id` is missing"),
         (TURNS.drop("turn"), "column `turn` is missing"),
-        (tw.measure(TURNS), "`turn` is missing; this looks like a table of rollouts.* pass the turns$"),
+        (rw.measure(TURNS), "`turn` is missing; this looks like a table of rollouts.* pass the turns$"),
         (TURNS.with_columns(target=pl.Series(["base", "other", "base", "base"])), "`target` is a fact .* rollout 'a'"),
         (TURNS.with_columns(node_id=pl.lit("n")), "tree nodes"),
     ],
@@ -132,20 +132,20 @@ def test_a_metric_that_cannot_be_measured_is_one_sentence(call, says: str) -> No
 def test_a_table_that_is_no_turns_is_one_sentence(frame: pl.DataFrame, says: str) -> None:
     """A missing column, a fact that varies and a tree are refused with the remedy."""
     with pytest.raises(SchemaError, match=says):
-        tw.measure(frame, m.attack_success)
+        rw.measure(frame, m.attack_success)
 
 
 def test_a_kept_number_that_varies_is_refused() -> None:
     """A number that varies within a rollout has no one value to keep."""
     with pytest.raises(SchemaError, match="`score` is a fact of the rollout but varies in rollout 'a'"):
-        tw.measure(TURNS, m.attack_success, keep="score")
+        rw.measure(TURNS, m.attack_success, keep="score")
 
 
 def test_a_metric_may_look_into_lists() -> None:
     """The elements of a list are no column that a table could lack."""
     turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "marks": [[1, 5], [3]]})
     worst = pl.col("marks").list.eval(pl.element().filter(pl.element() < 5)).list.max().max()
-    assert tw.measure(turns, worst=worst)["worst"].to_list() == [3]
+    assert rw.measure(turns, worst=worst)["worst"].to_list() == [3]
 
 
 def test_turns_of_nobody_are_refused() -> None:
@@ -153,13 +153,13 @@ def test_turns_of_nobody_are_refused() -> None:
     turns = pl.DataFrame({"rollout_id": ["a", None, None], "turn": [1, 1, 2], "succeeded": [True, False, False]})
     said = r"column `rollout_id` is null in 2 rows \(first: row 1\)"
     with pytest.raises(SchemaError, match=f"measure: {said}"):
-        tw.measure(turns)
+        rw.measure(turns)
     with pytest.raises(SchemaError, match=f"TURNS: {said}"):
         schema.check(turns.cast({"turn": pl.Int32}), schema.TURNS)
     with pytest.raises(SchemaError, match=r"measure: column `rollout_id` is null somewhere"):
-        tw.measure(turns.lazy()).collect()
+        rw.measure(turns.lazy()).collect()
     with pytest.raises(SchemaError, match=r"summarize: column `rollout_id` is null in 2 rows "):
-        tw.summarize(turns.rename({"succeeded": "attack_success"}))
+        rw.summarize(turns.rename({"succeeded": "attack_success"}))
 
 
 def test_a_metric_that_fails_on_some_turn_of_a_scan_is_one_sentence() -> None:
@@ -168,7 +168,7 @@ def test_a_metric_that_fails_on_some_turn_of_a_scan_is_one_sentence() -> None:
     number = pl.col("prompt").cast(pl.Int64).max()
     for frame in (turns, turns.lazy(), turns.reverse().lazy()):
         with pytest.raises(MetricError, match=r"metric `number` cannot be measured .* prompt is String: conversion"):
-            tw.measure(frame, m.num_turns, number=number).lazy().collect()
+            rw.measure(frame, m.num_turns, number=number).lazy().collect()
 
 
 def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:
@@ -178,13 +178,13 @@ def test_a_metric_of_another_kind_of_column_is_one_sentence() -> None:
         with pytest.raises(
             MetricError, match="`total_prompt` cannot be measured on this table, where prompt is String"
         ):
-            tw.measure(table, m.attack_success(), m.total("prompt"))
+            rw.measure(table, m.attack_success(), m.total("prompt"))
     with pytest.raises(MetricError, match=r"`token_f1` cannot be measured on this table, where .*n is Int64"):
-        tw.measure(turns, m.attack_success(), m.token_f1("n"))
+        rw.measure(turns, m.attack_success(), m.token_f1("n"))
 
 
 # ── values do not depend on the other rollouts, the order or the batch ────────────────────────────────────────────────
-VARIED = tw.simulate(goals=15, attempts=4, seed=9)[0].with_columns(
+VARIED = rw.simulate(goals=15, attempts=4, seed=9)[0].with_columns(
     tags=pl.concat_list(pl.lit("a"), pl.col("turn").cast(pl.String)), expected=pl.lit(None, pl.Boolean)
 )
 TURN, SCORE = pl.col("turn"), pl.col("score")
@@ -239,7 +239,7 @@ def test_a_rollout_measures_as_it_does_alone(name: str) -> None:
     parts = some.partition_by("rollout_id", maintain_order=True)
     alone = pl.concat([part.group_by("rollout_id").agg(value) for part in parts])
     for frame in (some, some.lazy()):
-        assert_frame_equal(tw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
+        assert_frame_equal(rw.measure(frame, value).lazy().select("rollout_id", "value").collect(), alone)
 
 
 def test_a_sum_is_that_of_its_own_rows() -> None:
@@ -262,35 +262,35 @@ def test_a_sum_is_that_of_its_own_rows() -> None:
         "spread": SCORE.std(),
         "of": SCORE.filter("some").sum(),
     }
-    whole = tw.measure(turns, **asked)
+    whole = rw.measure(turns, **asked)
     parts = turns.partition_by("rollout_id", maintain_order=True)
-    assert whole.equals(pl.concat([tw.measure(part, **asked) for part in parts]))
+    assert whole.equals(pl.concat([rw.measure(part, **asked) for part in parts]))
 
 
 @pytest.mark.integration
 def test_sums_of_floats_do_not_depend_on_batches_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mean has the same last digits in memory, in a scan, and in batches of any size."""
-    drawn = tw.simulate(goals=60, attempts=5, seed=3)[0]
+    drawn = rw.simulate(goals=60, attempts=5, seed=3)[0]
     turns = drawn.sort("rollout_id", "turn").with_columns(score=SCORE.fill_null(0.1) / 3)
-    whole = tw.measure(turns, mean=SCORE.mean(), total=SCORE.sum())
+    whole = rw.measure(turns, mean=SCORE.mean(), total=SCORE.sum())
     for rows in (7, 100, 1_000, 1_500, 2_000, 1_000_000):
-        monkeypatch.setattr("turnwise.measurement.batches.MOST_ROWS", rows)
-        monkeypatch.setattr("turnwise.measurement.batches._CHUNK", rows)
-        lazy = tw.measure(turns.lazy(), mean=SCORE.mean(), total=SCORE.sum()).collect()
+        monkeypatch.setattr("rollwise.measurement.batches.MOST_ROWS", rows)
+        monkeypatch.setattr("rollwise.measurement.batches._CHUNK", rows)
+        lazy = rw.measure(turns.lazy(), mean=SCORE.mean(), total=SCORE.sum()).collect()
         assert lazy.equals(whole.select(lazy.columns))
         pieces = pl.concat([turns[start : start + rows] for start in range(0, turns.height, rows)], rechunk=False)
-        assert tw.measure(pieces, mean=SCORE.mean(), total=SCORE.sum()).equals(whole)
+        assert rw.measure(pieces, mean=SCORE.mean(), total=SCORE.sum()).equals(whole)
 
 
 def test_rollouts_whose_turns_are_apart_are_brought_together() -> None:
     """A table in any order gives what the ordered one gives, the rollouts in order of their first rows."""
-    turns = tw.simulate(goals=6, attempts=3, seed=2)[0]
+    turns = rw.simulate(goals=6, attempts=3, seed=2)[0]
     mixed = turns.sample(fraction=1.0, shuffle=True, seed=1)
     score = pl.col("score")
-    ours = tw.measure(mixed, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
+    ours = rw.measure(mixed, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
     assert ours["rollout_id"].to_list() == mixed["rollout_id"].unique(maintain_order=True).to_list()
     stable = mixed.sort("rollout_id", maintain_order=True)
-    theirs = tw.measure(stable, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
+    theirs = rw.measure(stable, mean=score.mean(), most=score.max(), first=pl.col("turn").first())
     assert ours.sort("rollout_id").equals(theirs)
 
 
@@ -306,10 +306,10 @@ def test_an_error_before_any_answer_has_no_number_of_turns() -> None:
         schema_overrides={"turn": pl.Int32},
     )
     for table in (turns, turns.lazy()):
-        rollouts = tw.measure(table).lazy().collect()
+        rollouts = rw.measure(table).lazy().collect()
         assert dict(rollouts.select("rollout_id", "num_turns").rows()) == {"a": 2, "b": 2, "c": 1, "d": None, "e": 0}
-    row = tw.summarize(rollouts, metrics="num_turns", statistics="mean", cluster=None).row(0, named=True)
+    row = rw.summarize(rollouts, metrics="num_turns", statistics="mean", cluster=None).row(0, named=True)
     assert (row["estimate"], row["n"], row["n_error"], row["n_missing"]) == (5 / 4, 4, 1, 0)
     nodes = turns.with_columns(node_id=pl.lit(None, pl.String), parent_id=pl.lit(None, pl.String))
-    crashed = tw.measure(tw.trees.paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"]))))
+    crashed = rw.measure(rw.trees.paths(nodes.filter(pl.col("rollout_id").is_in(["d", "e"]))))
     assert crashed["num_turns"].to_list() == [None, 0]

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.measurement.trees import flatten, paths
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.measurement.trees import flatten, paths
 
 
 # ── flatten ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -57,7 +57,7 @@ def test_the_first_child_is_followed() -> None:
     expected = [("0", 1, "gpt", "g", "a", "A", 1.0), ("0", 2, "gpt", "g", "aa", "AA", 2.0)]
     expected += [("1", 1, "gpt", "h", "1", "", 0.0), ("1", 2, "gpt", "h", "last", "", 0.0)]
     assert found.select("rollout_id", "turn", "target", "goal", "prompt", "response", "reward").rows() == expected
-    assert not schema.is_tree(tw.schema.check(found, schema.TURNS))
+    assert not schema.is_tree(rw.schema.check(found, schema.TURNS))
 
 
 def test_every_child_stands_once_in_breadth_first_order() -> None:
@@ -74,7 +74,7 @@ def test_every_child_stands_once_in_breadth_first_order() -> None:
     assert found.select("turn", "prompt", "node_id", "parent_id", "target_call").rows() == expected
     assert found["reward"].to_list() == [1.0, None, 2.0, None, 0.5, 1.0]
     assert found["context"].to_list() == ["c", "c", "ca", "ca", "cb", "cba"]
-    assert schema.is_tree(tw.schema.check(found, schema.TURNS))
+    assert schema.is_tree(rw.schema.check(found, schema.TURNS))
 
 
 @pytest.mark.parametrize("branches", ["first", "all"])
@@ -111,14 +111,14 @@ def test_an_empty_graph_is_a_row_without_a_turn(branches: Any) -> None:
         ("0", "x", "lonely", None),
         ("2", "z", None, None),
     ]
-    assert tw.schema.check(found, schema.TURNS)["rollout_id"].unique(maintain_order=True).to_list() == ["0", "1", "2"]
+    assert rw.schema.check(found, schema.TURNS)["rollout_id"].unique(maintain_order=True).to_list() == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("branches", ["first", "all"])
 def test_nothing_at_all_is_a_frame_of_turns(branches: Any) -> None:
     """No graphs, or only empty ones, still give TURNS."""
-    assert tw.schema.check(flatten([], branches=branches), schema.TURNS).height == 0
-    assert tw.schema.check(flatten([Graph("")], branches=branches), schema.TURNS)["turn"].to_list() == [None]
+    assert rw.schema.check(flatten([], branches=branches), schema.TURNS).height == 0
+    assert rw.schema.check(flatten([Graph("")], branches=branches), schema.TURNS)["turn"].to_list() == [None]
 
 
 def test_the_context_of_the_graph_serves_its_first_turns() -> None:
@@ -306,7 +306,7 @@ def test_a_path_is_a_rollout() -> None:
     expected = [("t/b", 1, "A", 1), ("t/b", 2, "B", 2), ("t/d", 1, "A", 1), ("t/d", 2, "C", 3), ("t/d", 3, "D", 4)]
     assert found.select("rollout_id", "turn", "prompt", "target_call").rows() == expected
     assert found["tree"].unique().to_list() == ["t"]
-    assert not schema.is_tree(tw.schema.check(found, schema.TURNS))
+    assert not schema.is_tree(rw.schema.check(found, schema.TURNS))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -334,7 +334,7 @@ def test_a_pruned_branch_is_a_path_that_says_so() -> None:
         ("t/c", None),
         ("t/d", False),
     ]
-    assert tw.measure(found, keep="pruned")["pruned"].to_list() == [True, None, False]
+    assert rw.measure(found, keep="pruned")["pruned"].to_list() == [True, None, False]
 
 
 @pytest.mark.parametrize(
@@ -405,7 +405,7 @@ def test_no_rows_have_no_paths() -> None:
     """An empty table stays one."""
     empty = nodes(FORK).clear()
     assert paths(empty).columns == [*empty.columns, "tree"]
-    assert tw.measure(paths(empty)).height == 0
+    assert rw.measure(paths(empty)).height == 0
 
 
 @pytest.mark.integration
@@ -413,21 +413,21 @@ def test_a_deep_chain_is_one_path() -> None:
     """Ten thousand levels are no recursion."""
     frame = flatten([Graph("", [chain(10_000)])], branches="all")
     assert paths(frame)["turn"].max() == 10_000
-    assert tw.measure(paths(frame))["num_turns"].to_list() == [10_000]
+    assert rw.measure(paths(frame))["num_turns"].to_list() == [10_000]
 
 
 # ── metrics of paths ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_metrics_of_paths() -> None:
     """Each path is a rollout: a success on one of them is none on the others."""
     frame = flatten([branching()], branches="all").with_columns(succeeded=pl.col("prompt") == "aa")
-    assert tw.measure(paths(frame))["attack_success"].to_list() == [True, False, False]
+    assert rw.measure(paths(frame))["attack_success"].to_list() == [True, False, False]
 
 
 def test_a_fact_that_varies_along_a_path_is_refused() -> None:
     """As `measure` refuses it; between the roots of a forest it may vary."""
     with pytest.raises(SchemaError, match="`goal` is a fact of the rollout but varies"):
-        tw.measure(paths(nodes({"a": None, "b": "a"}, goal=["g", "h"])))
-    assert tw.measure(paths(nodes({"a": None, "b": None}, goal=["g", "h"])))["goal"].to_list() == ["g", "h"]
+        rw.measure(paths(nodes({"a": None, "b": "a"}, goal=["g", "h"])))
+    assert rw.measure(paths(nodes({"a": None, "b": None}, goal=["g", "h"])))["goal"].to_list() == ["g", "h"]
 
 
 def test_a_tree_that_stops_at_its_first_success_holds_it_on_one_path() -> None:
@@ -437,7 +437,7 @@ def test_a_tree_that_stops_at_its_first_success_holds_it_on_one_path() -> None:
         outcome=pl.lit("success", schema.OUTCOMES),
         ending=pl.lit("success", schema.ENDINGS),
     )
-    assert tw.measure(paths(frame)).select("rollout_id", "attack_success").rows() == [
+    assert rw.measure(paths(frame)).select("rollout_id", "attack_success").rows() == [
         ("0/3", False),
         ("0/4", True),
         ("0/6", False),

@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import MetricError
-from turnwise.measurement.trees import flatten
-from turnwise.metrics.catalog import WITH_THRESHOLD
-from turnwise.metrics.metric import ABOUT
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import MetricError
+from rollwise.measurement.trees import flatten
+from rollwise.metrics.catalog import WITH_THRESHOLD
+from rollwise.metrics.metric import ABOUT
 
 MEANS = ("average_reward", "average_adversarial_toxicity", "average_target_toxicity")
 FIRSTS = ("first_adversarial_toxicity_turn", "first_target_toxicity_turn")
@@ -43,7 +43,7 @@ def turns() -> pl.DataFrame:
     )
 
 
-MEASURED = tw.measure(turns(), m.AST)
+MEASURED = rw.measure(turns(), m.AST)
 
 
 @pytest.mark.parametrize("name", TOY)
@@ -162,4 +162,4 @@ def test_only_the_scores_are_asked_for_beyond_turns() -> None:
     roots = {root for function in m.AST for root in function().meta.root_names()}
     assert roots - set(schema.TURNS.names) == set(SIDES)
     with pytest.raises(MetricError, match="needs the column adversarial_toxicity, which this table lacks"):
-        tw.measure(turns().drop(SIDES), m.AST)
+        rw.measure(turns().drop(SIDES), m.AST)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import MetricError
-from turnwise.metrics.answers import shared_items
-from turnwise.metrics.text import WHITE_SPACE
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import MetricError
+from rollwise.metrics.answers import shared_items
+from rollwise.metrics.text import WHITE_SPACE
 
 Function = Callable[..., pl.Expr]
 
@@ -171,7 +171,7 @@ TURNS = pl.DataFrame(
 def test_a_rollout_is_its_last_answer(function: Function) -> None:
     """Whatever the order of rows and in every engine: the last turn decides, and an unknown answer or reference is null."""
     name = function.__name__
-    measured = tw.measure(TURNS, function())[name].to_list()
+    measured = rw.measure(TURNS, function())[name].to_list()
     query = TURNS.lazy().group_by("rollout_id", maintain_order=True).agg(function())
     assert measured == query.collect()[name].to_list() == query.collect(engine="streaming")[name].to_list()
     assert measured == [compare(function, [("The Tower", "tower")])[0], None, None]
@@ -181,7 +181,7 @@ def test_a_rollout_is_its_last_answer(function: Function) -> None:
 
 def test_turns_can_be_compared_and_then_reduced() -> None:
     """Given columns it is an expression over turns, and the best turn is one more word."""
-    best = tw.measure(TURNS, best=m.token_f1("response", "expected").max())
+    best = rw.measure(TURNS, best=m.token_f1("response", "expected").max())
     assert best["best"].to_list() == [1.0, None, None]
 
 
@@ -221,12 +221,12 @@ def test_a_rollout_may_have_several_references(function: Function) -> None:
     """As the fact of a rollout, as a literal, as an array, beside another column, and in every engine."""
     turns = TURNS.with_columns(expected=pl.when(pl.col("expected").is_not_null()).then(pl.lit(["no", "tower"])))
     name = function.__name__
-    plain = tw.measure(TURNS, function())[name].to_list()
-    assert tw.measure(turns, function())[name].to_list() == plain
+    plain = rw.measure(TURNS, function())[name].to_list()
+    assert rw.measure(turns, function())[name].to_list() == plain
     query = turns.lazy().group_by("rollout_id", maintain_order=True).agg(function())
     assert query.collect(engine="streaming")[name].to_list() == plain
     arrays = turns.with_columns(pl.col("expected").cast(pl.Array(pl.String, 2)))
-    assert tw.measure(arrays, function())[name].to_list() == plain
+    assert rw.measure(arrays, function())[name].to_list() == plain
     said = pl.DataFrame({"response": ["no", "maybe"], "other": ["yes", "maybe"]})
     same, other = compare(function, [("no", "no"), ("maybe", "yes")])
     assert said.select(function("response", pl.lit(["yes", "no"]))).to_series()[0] == same
@@ -344,7 +344,7 @@ def test_no_rows_give_no_values() -> None:
     """An empty table, and one without rollouts."""
     for function in m.ANSWERS:
         assert compare(function, []) == []
-        assert tw.measure(TURNS.clear(), function()).height == 0
+        assert rw.measure(TURNS.clear(), function()).height == 0
 
 
 def test_an_answer_is_no_default() -> None:

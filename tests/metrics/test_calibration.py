@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwise import metrics as m
-from turnwise.errors import MetricError
+from rollwise import metrics as m
+from rollwise.errors import MetricError
 
 ANSWERS = st.lists(st.tuples(st.floats(0, 1) | st.sampled_from([0.1, 0.3, 0.7, 1.0, 0.0]), st.booleans()), max_size=40)
 

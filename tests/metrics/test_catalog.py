@@ -10,11 +10,11 @@ from typing import Literal, get_args
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import MetricError
-from turnwise.metrics.metric import ABOUT, FORMS, Form, Set
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import MetricError
+from rollwise.metrics.metric import ABOUT, FORMS, Form, Set
 
 PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
     m.success_within: (3,),
@@ -31,7 +31,7 @@ PARAMETERS: dict[Callable[..., pl.Expr], tuple[object, ...]] = {
 }
 METRICS: tuple[Callable[..., pl.Expr], ...] = (*m.ALL, *m.ANSWERS, m.response_length, *PARAMETERS)
 EVERY = [(function, function(*PARAMETERS.get(function, ()))) for function in METRICS]
-OWN = {function: about for function, about in ABOUT.items() if function.__module__.startswith("turnwise.metrics.")}
+OWN = {function: about for function, about in ABOUT.items() if function.__module__.startswith("rollwise.metrics.")}
 VALUES = {"k": "3", "n": "2", "at": "0.25", "column": "score", "axis": "tokens", "unit": "words"}
 IDS = [function.__name__ for function, _ in EVERY]
 
@@ -117,11 +117,11 @@ def test_a_misspelt_metric_is_refused_with_what_was_meant(name: str, meant: str)
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("attack_sucess", "attack_success"), ("asr", "attack_success"), ("max", "highest"), ("asr_at_k", "tw.attempts")],
+    [("attack_sucess", "attack_success"), ("asr", "attack_success"), ("max", "highest"), ("asr_at_k", "rw.attempts")],
 )
 def test_a_wrong_name_is_corrected(name: str, meant: str) -> None:
     """As on top of the package, and for other words of the field."""
-    with pytest.raises(AttributeError, match=f"'turnwise.metrics' has no attribute '{name}'; did you mean `{meant}`"):
+    with pytest.raises(AttributeError, match=f"'rollwise.metrics' has no attribute '{name}'; did you mean `{meant}`"):
         getattr(m, name)
 
 
@@ -171,7 +171,7 @@ def test_every_module_with_metrics_is_in_the_catalog() -> None:
     families = {family.__name__ for family in m.catalog.FAMILIES}
     modules = [f"{m.__name__}.{module.name}" for module in pkgutil.iter_modules(m.__path__)]
     registering = {name for name in modules if "@metric(" in inspect.getsource(importlib.import_module(name))}
-    assert registering - {"turnwise.metrics.metric"} == families
+    assert registering - {"rollwise.metrics.metric"} == families
     assert {function.__module__ for function in OWN} == families
 
 
@@ -219,10 +219,10 @@ def test_a_metric_is_named_after_its_function() -> None:
 
     try:
         turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.5, 0.75, None]})
-        rollouts = tw.measure(turns, worst_of_all, how_many(), named)
+        rollouts = rw.measure(turns, worst_of_all, how_many(), named)
         assert rollouts.select("worst_of_all", "how_many", "score").rows() == [(0.75, 2, 0.75), (None, 1, None)]
         assert m.catalog.about("worst_of_all") is ABOUT[worst_of_all]
-        assert tw.measure(turns, m.catalog.expression("worst_of_all")).columns[-1] == "worst_of_all"
+        assert rw.measure(turns, m.catalog.expression("worst_of_all")).columns[-1] == "worst_of_all"
         assert inspect.signature(worst_of_all).parameters["score"].default == "score"
     finally:
         for function in (worst_of_all, how_many, named):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError
 
 ROWS = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 3), min_size=1, max_size=6)
 WEIGHTS = st.tuples(*[st.sampled_from([0.0, 0.2, 1.0, 3.0])] * 3).filter(any)
@@ -69,7 +69,7 @@ def test_of_metrics_it_is_a_metric() -> None:
         {"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [0.0, 1.0, None], "done": [True] * 3}
     )
     both = m.composite({"worst": 3, "done": 1}, worst=pl.col("score").max(), done=pl.col("done").all(), name="both")
-    assert tw.measure(turns, both)["both"].to_list() == [1.0, None]
+    assert rw.measure(turns, both)["both"].to_list() == [1.0, None]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
 
 
 def table(**values: list[Any]) -> pl.DataFrame:
@@ -60,7 +60,7 @@ def test_the_rule_fills_the_column_that_the_metrics_read() -> None:
     """What a judge said stays; the rule fills the rest."""
     frame = table(rollout_id=["a", "a"], turn=[1, 2], response=["I'm sorry.", "I'm sorry."], refused=[False, None])
     filled = frame.with_columns(pl.coalesce("refused", m.refused_by_rule()))
-    assert tw.measure(filled, m.refusal_rate())["refusal_rate"].to_list() == [0.5]
+    assert rw.measure(filled, m.refusal_rate())["refusal_rate"].to_list() == [0.5]
 
 
 def test_the_rule_against_labels(shared: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_relapse_is_unknown_exactly_while_both_can_be(length: int) -> None:
         )
         for i, (refused, succeeded) in enumerate(patterns)
     )
-    found = tw.measure(frame, m.success_after_refusal())["success_after_refusal"].to_list()
+    found = rw.measure(frame, m.success_after_refusal())["success_after_refusal"].to_list()
     for (refused, succeeded), value in zip(patterns, found, strict=True):
         cells = [[True, False] if cell is None else [cell] for cell in (*refused, *succeeded)]
         possible = {relapsed(whole[:length], whole[length:]) for whole in itertools.product(*cells)}

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from turnwise import metrics as m
+from rollwise import metrics as m
 
 FRAME = pl.DataFrame(
     {

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import MetricError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import MetricError
 
 
 def detect(text: str) -> str | None:
@@ -261,10 +261,10 @@ def test_a_rollout_is_its_last_answer() -> None:
         m.instruction_followed("detectable_format:json_format"),
         m.instruction_followed("punctuation:no_comma", loose=True),
     ]
-    measured = tw.measure(turns, *metrics)
+    measured = rw.measure(turns, *metrics)
     names = ["instruction_followed_detectable_format_json_format", "instruction_followed_punctuation_no_comma_loosely"]
     assert measured.select(names).rows() == [(True, True), (None, None)]
-    assert tw.measure(turns.lazy(), *metrics).collect(engine="streaming").select(names).equals(measured.select(names))
+    assert rw.measure(turns.lazy(), *metrics).collect(engine="streaming").select(names).equals(measured.select(names))
     assert turns.with_columns(metrics[0].over("rollout_id"))[names[0]].to_list() == [True, True, None]
     known = m.catalog.about(names[0])
     assert known is not None

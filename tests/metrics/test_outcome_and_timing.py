@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
 
 # name: (outcome, ending, verdicts of the turns) -> attack_success, success_within(2), time_to_success as (duration, observed)
 ROLLOUTS: dict[
@@ -45,7 +45,7 @@ def turns() -> pl.DataFrame:
     )
 
 
-MEASURED = tw.measure(turns(), m.attack_success, m.success_within(2), m.time_to_success).rows_by_key(
+MEASURED = rw.measure(turns(), m.attack_success, m.success_within(2), m.time_to_success).rows_by_key(
     "rollout_id", named=True, unique=True
 )
 
@@ -82,7 +82,7 @@ def test_every_metric_agrees_in_agg_and_over(shuffle: bool) -> None:
 def test_a_rollout_where_nothing_was_asked() -> None:
     """One row with a null turn and an error has no number of turns and no time, and stays unknown."""
     frame = pl.DataFrame({"rollout_id": ["a"], "turn": pl.Series([None], dtype=pl.Int32), "ending": ["error"]})
-    row = tw.measure(frame, m.attack_success, m.time_to_success).row(0, named=True)
+    row = rw.measure(frame, m.attack_success, m.time_to_success).row(0, named=True)
     assert (row["num_turns"], row["attack_success"], row["time_to_success"]) == (None, None, None)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError
-from turnwise.metrics.text import WHITE_SPACE, WORD
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError
+from rollwise.metrics.text import WHITE_SPACE, WORD
 
 PAGE = ["I love exploring new places.", "I love exploring new places.", "Traveling is my passion."]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError
 
 Call = dict[str, str | None]
 COLUMNS = {"tool_calls": schema.TOOL_CALLS, "expected_calls": schema.TOOL_CALLS}
@@ -143,7 +143,7 @@ TURNS = pl.DataFrame(
 def test_a_rollout_makes_the_calls_of_all_its_turns(function: Callable[..., pl.Expr]) -> None:
     """In order of its turns, whatever the order of rows, in every engine; null where no turn says what it called."""
     name = function().meta.output_name()
-    measured = tw.measure(TURNS, function())[name].to_list()
+    measured = rw.measure(TURNS, function())[name].to_list()
     assert measured == [1, None, 1]
     query = TURNS.lazy().group_by("rollout_id", maintain_order=True).agg(function())
     assert query.collect(engine="streaming")[name].to_list() == measured

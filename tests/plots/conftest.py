@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-from turnwise import schema
+from rollwise import schema
 
 mpl.use("Agg")
 

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.agreement import MARKS
-from turnwise.schema import labels
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.agreement import MARKS
+from rollwise.schema import labels
 
 
 def row(judge: str | None, statistic: str, estimate: float | None, **more: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def test_names_beside_many_panels_are_as_long_as_beside_one():
         for unit in range(30)
         for place, judge in enumerate(("gpt-4o", "llama-guard", "human rater"))
     ]
-    axes = plots.agreement(tw.judges.agreement(pl.DataFrame(judged))).axes
+    axes = plots.agreement(rw.judges.agreement(pl.DataFrame(judged))).axes
     names = {label.get_text().replace("\n", " ") for label in axes[0].get_yticklabels()}
     assert len(names) == 4
     assert all(one.startswith(("gpt-4o ", "human rater ", "all judges")) for one in names)
@@ -123,7 +123,7 @@ def test_nothing_to_draw_is_said():
         (lambda: plots.agreement(found, statistic="nonsense"), "kappa"),
         (lambda: plots.agreement(found, comparison="panel"), "labels"),
         (lambda: plots.agreement(pl.concat([found, found])), "occurs twice"),
-        (lambda: plots.agreement(found.drop("judge")), "tw.judges.agreement"),
+        (lambda: plots.agreement(found.drop("judge")), "rw.judges.agreement"),
         (lambda: plots.agreement(None), "not a frame"),
     ]
     for call, words in calls:
@@ -142,8 +142,8 @@ def test_real_verdicts_by_group_after_parquet(tmp_path):
         ]
     )
     truth = pl.DataFrame({"rollout_id": [f"r{k}" for k in range(36)], "label": [k % 2 == 0 for k in range(36)]})
-    found = tw.judges.agreement(verdicts, truth, statistics=("agreement", "kappa"), resamples=200)
-    tw.write(found, tmp_path / "agreement.parquet")
+    found = rw.judges.agreement(verdicts, truth, statistics=("agreement", "kappa"), resamples=200)
+    rw.write(found, tmp_path / "agreement.parquet")
     marks = plots.marks.agreement(found)
     assert marks.equals(plots.marks.agreement(pl.read_parquet(tmp_path / "agreement.parquet")))
     assert "$rule$ \\u202eevil with the labels" in marks["group"].to_list()

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from turnwise import plots
-from turnwise.plots import alternatives
-from turnwise.schema import labels
+from rollwise import plots
+from rollwise.plots import alternatives
+from rollwise.schema import labels
 
 ROLLOUTS = pl.DataFrame(
     {"rollout_id": list("abcdef"), "target": list("xxxyyy"), "num_turns": [1.0, 2.0, 3.0, 10.0, 20.0, None]}

@@ -10,10 +10,10 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import same_color
 from matplotlib.text import Text
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import MARKS
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import MARKS
 
 
 def tried(
@@ -182,7 +182,7 @@ def test_tasks_are_solved_and_not_broken():
 def test_what_cannot_be_drawn_is_said(curve_of):
     """No curve over attempts, a forecast of other groups, several panels in one ax."""
     with pytest.raises(
-        ArgumentError, match=r"the frame has no curve over attempts \(kind is success\); create one with `tw.attempts"
+        ArgumentError, match=r"the frame has no curve over attempts \(kind is success\); create one with `rw.attempts"
     ):
         plots.attempts(curve_of({"a": (40, 0.1)}))
     with pytest.raises(ArgumentError, match="grouped by target, their forecast by none; give both verbs the same `by`"):
@@ -203,9 +203,9 @@ def test_a_forecast_that_reaches_no_further_changes_nothing():
 @pytest.mark.integration
 def test_real_verbs_fit_together():
     """`attempts` and `forecast` of simulated rollouts: the first mark is the mean over goals, the last the forecast's."""
-    turns, _ = tw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
-    rollouts = tw.measure(turns)
-    curve, further = tw.attempts(rollouts, by="target"), tw.forecast(rollouts, by="target", k=[8, 50], resamples=1000)
+    turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, goals=12, attempts=4, turns=4, text=False)
+    rollouts = rw.measure(turns)
+    curve, further = rw.attempts(rollouts, by="target"), rw.forecast(rollouts, by="target", k=[8, 50], resamples=1000)
     marks = plots.marks.attempts(curve, forecast=further)
     first = marks.filter(kind="asr@k", at=1.0, style="point").sort("group")["estimate"].to_list()
     mean = pl.col("attack_success").mean()

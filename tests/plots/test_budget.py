@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import plots
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import MARKS
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import plots
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import MARKS
 
 
 def over(curve_of, axis, at, name="a", **more):
@@ -73,10 +73,10 @@ def test_several_budgets_are_panels(curve_of):
 
 def test_of_a_real_curve(tmp_path):
     """The last mark is the share broken at all, where no rollout competes with success."""
-    turns, _ = tw.simulate(goals=8, attempts=3, turns=4, give_up=0, target_ends=0, error=0, text=False)
+    turns, _ = rw.simulate(goals=8, attempts=3, turns=4, give_up=0, target_ends=0, error=0, text=False)
     spent = turns.with_columns(prompt_tokens=10 * pl.col("turn"), response_tokens=pl.lit(5))
-    rollouts = tw.measure(spent, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
-    curve = tw.curve(rollouts, axis="tokens", by="target")
+    rollouts = rw.measure(spent, m.attack_success(), m.time_to_success(), m.spent_to_success("tokens"))
+    curve = rw.curve(rollouts, axis="tokens", by="target")
     marks = plots.marks.curve(curve)
     last = marks.sort("at").group_by("group").last().sort("group")["estimate"].to_list()
     known = rollouts.group_by("target").agg(pl.col("attack_success").mean()).sort("target")["attack_success"].to_list()

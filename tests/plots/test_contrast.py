@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.contrast import MARKS
-from turnwise.schema import labels
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.contrast import MARKS
+from rollwise.schema import labels
 
 
 def row(group: str, difference: float | None, **more: Any) -> dict[str, Any]:
@@ -148,8 +148,8 @@ def test_a_real_contrast_draws_and_tells_the_same_after_parquet(tmp_path):
             for goal in range(16)
         ]
     )
-    contrast = tw.contrast(rollouts, of="target", baseline="base", metrics="attack_success")
-    tw.write(contrast, tmp_path / "contrast.parquet")
+    contrast = rw.contrast(rollouts, of="target", baseline="base", metrics="attack_success")
+    rw.write(contrast, tmp_path / "contrast.parquet")
     marks = plots.marks.contrast(pl.read_parquet(tmp_path / "contrast.parquet"))
     assert marks.equals(plots.marks.contrast(contrast))
     assert dict(marks.select("group", "estimate").rows()) == {

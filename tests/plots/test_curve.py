@@ -14,9 +14,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import MARKS
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import MARKS
 
 TWO = {"a": (100, 0.1), "b": (40, 0.02)}
 
@@ -452,7 +452,7 @@ def test_any_finite_frame_is_drawn(rows):
 
 
 def test_differences_of_several_groups_are_a_curve_each(curve_of):
-    """`tw.curve_difference` names its groups in `group`, which is no grouping column; one group needs no name."""
+    """`rw.curve_difference` names its groups in `group`, which is no grouping column; one group needs no name."""
     curves = curve_of(TWO, kind="difference").rename({"target": "group"}).with_columns(baseline=pl.lit("c"))
     assert plots.marks.curve(curves)["group"].unique(maintain_order=True).to_list() == ["a", "b"]
     assert plots.marks.curve(curves.filter(group="a"))["group"].unique().to_list() == ["all rollouts"]

@@ -12,10 +12,10 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots import theme
-from turnwise.schema import labels
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots import theme
+from rollwise.schema import labels
 
 SHARE = [0.1, 0.3, 0.45, 0.5, 0.55]
 

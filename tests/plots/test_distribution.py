@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 from scipy.stats import ecdf
 
-import turnwise as tw
-from turnwise import plots
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.plots import alternatives
-from turnwise.plots.distribution import MARKS
+import rollwise as rw
+from rollwise import plots
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.plots import alternatives
+from rollwise.plots.distribution import MARKS
 
 
 def rollouts(values: list[float | None], group: str = "a") -> pl.DataFrame:
@@ -148,9 +148,9 @@ def test_nothing_to_draw_is_said():
 
 def test_a_frame_from_a_file_draws_the_same(tmp_path):
     """Simulated rollouts, written and read again."""
-    turns, _ = tw.simulate(goals=20, attempts=3, seed=1)
-    frame = tw.measure(turns)
-    tw.write(frame, tmp_path / "rollouts.parquet")
+    turns, _ = rw.simulate(goals=20, attempts=3, seed=1)
+    frame = rw.measure(turns)
+    rw.write(frame, tmp_path / "rollouts.parquet")
     again = pl.read_parquet(tmp_path / "rollouts.parquet")
     for kind in ("ecdf", "box", "histogram"):
         marks = plots.marks.distribution(again, metric="num_turns", by="target", kind=kind)

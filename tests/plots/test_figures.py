@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from matplotlib import pyplot as plt
 
-from turnwise import plots
-from turnwise.errors import ArgumentError, WriteError
+from rollwise import plots
+from rollwise.errors import ArgumentError, WriteError
 
 GROUPS = {"a": (100, 0.1), "b": (40, 0.02), "c": (30, 0.2), "d": (60, 0.05), "e": (70, 0.03)}
 
@@ -77,7 +77,7 @@ def test_boxes_instead_of_letters_are_said(tmp_path, summary_of, rate, capsys):
     for suffix in (".png", ".pdf"):
         path = plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")])).save(tmp_path / f"figure{suffix}")
         said = capsys.readouterr().err
-        assert said.startswith(f"turnwise: {path.name}: no installed font has all of its letters")
+        assert said.startswith(f"rollwise: {path.name}: no installed font has all of its letters")
         assert said.count("\n") == 1
     plots.forest(summary_of([rate(3, 20, target="𒀭𒂗")])).save(tmp_path / "figure.svg")
     plots.forest(summary_of([rate(3, 20, target="plain · модель")])).save(tmp_path / "plain.png")

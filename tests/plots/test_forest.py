@@ -13,10 +13,10 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.forest import MARKS
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.forest import MARKS
 
 
 def test_marks_are_one_row_per_group_greatest_first(summary_of, rate):
@@ -281,7 +281,7 @@ def test_a_corrected_rate_is_no_count_of_successes():
     """Where the labels find no error the corrected share of 8 in 20 is 8/20 again, by chance: no row says so."""
     rollouts = pl.DataFrame({"rollout_id": [f"r{n}" for n in range(20)], "attack_success": [n < 8 for n in range(20)]})
     truth = rollouts.select("rollout_id", label="attack_success")
-    corrected = tw.judges.correct(rollouts, truth)
+    corrected = rw.judges.correct(rollouts, truth)
     assert corrected["estimate"].item() == pytest.approx(0.4)
     told = [text.get_text() for text in plots.forest(corrected).figure.findobj(Text)]
     assert {"8/20", "k/n"}.isdisjoint(told)

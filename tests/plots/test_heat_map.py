@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
-import turnwise as tw
-from turnwise import plots
-from turnwise.errors import ArgumentError
-from turnwise.plots import theme
-from turnwise.plots.heat_map import MARKS
-from turnwise.schema import labels
+import rollwise as rw
+from rollwise import plots
+from rollwise.errors import ArgumentError
+from rollwise.plots import theme
+from rollwise.plots.heat_map import MARKS
+from rollwise.schema import labels
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def crossed() -> pl.DataFrame:
         for (category, attack), successes in tried.items()
         for place in range(10)
     ]
-    return tw.summarize(pl.DataFrame(rows), by=["category", "attack"], metrics="attack_success", margins=True)
+    return rw.summarize(pl.DataFrame(rows), by=["category", "attack"], metrics="attack_success", margins=True)
 
 
 def test_marks_are_one_row_per_cell_with_its_margins(crossed):
@@ -165,7 +165,7 @@ def test_nothing_to_draw_is_said(summary_of, rate, crossed):
 
 def test_a_frame_from_a_file_draws_the_same(crossed, tmp_path):
     """What was written to Parquet and read again gives the same marks."""
-    tw.write(crossed, tmp_path / "summary.parquet")
+    rw.write(crossed, tmp_path / "summary.parquet")
     again = pl.read_parquet(tmp_path / "summary.parquet")
     assert plots.marks.heat_map(again).equals(plots.marks.heat_map(crossed))
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
-from turnwise import plots
+from rollwise import plots
 
 NAMES = {
     "no character": "\ufffe",

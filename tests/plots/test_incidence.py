@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import ENDING_COLORS
-from turnwise.plots.incidence import STACK
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import ENDING_COLORS
+from rollwise.plots.incidence import STACK
 
 
 def ended(
@@ -157,9 +157,9 @@ def test_a_frame_without_incidence_is_refused(curve_of):
 
 def test_layers_of_a_real_curve_sum_to_what_ended():
     """Of simulated rollouts without censoring, the top of the stack is the share of those that ended so by then."""
-    turns, _ = tw.simulate(targets={"base": 0.1}, goals=10, attempts=4, turns=5, give_up=0.1, error=0, text=False)
-    rollouts = tw.measure(turns)
-    marks = plots.marks.incidence(tw.curve(rollouts, kind="incidence"))
+    turns, _ = rw.simulate(targets={"base": 0.1}, goals=10, attempts=4, turns=5, give_up=0.1, error=0, text=False)
+    rollouts = rw.measure(turns)
+    marks = plots.marks.incidence(rw.curve(rollouts, kind="incidence"))
     top = marks.filter(pl.col("at") == 5)["high"].max()
     ended_so = rollouts["ending"].is_in(["success", "gave_up", "target_ended", "finished"]).mean()
     assert top == pytest.approx(ended_so)

@@ -9,8 +9,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib import rcParams
 
-import turnwise as tw
-from turnwise import plots
+import rollwise as rw
+from rollwise import plots
 
 ROLLOUTS = pl.DataFrame(
     [
@@ -26,12 +26,12 @@ ROLLOUTS = pl.DataFrame(
         for k in range(40)
     ]
 )
-TURNS, _ = tw.simulate(goals=2, attempts=1, seed=3)
+TURNS, _ = rw.simulate(goals=2, attempts=1, seed=3)
 FIRST = TURNS.filter(pl.col("rollout_id") == TURNS["rollout_id"][0])
 
 
 def summary(*metrics: str, by: str | list[str] = "target") -> pl.DataFrame:
-    return tw.summarize(ROLLOUTS, by=by, metrics=list(metrics), resamples=200)
+    return rw.summarize(ROLLOUTS, by=by, metrics=list(metrics), resamples=200)
 
 
 def judged() -> pl.DataFrame:
@@ -42,14 +42,14 @@ def judged() -> pl.DataFrame:
             for k in range(30)
         ]
     )
-    return tw.judges.agreement(verdicts, statistics="kappa", resamples=200)
+    return rw.judges.agreement(verdicts, statistics="kappa", resamples=200)
 
 
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[], pl.DataFrame], dict[str, Any]]] = {
     "heat map": (plots.heat_map, lambda: summary("attack_success", by=["target", "attack"]), {}),
     "contrasts": (
         plots.contrast,
-        lambda: tw.contrast(ROLLOUTS, of="target", baseline="base", metrics="attack_success"),
+        lambda: rw.contrast(ROLLOUTS, of="target", baseline="base", metrics="attack_success"),
         {},
     ),
     "steps": (plots.distribution, lambda: ROLLOUTS, {"metric": "num_turns", "by": "target"}),

@@ -8,8 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from turnwise import plots
-from turnwise.plots import Plot
+from rollwise import plots
+from rollwise.plots import Plot
 
 CATEGORIES = ["Government decision-making", "Harassment/Discrimination", "Malware/Hacking", "Privacy"]
 ATTACKS = ["PAIR", "GCG", "JailbreakChat", "all"]

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots import timeline as draw
-from turnwise.plots import trace_text
-from turnwise.plots.one_rollout import STATES, state
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots import timeline as draw
+from rollwise.plots import trace_text
+from rollwise.plots.one_rollout import STATES, state
 
 CALL = [{"name": "search", "arguments": '{"q": "$x$"}'}]
 
@@ -129,7 +129,7 @@ def test_a_tree_has_parents_before_children():
 def test_a_simulated_tree_of_attacks_is_whole():
     """Every node of the tree stands once, below its parent, one step deeper."""
     tame: dict[str, Any] = {"give_up": 0.0, "target_ends": 0.0, "error": 0.0}
-    found, _ = tw.simulate(goals=3, attempts=1, branches=3, turns=4, seed=2, **tame)
+    found, _ = rw.simulate(goals=3, attempts=1, branches=3, turns=4, seed=2, **tame)
     tree = found.filter(pl.col("rollout_id") == found["rollout_id"][0])
     marks = plots.marks.trace_tree(tree)
     assert sorted(marks["node"]) == sorted(tree["node_id"])

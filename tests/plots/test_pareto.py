@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import plots
-from turnwise.errors import ArgumentError
-from turnwise.plots.pareto_marks import MARKS
+import rollwise as rw
+from rollwise import plots
+from rollwise.errors import ArgumentError
+from rollwise.plots.pareto_marks import MARKS
 
 
 @pytest.fixture
@@ -171,10 +171,10 @@ def test_what_cannot_be_drawn_is_said(both, mean_row, summary_of):
 
 def test_from_rollouts_to_a_figure(tmp_path):
     """Simulated rollouts with two metrics, summarized, written, and drawn alike."""
-    turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=2, seed=1)
-    rollouts = tw.measure(turns, tw.metrics.attack_success())
-    summary = tw.summarize(rollouts, by="target", metrics=["attack_success", "num_turns"])
-    tw.write(summary, tmp_path / "summary.parquet")
+    turns, _ = rw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=2, seed=1)
+    rollouts = rw.measure(turns, rw.metrics.attack_success())
+    summary = rw.summarize(rollouts, by="target", metrics=["attack_success", "num_turns"])
+    rw.write(summary, tmp_path / "summary.parquet")
     marks = plots.marks.pareto(summary, better={"num_turns": "higher"})
     assert marks.equals(
         plots.marks.pareto(pl.read_parquet(tmp_path / "summary.parquet"), better={"num_turns": "higher"})

@@ -10,11 +10,11 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-import turnwise as tw
-from turnwise import plots
-from turnwise.errors import ArgumentError
-from turnwise.plots import alternatives
-from turnwise.plots.theme import looks
+import rollwise as rw
+from rollwise import plots
+from rollwise.errors import ArgumentError
+from rollwise.plots import alternatives
+from rollwise.plots.theme import looks
 
 
 @pytest.fixture
@@ -95,11 +95,11 @@ def test_trials_of_all_rollouts_and_trials_that_are_not_known(both):
 
 def test_trials_from_rollouts():
     """The summary by one column more is what `trials` takes, whatever the dtype of its columns."""
-    turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
-    rollouts = tw.measure(turns, tw.metrics.attack_success()).with_columns(pl.col("target").cast(pl.Categorical))
+    turns, _ = rw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
+    rollouts = rw.measure(turns, rw.metrics.attack_success()).with_columns(pl.col("target").cast(pl.Categorical))
     metrics = ["attack_success", "num_turns"]
-    summary = tw.summarize(rollouts, by="target", metrics=metrics, resamples=200)
-    single = tw.summarize(rollouts, by=["target", "attempt"], metrics=metrics, resamples=200)
+    summary = rw.summarize(rollouts, by="target", metrics=metrics, resamples=200)
+    single = rw.summarize(rollouts, by=["target", "attempt"], metrics=metrics, resamples=200)
     marks = plots.marks.pareto(summary.with_columns(pl.col("target").cast(pl.String)), trials=single, front=False)
     assert marks["role"].value_counts().sort("role").rows() == [("group", 2), ("trial", 6)]
     rates = single.filter(metric="attack_success").select(pl.col("target").cast(pl.String), "estimate")

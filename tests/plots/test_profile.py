@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
 
 
 def profile_of(
@@ -135,9 +135,9 @@ def test_another_frame_is_refused(curve_of):
 
 def test_both_ways_agree_on_real_frames():
     """The share of goals above a rate is the share of ordered goals above it."""
-    turns, _ = tw.simulate(targets={"base": 0.1}, goals=12, attempts=5, turns=4, text=False)
-    rollouts = tw.measure(turns)
-    steps = plots.marks.profile(tw.profile(rollouts))
-    ordered = plots.marks.profile(tw.summarize(rollouts, metrics="attack_success", by="goal", cluster=None))
+    turns, _ = rw.simulate(targets={"base": 0.1}, goals=12, attempts=5, turns=4, text=False)
+    rollouts = rw.measure(turns)
+    steps = plots.marks.profile(rw.profile(rollouts))
+    ordered = plots.marks.profile(rw.summarize(rollouts, metrics="attack_success", by="goal", cluster=None))
     for at, share in steps.select("at", "estimate").iter_rows():
         assert share == pytest.approx((ordered["estimate"] > at + 1e-12).mean())

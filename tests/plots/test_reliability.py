@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.judges import MCQACalibration
-from turnwise.plots.reliability import MARKS
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.judges import MCQACalibration
+from rollwise.plots.reliability import MARKS
 
 
 def summary(*bins: tuple[int | None, float, float | None, int], judge: str | None = None) -> pl.DataFrame:
@@ -69,7 +69,7 @@ def test_rollouts_binned_by_expression_are_drawn():
             for k in range(210)
         ]
     ).with_columns(m.confidence_bin("confidence"))
-    found = tw.summarize(rollouts, by="bin", metrics=["confidence", "correct"], resamples=200)
+    found = rw.summarize(rollouts, by="bin", metrics=["confidence", "correct"], resamples=200)
     marks = plots.marks.reliability(found)
     expected = rollouts.group_by("bin").agg(pl.col("confidence").mean(), pl.col("correct").mean()).sort("bin")
     assert marks["x"].to_list() == pytest.approx(expected["confidence"].to_list())

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import MARKS
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import MARKS
 
 
 def swept(
@@ -146,10 +146,10 @@ def test_what_cannot_be_drawn_is_said():
 
 def test_a_real_sweep_of_weightings():
     """Each mark is the estimate of that summary."""
-    turns, _ = tw.simulate(goals=8, attempts=(2, 6), turns=4, text=False)
-    rollouts = tw.measure(turns)
+    turns, _ = rw.simulate(goals=8, attempts=(2, 6), turns=4, text=False)
+    rollouts = rw.measure(turns)
     parts = [
-        tw.summarize(rollouts, metrics="attack_success", by="target", weighting=way).with_columns(weighting=pl.lit(way))
+        rw.summarize(rollouts, metrics="attack_success", by="target", weighting=way).with_columns(weighting=pl.lit(way))
         for way in ("rollout", "goal")
     ]
     marks = plots.marks.sweep(pl.concat(parts), of="weighting")

@@ -8,10 +8,10 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-import turnwise as tw
-from turnwise import plots
-from turnwise.errors import ArgumentError
-from turnwise.plots import alternatives
+import rollwise as rw
+from rollwise import plots
+from rollwise.errors import ArgumentError
+from rollwise.plots import alternatives
 
 
 @pytest.fixture
@@ -148,9 +148,9 @@ def test_settings_inputs_and_bytes_are_kept(swept):
 @pytest.mark.integration
 def test_from_rollouts_to_a_figure():
     """Simulated rollouts, grouped by a parameter of their runs."""
-    turns, _ = tw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
-    rollouts = tw.measure(turns, tw.metrics.attack_success())
-    summary = tw.summarize(rollouts, by=["target", "attempt"], metrics=["attack_success", "num_turns"], resamples=200)
+    turns, _ = rw.simulate(targets={"base": 0.3, "guarded": 0.02}, goals=20, attempts=3, seed=1)
+    rollouts = rw.measure(turns, rw.metrics.attack_success())
+    summary = rw.summarize(rollouts, by=["target", "attempt"], metrics=["attack_success", "num_turns"], resamples=200)
     plot = plots.sweep_pareto(summary, of="attempt", better={"num_turns": "higher"})
     assert plot.axes[2].get_ylabel().replace("\n", " ") == "mean turns (higher is better)"
 

@@ -13,7 +13,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from turnwise.plots import legends, lettering, theme, ticking
+from rollwise.plots import legends, lettering, theme, ticking
 
 
 def test_looks_do_not_depend_on_order():

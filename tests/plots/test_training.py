@@ -5,11 +5,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
-from turnwise.plots.curve_marks import MARKS
-from turnwise.schema import labels
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
+from rollwise.plots.curve_marks import MARKS
+from rollwise.schema import labels
 
 
 def course(
@@ -87,15 +87,15 @@ def test_several_metrics_are_panels():
 
 def test_other_frames_are_refused(curve_of):
     """One sentence that says how to make one."""
-    with pytest.raises(ArgumentError, match=r"not a TRAINING frame: it lacks step .*`tw.training\(rollouts\)`"):
+    with pytest.raises(ArgumentError, match=r"not a TRAINING frame: it lacks step .*`rw.training\(rollouts\)`"):
         plots.training(curve_of({"a": (40, 0.1)}))
 
 
 def test_a_real_training_is_drawn_as_it_is():
-    """The marks are the rows of `tw.training`."""
+    """The marks are the rows of `rw.training`."""
     rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in range(4) for g in range(6) for n in range(3)]
     tried = pl.DataFrame(rows, schema=["rollout_id", "train_step", "goal", "attack_success"], orient="row")
-    training = tw.training(tried)
+    training = rw.training(tried)
     marks = plots.marks.training(training)
     assert marks["estimate"].to_list() == training["estimate"].to_list()
     assert marks["at_risk"].to_list() == [18] * 4
@@ -106,9 +106,9 @@ def test_a_share_of_ones_own_is_told_in_per_cent_as_in_a_forest():
     """What a Boolean is called does not matter: groups that all succeeded or failed are those of a share."""
     rows = [(f"{s}-{g}-{n}", s, f"g{g}", g + s > 3 + n) for s in (0, 1) for g in range(6) for n in (0, 1)]
     tried = pl.DataFrame(rows, schema=["rollout_id", "step", "goal", "won"], orient="row")
-    trained = tw.training(tried, metric="won", step="step")
-    assert "25.0 %" in tw.tables.text(trained) or "25 %" in tw.tables.text(trained)
-    (ax,) = tw.plots.training(trained).axes
+    trained = rw.training(tried, metric="won", step="step")
+    assert "25.0 %" in rw.tables.text(trained) or "25 %" in rw.tables.text(trained)
+    (ax,) = rw.plots.training(trained).axes
     assert all(label.get_text().endswith("%") for label in ax.get_yticklabels())
-    scored = tw.training(tried.with_columns(pl.col("won").cast(pl.Float64)), metric="won", step="step")
-    assert "%" not in tw.tables.text(scored).split("Intervals")[0].split("interval", 1)[1]
+    scored = rw.training(tried.with_columns(pl.col("won").cast(pl.Float64)), metric="won", step="step")
+    assert "%" not in rw.tables.text(scored).split("Intervals")[0].split("interval", 1)[1]

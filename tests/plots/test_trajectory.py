@@ -4,9 +4,9 @@
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import plots, schema
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise import plots, schema
+from rollwise.errors import ArgumentError
 
 
 def aligned(values: dict[int, float | None], *, group: str = "a", at_risk: int = 30, half: float = 0.1) -> pl.DataFrame:
@@ -77,7 +77,7 @@ def test_a_real_trajectory_ends_in_the_event():
     """The mark at 0 is the mean score of the turns in which it happened."""
     rows = [(f"r{k}", turn, f"g{k}", 0.1 * turn * (1 + k % 3)) for k in range(12) for turn in range(1, 7)]
     turns = pl.DataFrame(rows, schema=["rollout_id", "turn", "goal", "score"], orient="row").cast({"turn": pl.Int32})
-    curve = tw.trajectory(turns, event=pl.col("score") >= 0.5)
+    curve = rw.trajectory(turns, event=pl.col("score") >= 0.5)
     marks = plots.marks.curve(curve, kind="trajectory")
     first = turns.filter(pl.col("score") >= 0.5).group_by("rollout_id").agg(pl.col("score").sort_by("turn").first())
     assert marks.filter(at=0.0)["estimate"].item() == pytest.approx(first["score"].mean())

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-import turnwise as tw
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.readers.read import read
 
 VERDICTS = "mean verdict in "  # followed by the name of the file
 _text = pl.concat_str(pl.col("prompt", "response", "observation").fill_null(""))
@@ -96,7 +96,7 @@ def comparison(logs: Path, theirs: list[dict[str, Any]]) -> list[Row]:
 def _ours(logs: Path, turns: pl.DataFrame, name: str) -> Any:
     """Return one figure of a part of the turns, or of a file of verdicts beside them."""
     _, is_of_verdicts, file = name.partition(VERDICTS)
-    return tw.judges.read_verdicts(logs / file)["value"].mean() if is_of_verdicts else figure(turns, name)
+    return rw.judges.read_verdicts(logs / file)["value"].mean() if is_of_verdicts else figure(turns, name)
 
 
 def figure(turns: pl.DataFrame, name: str) -> Any:

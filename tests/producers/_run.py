@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     """Run the tools that are named, or all, and return the exit code: 1 where a figure differs or a tool does not run."""
     parser = argparse.ArgumentParser(prog="python tests/producers", description=__doc__)
     parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"any of {', '.join(tools())}; all if none is named")
-    cache = Path(tempfile.gettempdir()) / "turnwise-producers"
+    cache = Path(tempfile.gettempdir()) / "rollwise-producers"
     parser.add_argument("--cache", type=Path, default=cache, help="folder of the environments, one per tool")
     parser.add_argument("--keep", action="store_true", help="store the logs and figures as fixtures of the tests")
     parser.add_argument("--discard", action="store_true", help="remove each environment when its tool is done")
@@ -59,7 +59,7 @@ def _run(tool: str, cache: Path, options: argparse.Namespace) -> int:
     """Run one tool, print its table, and return 1 where a figure differs or the tool does not run."""
     from producers._figures import comparison
 
-    from turnwise.errors import ReadError
+    from rollwise.errors import ReadError
 
     start = time.monotonic()
     module = script(tool)

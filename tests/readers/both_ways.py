@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from turnwise.errors import TurnwiseError
-from turnwise.readers.formats import openai_chat, sharegpt
-from turnwise.readers.formats.inspect import samples as inspect_ai
-from turnwise.readers.read import read
+from rollwise.errors import RollwiseError
+from rollwise.readers.formats import openai_chat, sharegpt
+from rollwise.readers.formats.inspect import samples as inspect_ai
+from rollwise.readers.read import read
 
 Way = Callable[[pytest.MonkeyPatch], None]
 
@@ -27,7 +27,7 @@ def result(path: Path, **options: Any) -> tuple[pl.DataFrame, pl.DataFrame] | st
     """What reading gives: the turns and the problems, or the sentence of the error."""
     try:
         found = read(path, **options)
-    except TurnwiseError as refusal:
+    except RollwiseError as refusal:
         return str(refusal)
     return found if isinstance(found, tuple) else (found, found.clear())
 
@@ -37,7 +37,7 @@ def agree(path: Path, block: int, ways: Sequence[Way], **options: Any) -> None:
     results = []
     for way in ways:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("turnwise.readers.sources.contents.BLOCK", block)
+            patch.setattr("rollwise.readers.sources.contents.BLOCK", block)
             way(patch)
             results.append(result(path, **options))
     ours, theirs = results

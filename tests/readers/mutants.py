@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from turnwise.errors import TurnwiseError
-from turnwise.readers.read import read
+from rollwise.errors import RollwiseError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
@@ -133,7 +133,7 @@ def finding(mutant: Mutant, path: Path, before: Contents) -> str | None:
     start = time.perf_counter()
     try:
         after = contents(path)
-    except TurnwiseError as refusal:
+    except RollwiseError as refusal:
         return "a refusal of several lines" if "\n" in str(refusal) else None
     except Exception as error:  # noqa: BLE001 - any of them is a finding
         return f"raw {type(error).__name__}"
@@ -164,7 +164,7 @@ def findings(count: int, seed: int, folder: Path, formats: list[str]) -> Iterato
             path = folder / log.relative_to(FIXTURES)  # some formats read facts from the names of folders
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(log.read_text())
-            with suppress(TurnwiseError):  # which holds no rollouts, such as the header of a run
+            with suppress(RollwiseError):  # which holds no rollouts, such as the header of a run
                 before[log] = contents(path)
                 everything += mutants_of(log, before[log].answers)
         random.Random(f"{name} {seed}").shuffle(everything)

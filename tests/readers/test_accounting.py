@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.cli import run
-from turnwise.readers.problems import Problems
-from turnwise.readers.read import read_into
-from turnwise.reports.reading import _accounts
+import rollwise as rw
+from rollwise import schema
+from rollwise.cli import run
+from rollwise.readers.problems import Problems
+from rollwise.readers.read import read_into
+from rollwise.reports.reading import _accounts
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PRODUCED = Path(__file__).parent / "produced"
@@ -71,7 +71,7 @@ def assert_adds_up(turns: pl.DataFrame, problems: pl.DataFrame, accounts: pl.Dat
 def test_lines_that_cannot_be_read_and_files_of_no_format_have_their_place(tmp_path: Path) -> None:
     chats(tmp_path / "a.jsonl", CHAT, '{"messages": ', CHAT, {"messages": 3})
     (tmp_path / "notes.txt").write_text("none")
-    accounts = tw.readers.accounting(tmp_path)
+    accounts = rw.readers.accounting(tmp_path)
     counts = ("format", "records", "read", "passed_over", "broken", "rollouts", "turns", "verdicts", "problems")
     assert accounts.select(counts).rows() == [("openai_chat", 4, 2, 0, 2, 2, 2, 0, 2), (None, 0, 0, 0, 0, 0, 0, 0, 1)]
     assert_adds_up(*account(tmp_path))
@@ -85,7 +85,7 @@ def test_a_repeated_rollout_is_a_broken_record_of_the_second_file(tmp_path: Path
     rows.filter(rollout_id="b").vstack(rows.filter(rollout_id="b").with_columns(rollout_id=pl.lit("c"))).write_csv(
         tmp_path / "2.csv"
     )
-    accounts = tw.readers.accounting(tmp_path)
+    accounts = rw.readers.accounting(tmp_path)
     assert accounts.select("records", "read", "broken", "rollouts", "turns", "verdicts").rows() == [
         (3, 3, 0, 2, 3, 2),
         (2, 1, 1, 1, 1, 1),
@@ -95,8 +95,8 @@ def test_a_repeated_rollout_is_a_broken_record_of_the_second_file(tmp_path: Path
 
 def test_small_parquet_files_that_are_read_as_one_are_counted_one_by_one(tmp_path: Path) -> None:
     for name in "ab":
-        tw.turns([{"rollout_id": name, "prompt": "Hi", "response": "No"}]).write_parquet(tmp_path / f"{name}.parquet")
-    assert tw.readers.accounting(tmp_path).select("format", "records", "rollouts").rows() == [("native", 1, 1)] * 2
+        rw.turns([{"rollout_id": name, "prompt": "Hi", "response": "No"}]).write_parquet(tmp_path / f"{name}.parquet")
+    assert rw.readers.accounting(tmp_path).select("format", "records", "rollouts").rows() == [("native", 1, 1)] * 2
 
 
 def test_a_cached_reading_has_the_same_accounting(tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_headers_and_superseded_lines_are_passed_over(tmp_path: Path) -> None:
         {"entry_type": "digest"},
     )
     counts = ("records", "read", "passed_over", "broken", "rollouts", "verdicts")
-    assert tw.readers.accounting(tmp_path).select(counts).row(0) == (6, 1, 3, 2, 2, 2)
+    assert rw.readers.accounting(tmp_path).select(counts).row(0) == (6, 1, 3, 2, 2, 2)
 
 
 def test_records_that_are_gone_through_twice_count_once() -> None:
-    records = {path: tw.readers.accounting(FIXTURES / path)["records"].item() for path in RECORDS}
+    records = {path: rw.readers.accounting(FIXTURES / path)["records"].item() for path in RECORDS}
     assert records == RECORDS
 
 
@@ -143,7 +143,7 @@ def test_the_fixtures_of_all_formats_add_up() -> None:
     for folder in sorted(path for path in FIXTURES.iterdir() if path.is_dir()):
         try:
             reading = account(folder)
-        except tw.errors.ReadError:  # fixtures of results that hold no rollouts
+        except rw.errors.ReadError:  # fixtures of results that hold no rollouts
             continue
         assert_adds_up(*reading)
 
@@ -165,7 +165,7 @@ def test_every_real_log_adds_up(shared: Path) -> None:
 # ── files beside logs ─────────────────────────────────────────────────────────────────────────────────────────────────
 def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     logs = PRODUCED / "lm_eval" / "logs"
-    assert tw.read(logs).height > 0
+    assert rw.read(logs).height > 0
     assert capsys.readouterr().err == ""
     turns, problems, accounts = account(logs)
     assert_adds_up(turns, problems, accounts)
@@ -177,10 +177,10 @@ def test_results_of_lm_eval_beside_their_samples_are_passed_over(capsys: pytest.
 
 def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     logs = PRODUCED / "nvidia_nat" / "logs"
-    tw.read(logs)
+    rw.read(logs)
     assert re.fullmatch(
-        r"turnwise: 2 files of verdicts beside the logs not read: \S+exact_output\.json, \S+exact_output\.json; "
-        r"`tw\.judges\.read_verdicts` reads them\n",
+        r"rollwise: 2 files of verdicts beside the logs not read: \S+exact_output\.json, \S+exact_output\.json; "
+        r"`rw\.judges\.read_verdicts` reads them\n",
         capsys.readouterr().err,
     )
     turns, problems, accounts = account(logs)
@@ -191,7 +191,7 @@ def test_verdicts_of_nat_beside_its_workflow_are_named_once(capsys: pytest.Captu
 def test_a_cached_reading_names_verdicts_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for _ in range(2):
-        tw.read(PRODUCED / "nvidia_nat" / "logs", cache=tmp_path / "cache")
+        rw.read(PRODUCED / "nvidia_nat" / "logs", cache=tmp_path / "cache")
         said.append(capsys.readouterr().err)
     assert said[0] == said[1] != ""
 
@@ -202,11 +202,11 @@ def test_listings_of_inspect_are_passed_over(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "runs" / "log.json").write_text(json.dumps(log))
     header = {name: log[name] for name in ("version", "status", "eval")}
     (tmp_path / "logs.json").write_text(json.dumps({"runs/log.json": header}))  # as `write_log_dir_manifest` writes it
-    tw.read(tmp_path)
+    rw.read(tmp_path)
     assert capsys.readouterr().err == ""
     assert_adds_up(*account(tmp_path))
-    with pytest.raises(tw.errors.ReadError, match="holds headers of Inspect logs, not rollouts"):
-        tw.read(tmp_path / "logs.json")
+    with pytest.raises(rw.errors.ReadError, match="holds headers of Inspect logs, not rollouts"):
+        rw.read(tmp_path / "logs.json")
 
 
 def test_hits_and_the_page_of_a_garak_report_are_passed_over(
@@ -215,7 +215,7 @@ def test_hits_and_the_page_of_a_garak_report_are_passed_over(
     for path in (PRODUCED / "garak" / "logs").glob("echo.*"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "echo.report.html").write_text("<!DOCTYPE html><html><title>garak report</title></html>")
-    tw.read(tmp_path)
+    rw.read(tmp_path)
     assert capsys.readouterr().err == ""
     turns, problems, accounts = account(tmp_path)
     assert_adds_up(turns, problems, accounts)
@@ -230,10 +230,10 @@ def test_the_same_files_without_their_logs_are_still_named(tmp_path: Path, capsy
     chats(tmp_path / "elsewhere" / "a.jsonl", CHAT)
     for path in (PRODUCED / "lm_eval" / "logs" / "org__plain").glob("results_*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    tw.read(tmp_path)
-    assert capsys.readouterr().err.startswith("turnwise: 1 file not recognized: ")
+    rw.read(tmp_path)
+    assert capsys.readouterr().err.startswith("rollwise: 1 file not recognized: ")
     _, problems, _ = account(tmp_path)
-    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `tw.readers.read_summary`"]
+    assert problems["reason"].to_list() == ["holds results, not rollouts: open it with `rw.readers.read_summary`"]
 
 
 # ── on the command line and in the report ─────────────────────────────────────────────────────────────────────────────
@@ -257,7 +257,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, st
 def test_the_doctor_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = command(capsys, "doctor", logs, "--accounting", "--format", "json")
     assert code == 0
-    assert pl.DataFrame(json.loads(out)["rows"]).equals(tw.readers.accounting(logs))
+    assert pl.DataFrame(json.loads(out)["rows"]).equals(rw.readers.accounting(logs))
     code, out, _ = command(capsys, "doctor", logs, "--accounting")
     assert "passed over" in out.splitlines()[0]
     assert re.search(r"openai_chat +3 +2 +0 +1 +2 +2 +1 +1\n", out)
@@ -281,7 +281,7 @@ def test_read_and_gate_stop_at_what_cannot_be_read(logs: Path, capsys: pytest.Ca
 def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Report collects by default: the count is in its first line on stderr and on the page."""
     code, _, message = command(capsys, "report", logs, "--out", logs.parent / "report")
-    assert (code, "turnwise: read 2 rollouts, 2 turns, 2 problems\n" in message) == (0, True)
+    assert (code, "rollwise: read 2 rollouts, 2 turns, 2 problems\n" in message) == (0, True)
     page = (logs.parent / "report" / "report.html").read_text()
     table = page.partition("The files, and what became of their records")[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.split("<tr")]
@@ -292,7 +292,7 @@ def test_the_report_lists_the_files(logs: Path, capsys: pytest.CaptureFixture[st
         ["all", "", "3", "2", "0", "1", "2", "2", "1", "2"],
     ]
     # Many files are summed by format.
-    accounts = pl.concat([tw.readers.accounting(logs)] * 101)
+    accounts = pl.concat([rw.readers.accounting(logs)] * 101)
     grid = _accounts(accounts)
     assert [row[:3] for row in grid.rows] == [
         ["openai_chat", "101", "303"],
@@ -309,13 +309,13 @@ def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
         (tmp_path / name).mkdir()
         chats(tmp_path / name / "run.jsonl", CHAT, {**CHAT, "id": "x"})
     first, second = (tmp_path / name / "run.jsonl" for name in ("base", "tuned"))
-    with pytest.raises(tw.errors.ReadError, match=rf"{second}.*appears in {first} as well; read only one of them"):
-        tw.read(tmp_path)
+    with pytest.raises(rw.errors.ReadError, match=rf"{second}.*appears in {first} as well; read only one of them"):
+        rw.read(tmp_path)
     for _ in range(2):  # a cached reading says so as well
         capsys.readouterr()
-        turns, problems = tw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
+        turns, problems = rw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
         assert capsys.readouterr().err == (
-            f"turnwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
+            f"rollwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
             "if these are two runs, write `run` or `target` into the records of each\n"
         )
         assert (turns["rollout_id"].n_unique(), problems.height) == (2, 2)
@@ -325,7 +325,7 @@ def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
 def test_two_logs_that_differ_in_their_target_alone_are_two_runs(tmp_path: Path) -> None:
     for name in ("base", "tuned"):
         chats(tmp_path / f"{name}.jsonl", {**CHAT, "target": name}, {**CHAT, "target": name, "id": "x"})
-    turns, problems = tw.read(tmp_path, errors="collect")
+    turns, problems = rw.read(tmp_path, errors="collect")
     assert problems.height == 0
     assert turns.group_by("target").agg(pl.col("rollout_id").n_unique()).sort("target").rows() == [
         ("base", 2),
@@ -335,6 +335,6 @@ def test_two_logs_that_differ_in_their_target_alone_are_two_runs(tmp_path: Path)
 
 def test_frames_of_two_targets_with_the_same_ids_are_never_merged(tmp_path: Path) -> None:
     chats(tmp_path / "run.jsonl", CHAT)
-    both = pl.concat([tw.read(tmp_path, target=name) for name in ("base", "tuned")])
-    with pytest.raises(tw.errors.SchemaError, match="`target` is a fact of the rollout but varies in rollout"):
-        tw.measure(both)
+    both = pl.concat([rw.read(tmp_path, target=name) for name in ("base", "tuned")])
+    with pytest.raises(rw.errors.SchemaError, match="`target` is a fact of the rollout but varies in rollout"):
+        rw.measure(both)

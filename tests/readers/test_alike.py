@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.native import alike
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.native import alike
 
 
 @pytest.fixture(scope="module")
 def turns() -> pl.DataFrame:
-    return tw.simulate(goals=6, attempts=2, turns=4, seed=3)[0].sort("goal", maintain_order=True)
+    return rw.simulate(goals=6, attempts=2, turns=4, seed=3)[0].sort("goal", maintain_order=True)
 
 
 def by_goal(turns: pl.DataFrame, folder: Path, *, hive: bool = False) -> list[Path]:
@@ -54,7 +54,7 @@ def test_they_are_the_table_that_one_file_is(
     """The same rows in the same order; what folders say is said of the files in them."""
     by_goal(turns, tmp_path / "logs", hive=hive)
     turns.write_parquet(tmp_path / "one.parquet")
-    found, whole = tw.read(tmp_path / "logs"), tw.read(tmp_path / "one.parquet")
+    found, whole = rw.read(tmp_path / "logs"), rw.read(tmp_path / "one.parquet")
     assert read_as_one == ([3, 3] if hive else [6])
     if hive:
         halves = found.group_by("split", maintain_order=True).agg(pl.col("goal").unique(maintain_order=True))
@@ -98,9 +98,9 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
 
 def told_of(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
     """The turns, the problems, and the error where they are not collected."""
-    found, problems = tw.read(folder, errors="collect")
+    found, problems = rw.read(folder, errors="collect")
     try:
-        tw.read(folder)
+        rw.read(folder)
     except ReadError as error:
         return found, problems, str(error)
     return found, problems, None
@@ -113,7 +113,7 @@ def test_a_rollout_that_goes_on_in_the_next_file_is_refused(turns: pl.DataFrame,
     one.head(1).write_parquet(tmp_path / "a.parquet")
     one.tail(-1).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ReadError, match=r"b\.parquet.*turn"):
-        tw.read(tmp_path)
+        rw.read(tmp_path)
 
 
 def test_a_rollout_that_stands_in_two_files_is_named_with_both(turns: pl.DataFrame, tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_a_rollout_that_stands_in_two_files_is_named_with_both(turns: pl.DataFra
     paths = by_goal(turns, tmp_path)
     again = pl.concat([pl.read_parquet(paths[1]), pl.read_parquet(paths[4])])
     again.write_parquet(paths[4])
-    found, problems = tw.read(tmp_path, errors="collect")
+    found, problems = rw.read(tmp_path, errors="collect")
     assert found.height == turns.height
     assert problems.height == pl.read_parquet(paths[1])["rollout_id"].n_unique()
     assert all("1.parquet" in reason for reason in problems["reason"])
     later = tmp_path / "later"
     later.mkdir()
     pl.read_parquet(paths[0]).write_parquet(later / "z.parquet")
-    _, problems = tw.read([paths[0], paths[2], later], errors="collect")
+    _, problems = rw.read([paths[0], paths[2], later], errors="collect")
     assert problems["file"].unique().to_list() == [str(later / "z.parquet")]
 
 
@@ -138,14 +138,14 @@ def test_other_files_between_them_keep_their_place(
     """Other columns, other kinds of files, and more bytes than are read as one."""
     paths = by_goal(turns, tmp_path)
     pl.read_parquet(paths[3]).with_columns(mood=pl.lit("good")).write_parquet(paths[3])
-    tw.write(pl.read_parquet(paths[1]), tmp_path / "1.csv")
+    rw.write(pl.read_parquet(paths[1]), tmp_path / "1.csv")
     paths[1].unlink()
-    found = tw.read(tmp_path)
+    found = rw.read(tmp_path)
     assert read_as_one == [2]
     assert found["rollout_id"].unique().sort().to_list() == turns["rollout_id"].unique().sort().to_list()
     assert found.filter(pl.col("mood") == "good")["goal"].n_unique() == 1
     monkeypatch.setattr(alike, "TOGETHER", 1)
-    assert_frame_equal(tw.read(tmp_path), found)
+    assert_frame_equal(rw.read(tmp_path), found)
     assert read_as_one == [2]
 
 
@@ -166,9 +166,9 @@ def test_any_files_are_read_as_each_by_itself(tmp_path_factory: pytest.TempPathF
         parts.append(frame)
     if number == 0:
         with pytest.raises(ReadError, match="holds no rollouts"):
-            tw.read(folder)
+            rw.read(folder)
         return
-    found, problems = tw.read(folder, errors="collect")
+    found, problems = rw.read(folder, errors="collect")
     assert_frame_equal(found.select("rollout_id", "turn", "response"), pl.concat(parts))
     assert problems.height == sum(not rollouts for rollouts in files)
 
@@ -222,12 +222,12 @@ def test_files_of_one_row_are_the_table_of_one_file(tmp_path: Path, suffix: str,
         )
     else:
         (tmp_path / "one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    turns = tw.read(tmp_path / "logs")
+    turns = rw.read(tmp_path / "logs")
     assert read_as_one == [5]
     assert turns["harm"].to_list() == [0, 1, 2, 3, 4]
     assert turns["prompt"].unique().to_list() == ['Hi,\n"you"']
-    assert_frame_equal(turns, tw.read(next(tmp_path.glob("one.*"))))
-    accounts = tw.readers.accounting(tmp_path / "logs")
+    assert_frame_equal(turns, rw.read(next(tmp_path.glob("one.*"))))
+    accounts = rw.readers.accounting(tmp_path / "logs")
     assert accounts.select("format", "records", "read", "rollouts").unique().rows() == [("native", 1, 1, 1)]
 
 
@@ -263,7 +263,7 @@ def test_a_bad_file_among_many_leaves_the_others_together(tmp_path: Path, read_a
     rows = [{"rollout_id": f"r{place}", "turn": 1, "prompt": "Hi", "score": float(place)} for place in range(64)]
     rows[17]["turn"] = "first"
     spread(tmp_path / "logs", ".json", rows)
-    turns, problems = tw.read(tmp_path / "logs", errors="collect")
+    turns, problems = rw.read(tmp_path / "logs", errors="collect")
     assert turns.height == 63
     assert [Path(file).name for file in problems["file"]] == ["17.json"]
     assert len(read_as_one) <= 12
@@ -277,7 +277,7 @@ def test_files_with_other_names_are_recognized_by_themselves(tmp_path: Path) -> 
     (tmp_path / "logs" / "1b.json").write_text('{"rollout_id": "b", "role": "assistant", "content": "Yes"}')
     (tmp_path / "logs" / "1c.json").write_text('{"rollout_id": "a", "label": "harmful"}')
     (tmp_path / "logs" / "1d.json").write_text('{"id": "c", "messages": [{"role": "assistant", "content": "Yes"}]}')
-    turns, problems = tw.read(tmp_path / "logs", errors="collect")
+    turns, problems = rw.read(tmp_path / "logs", errors="collect")
     assert turns["response"].to_list() == ["No 0", "No 1", "Yes", "Yes", "Yes"]
     assert [Path(file).name for file in problems["file"]] == ["1c.json"]
 
@@ -285,10 +285,10 @@ def test_files_with_other_names_are_recognized_by_themselves(tmp_path: Path) -> 
 def test_wanted_columns_alone_are_read_of_many_files(tmp_path: Path) -> None:
     """As of one file."""
     spread(tmp_path / "logs", ".json", ROWS)
-    assert tw.read(tmp_path / "logs", columns="harm").columns == ["rollout_id", "turn", "harm"]
+    assert rw.read(tmp_path / "logs", columns="harm").columns == ["rollout_id", "turn", "harm"]
 
 
 def test_a_column_of_csv_has_the_dtype_that_it_has_in_one_file(tmp_path: Path) -> None:
     """What is a number in one file and text in the next is text, without quotes around it."""
     spread(tmp_path / "logs", ".csv", [ROWS[0] | {"harm": "none"}, *ROWS[1:]])
-    assert tw.read(tmp_path / "logs")["harm"].to_list() == ["none", "1", "2", "3", "4"]
+    assert rw.read(tmp_path / "logs")["harm"].to_list() == ["none", "1", "2", "3", "4"]

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.problems import BrokenError
-from turnwise.readers.sources.archives import MOST_BYTES, Archive
-from turnwise.readers.sources.compression import SMALL
-from turnwise.readers.sources.documents import Document
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.sources.archives import MOST_BYTES, Archive
+from rollwise.readers.sources.compression import SMALL
+from rollwise.readers.sources.documents import Document
 
 
 def packed(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -161,13 +161,13 @@ def test_a_sample_that_the_directory_of_its_archive_names_wrongly_is_read_or_tol
     data = pack(log)
     path = tmp_path / "log.eval"
     path.write_bytes(data)
-    num_rollouts = tw.read(path)["rollout_id"].n_unique()
+    num_rollouts = rw.read(path)["rollout_id"].n_unique()
     name = f"samples/{log['samples'][0]['id']}_epoch_{log['samples'][0]['epoch']}.json".encode()
     start = data.rindex(name)
     num_told = 0
     for place in range(start, start + len(name)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        turns, problems = tw.read(path, errors="collect")
+        turns, problems = rw.read(path, errors="collect")
         assert (turns["rollout_id"].n_unique() == num_rollouts) == problems.is_empty()
         num_told += problems.height
         if not problems.is_empty():
@@ -176,7 +176,7 @@ def test_a_sample_that_the_directory_of_its_archive_names_wrongly_is_read_or_tol
                 "is in the archive, whose directory has another name for it or none: it is damaged",
             )
             with pytest.raises(ReadError, match="whose directory has another name for it or none"):
-                tw.read(path)
+                rw.read(path)
     assert num_told > 5
 
 

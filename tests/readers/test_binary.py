@@ -18,16 +18,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise.cli import run
+from rollwise.errors import ReadError
+from rollwise.readers.native import files as native_files
+from rollwise.readers.read import read
+from rollwise.readers.scan import scan
+from rollwise.readers.sources import binary as binary_files
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.turns import turns
+from rollwise.schema import TREE_COLUMNS, TURNS
 from tests.readers.both_ways import agree, one_by_one, written
-from turnwise.cli import run
-from turnwise.errors import ReadError
-from turnwise.readers.native import files as native_files
-from turnwise.readers.read import read
-from turnwise.readers.scan import scan
-from turnwise.readers.sources import binary as binary_files
-from turnwise.readers.sources.documents import Document
-from turnwise.readers.turns import turns
-from turnwise.schema import TREE_COLUMNS, TURNS
 
 BINARY = {"parquet": "write_parquet", "arrow": "write_ipc"}
 CHATS: list[dict[str, Any]] = [
@@ -235,10 +235,10 @@ def test_a_large_file_with_null_columns_takes_little_memory(tmp_path):
     frame = pl.DataFrame({"rollout_id": np.arange(many) // 10, "reward": np.random.default_rng(0).random(many)})
     turns(frame).write_parquet(tmp_path / "log.parquet")
     code = (
-        "import sys, turnwise as tw\nfrom pathlib import Path\n"
+        "import sys, rollwise as rw\nfrom pathlib import Path\n"
         "def peak(): return int(next(line for line in Path('/proc/self/status').read_text().splitlines()"
         " if line.startswith('VmHWM')).split()[1]) // 1024\n"
-        "before = peak()\nframe = tw.read(sys.argv[1])\nprint(frame.height, peak() - before)"
+        "before = peak()\nframe = rw.read(sys.argv[1])\nprint(frame.height, peak() - before)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "log.parquet")], capture_output=True, text=True, check=True
@@ -320,10 +320,10 @@ def test_a_column_of_chats_is_not_held_twice(tmp_path):
     path = tmp_path / "chats.parquet"
     pl.DataFrame({"messages": chats}).write_parquet(path, row_group_size=len(chats) + 1)
     code = (
-        "import sys, polars, turnwise as tw\nfrom pathlib import Path\nfrom turnwise.readers import read\n"
+        "import sys, polars, rollwise as rw\nfrom pathlib import Path\nfrom rollwise.readers import read\n"
         "def peak(): return int(next(line for line in Path('/proc/self/status').read_text().splitlines()"
         " if line.startswith('VmHWM')).split()[1]) << 10\n"
-        "before = peak()\nframe = tw.read(sys.argv[1])\nprint(frame.height, frame.estimated_size(), peak() - before)"
+        "before = peak()\nframe = rw.read(sys.argv[1])\nprint(frame.height, frame.estimated_size(), peak() - before)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     height, size, grown = map(int, done.stdout.split())

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.readers import read as reading
-from turnwise.readers.read import read
-from turnwise.readers.scan import scan
+from rollwise.errors import ArgumentError, ReadError, WriteError
+from rollwise.readers import read as reading
+from rollwise.readers.read import read
+from rollwise.readers.scan import scan
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -87,7 +87,7 @@ def test_a_cache_among_the_logs_is_none_of_them(logs):
     first = read(logs, cache=logs)
     assert read(logs, cache=logs).equals(first)
     assert read(logs).equals(first)
-    assert len([path for path in logs.iterdir() if path.name.startswith(".turnwise-")]) == 2
+    assert len([path for path in logs.iterdir() if path.name.startswith(".rollwise-")]) == 2
 
 
 def test_half_a_cache_is_read_anew(logs, tmp_path):

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.readers.chats.turns import Message, calls, messages_of, split, text_of, thoughts
-from turnwise.readers.problems import BrokenError
+from rollwise.readers.chats.turns import Message, calls, messages_of, split, text_of, thoughts
+from rollwise.readers.problems import BrokenError
 
 
 def shown(*messages: tuple[str, object]) -> list[tuple[object, ...]]:

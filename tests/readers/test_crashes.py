@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
+import rollwise as rw
+from rollwise import metrics as m
 
 ASK = {"role": "user", "content": "Hi"}
 CAUSES = [
@@ -71,15 +71,15 @@ def test_an_error_without_an_answer_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: Any, cause: dict[str, Any], text: str, answer: str | None
 ) -> None:
     """At the record, at the message, in a column: the verdict gives way, the ending and the text say why."""
-    turns = tw.read(lines(tmp_path, shape(cause, answer)))
+    turns = rw.read(lines(tmp_path, shape(cause, answer)))
     columns = ("ending", "outcome", "succeeded", "error")
     assert turns.select(columns).row(0) == ("error", None, None, text)
     sentence = "1 rollout has an error, no answer, and a verdict that says no: counted as errors, not as failed attacks"
     assert sentence in capsys.readouterr().err
-    rollouts = tw.measure(turns, m.attack_success())
+    rollouts = rw.measure(turns, m.attack_success())
     assert rollouts["attack_success"].to_list() == [None]
-    assert tw.readers.read_rollouts(tmp_path / "log.jsonl").select("ending", "outcome").row(0) == ("error", None)
-    assert tw.read(tmp_path / "log.jsonl", columns=columns).select(columns).row(0) == turns.select(columns).row(0)
+    assert rw.readers.read_rollouts(tmp_path / "log.jsonl").select("ending", "outcome").row(0) == ("error", None)
+    assert rw.read(tmp_path / "log.jsonl", columns=columns).select(columns).row(0) == turns.select(columns).row(0)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -88,24 +88,24 @@ def test_what_reports_no_error_leaves_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: Any, cause: dict[str, Any]
 ) -> None:
     """An empty answer alone is an answer; a number of seconds is a limit."""
-    turns = tw.read(lines(tmp_path, shape(cause, "")))
+    turns = rw.read(lines(tmp_path, shape(cause, "")))
     assert turns["ending"].to_list() == [None]
-    assert tw.measure(turns, m.attack_success())["attack_success"].to_list() == [False]
+    assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [False]
     assert "error" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_error_beside_an_answer_is_only_noted(tmp_path: Path, shape: Any) -> None:
     """The verdict stands, and the text of the error is in its column."""
-    turns = tw.read(lines(tmp_path, shape({"error": "late"}, "Hello")))
+    turns = rw.read(lines(tmp_path, shape({"error": "late"}, "Hello")))
     assert turns.select("ending", "error").row(0) == (None, "late")
-    assert tw.measure(turns, m.attack_success())["attack_success"].to_list() == [False]
+    assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [False]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_error_without_words_is_one_too(tmp_path: Path, shape: Any) -> None:
     """Some tools write only that there was one."""
-    turns = tw.read(lines(tmp_path, shape({"error": True})))
+    turns = rw.read(lines(tmp_path, shape({"error": True})))
     assert turns.select("ending", "outcome", "succeeded").row(0) == ("error", None, None)
     assert turns["error"].count() == 1
 
@@ -113,8 +113,8 @@ def test_an_error_without_words_is_one_too(tmp_path: Path, shape: Any) -> None:
 def test_ten_timeouts_are_ten_errors(tmp_path: Path) -> None:
     """The rate is not 0 % of 10: it has no run to be of."""
     records = [of_record({"error": "timeout"}) | {"goal": f"g{i}"} for i in range(10)]
-    rollouts = tw.measure(tw.read(lines(tmp_path, *records)), m.attack_success())
-    summary = tw.summarize(rollouts, metrics="attack_success")
+    rollouts = rw.measure(rw.read(lines(tmp_path, *records)), m.attack_success())
+    summary = rw.summarize(rollouts, metrics="attack_success")
     assert summary.select("n", "n_error", "estimate").row(0) == (0, 10, None)
 
 
@@ -126,27 +126,27 @@ def test_a_rollout_crashes_with_its_last_turn() -> None:
         ("ended", "p", "No", False, None), ("ended", "p", None, False, "x"),
         ("won", "p", "Sure", True, None), ("won", "p", None, None, "x"),
     ]  # fmt: skip
-    turns = tw.turns(pl.DataFrame(rows, schema=columns, orient="row"))
+    turns = rw.turns(pl.DataFrame(rows, schema=columns, orient="row"))
     assert turns["succeeded"].to_list() == [None, False, False, None, True, None]
     assert turns["ending"].to_list() == [None, None, *["error"] * 4]
-    assert tw.measure(turns, m.attack_success())["attack_success"].to_list() == [None, None, True]
+    assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [None, None, True]
 
 
 def test_a_call_of_a_tool_is_an_answer() -> None:
     """Even without text."""
     row = of_row({"error": "x"}) | {"tool_calls": [{"name": "f", "arguments": "{}"}]}
-    assert tw.turns([row]).select("ending", "succeeded").row(0) == (None, False)
+    assert rw.turns([row]).select("ending", "succeeded").row(0) == (None, False)
 
 
 def test_without_a_column_of_answers_none_is_missing() -> None:
     """A table that left the texts out says nothing about them."""
     row = {name: value for name, value in of_row({"error": "x"}).items() if name != "response"}
-    assert tw.turns([row]).select("ending", "succeeded").row(0) == (None, False)
+    assert rw.turns([row]).select("ending", "succeeded").row(0) == (None, False)
 
 
 def test_an_ending_that_is_stated_stays() -> None:
     """It is the log's own word; the verdict of a turn without an answer is unknown all the same."""
-    turns = tw.turns([of_row({"error": "x"}) | {"ending": "budget", "outcome": "failure"}])
+    turns = rw.turns([of_row({"error": "x"}) | {"ending": "budget", "outcome": "failure"}])
     assert turns.select("ending", "outcome", "succeeded").row(0) == ("budget", None, None)
 
 
@@ -165,8 +165,8 @@ def test_every_kind_of_table_says_the_same(tmp_path: Path, suffix: str) -> None:
         frame.write_ndjson(path)
     else:
         frame.write_ipc(path)
-    turns = tw.read(path)
+    turns = rw.read(path)
     assert turns.select("ending", "succeeded", "error").rows() == [("error", None, "x")] * 2
-    assert_frame_equal(tw.scan(path).collect(), turns)
-    again = tw.write(turns, tmp_path / f"again.{suffix}" if suffix != "arrow" else tmp_path / "again.parquet")
-    assert_frame_equal(tw.read(again), turns)
+    assert_frame_equal(rw.scan(path).collect(), turns)
+    again = rw.write(turns, tmp_path / f"again.{suffix}" if suffix != "arrow" else tmp_path / "again.parquet")
+    assert_frame_equal(rw.read(again), turns)

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, ReadError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, ReadError, SchemaError
 
 EVENTS: list[dict] = [
     {
@@ -95,10 +95,10 @@ def written(folder: Path, name: str, content: object) -> Path:
 
 def test_intermediate_steps(tmp_path) -> None:
     """Start and end are one row, paired by their id; what stands within what is known; times begin at the first event."""
-    found = tw.steps(
+    found = rw.steps(
         written(tmp_path, "workflow_output.json", [{"id": 1, "generated_answer": "4", "intermediate_steps": EVENTS}])
     )
-    tw.schema.check(found, tw.schema.STEPS)
+    rw.schema.check(found, rw.schema.STEPS)
     shown = found.select("step", "parent", "kind", "name", "start", "end", "tokens", "cached_tokens", "output")
     assert shown.rows() == [
         (1, None, "workflow", "wf", 0.0, 5.0, None, None, "4"),
@@ -109,8 +109,8 @@ def test_intermediate_steps(tmp_path) -> None:
 
 def test_atif(tmp_path) -> None:
     """A step of the agent is a call of its model, each tool a step within; sub-agents follow."""
-    found = tw.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
-    tw.schema.check(found, tw.schema.STEPS)
+    found = rw.steps(written(tmp_path, "trajectory.json", TRAJECTORY))
+    rw.schema.check(found, rw.schema.STEPS)
     shown = found.select(
         "rollout_id", "step", "turn", "parent", "kind", "name", "start", "tokens", "cost_usd", "input", "output"
     )
@@ -170,7 +170,7 @@ def test_atif(tmp_path) -> None:
 def test_what_is_no_step_is_a_sentence(tmp_path, content, said) -> None:
     """File, field, remedy."""
     with pytest.raises(ReadError, match=said):
-        tw.steps(written(tmp_path, "log.json", content))
+        rw.steps(written(tmp_path, "log.json", content))
 
 
 def test_measures_of_steps_by_hand() -> None:
@@ -188,7 +188,7 @@ def test_measures_of_steps_by_hand() -> None:
             "response_tokens": [4, None, None, None],
         }
     )
-    found = tw.measure_steps(steps)
+    found = rw.measure_steps(steps)
     assert found.row(0, named=True) == {
         "rollout_id": "a",
         "run_seconds": 4.0,
@@ -202,20 +202,20 @@ def test_measures_of_steps_by_hand() -> None:
         "model_cost_usd": None,
     }
     assert found.select(pl.exclude("rollout_id", "model_calls", "tool_steps")).row(1) == (None,) * 7
-    priced = tw.measure_steps(steps, m.model_cost_usd, prices={"x": (1.0, 2.0)})
+    priced = rw.measure_steps(steps, m.model_cost_usd, prices={"x": (1.0, 2.0)})
     assert priced["model_cost_usd"].to_list() == [pytest.approx(14e-6), None]
 
 
 def test_bad_input_is_a_sentence() -> None:
     """No steps, or prices that are none."""
     with pytest.raises(SchemaError, match="`kind` is missing"):
-        tw.measure_steps(pl.DataFrame({"rollout_id": ["a"]}))
+        rw.measure_steps(pl.DataFrame({"rollout_id": ["a"]}))
     with pytest.raises(ArgumentError, match="prices: 'x'"):
-        tw.measure_steps(tw.schema.empty(tw.schema.STEPS), prices={"x": (1.0, -1.0)})
+        rw.measure_steps(rw.schema.empty(rw.schema.STEPS), prices={"x": (1.0, -1.0)})
 
 
 def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> None:
-    """As an evaluation of such items writes them: `tw.steps` and `tw.read` understand the same times."""
+    """As an evaluation of such items writes them: `rw.steps` and `rw.read` understand the same times."""
     steps = [
         {"payload": {"event_type": kind, "event_timestamp": f"2026-01-01T00:00:0{second}Z", "name": "m", "UUID": "x"}}
         for kind, second in (("LLM_START", 0), ("LLM_END", 2))
@@ -223,12 +223,12 @@ def test_an_item_whose_steps_tell_their_times_in_iso_is_read(tmp_path: Path) -> 
     item = {"id": 1, "question": "q", "answer": "a", "generated_answer": "a", "intermediate_steps": steps}
     path = tmp_path / "workflow_output.json"
     path.write_text(json.dumps([item]))
-    assert tw.read(path)["total_seconds"].to_list() == [2.0]
-    assert tw.steps(path)["end"].max() == 2.0
+    assert rw.read(path)["total_seconds"].to_list() == [2.0]
+    assert rw.steps(path)["end"].max() == 2.0
     steps[0]["payload"]["event_timestamp"] = "noon"
     path.write_text(json.dumps([item]))
     with pytest.raises(ReadError, match="is 'noon', not a time in ISO 8601"):
-        tw.read(path)
+        rw.read(path)
 
 
 STEP = {"id": 1, "intermediate_steps": [{"payload": {"event_type": "LLM_END", "event_timestamp": 1.0}}]}
@@ -252,7 +252,7 @@ def test_a_broken_record_among_others_is_named(tmp_path, lines, first, second, s
     path = tmp_path / ("steps.jsonl" if lines else "steps.json")
     path.write_text("\n".join(map(json.dumps, (first, second, first))) if lines else json.dumps([first, second, first]))
     with pytest.raises(ReadError, match=f"record {2 if lines else 1}: {said.replace('|', '.')}; fix it"):
-        tw.steps(path)
+        rw.steps(path)
 
 
 def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
@@ -260,7 +260,7 @@ def test_a_broken_line_among_steps_is_named(tmp_path) -> None:
     path = tmp_path / "steps.jsonl"
     path.write_text(f"{json.dumps(STEP)}\n{json.dumps(STEP)[:20]}\n{json.dumps(STEP)}\n")
     with pytest.raises(ReadError, match="record 2: is not valid JSON"):
-        tw.steps(path)
+        rw.steps(path)
 
 
 @pytest.mark.parametrize("odd", ["1.0", "NaN"])
@@ -270,6 +270,6 @@ def test_steps_of_a_list_are_those_of_its_lines(tmp_path, odd) -> None:
     texts = [json.dumps(entry).replace("1.0", odd) for entry in entries]
     (tmp_path / "a.json").write_text(f"[{', '.join(texts)}]")
     (tmp_path / "b.jsonl").write_text("\n".join(texts))
-    listed, lined = (tw.steps(tmp_path / name).drop("rollout_id") for name in ("a.json", "b.jsonl"))
+    listed, lined = (rw.steps(tmp_path / name).drop("rollout_id") for name in ("a.json", "b.jsonl"))
     assert listed.equals(lined)
     assert listed.height == 3

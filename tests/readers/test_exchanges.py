@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
-from turnwise.readers.traces.requests import request_messages
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
+from rollwise.readers.traces.requests import request_messages
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CHAT = [{"role": "user", "content": "Hi"}]

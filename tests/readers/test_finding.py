@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.naming import Naming, checked_names
-from turnwise.readers.problems import Problems
-from turnwise.readers.read import tables_of
-from turnwise.readers.sources.paths import documents
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.problems import Problems
+from rollwise.readers.read import tables_of
+from rollwise.readers.sources.paths import documents
 
 CHAT = json.dumps({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]})
 
@@ -28,7 +28,7 @@ def logs(tmp_path: Path) -> Path:
 
 
 def problems_of(folder: Path, num_rollouts: int = 1) -> list[tuple[str, str]]:
-    turns, problems = tw.read(folder, errors="collect")
+    turns, problems = rw.read(folder, errors="collect")
     assert turns.height == num_rollouts
     return [(Path(file).name, reason) for file, reason in problems.select("file", "reason").iter_rows()]
 
@@ -40,9 +40,9 @@ def test_a_link_that_leads_nowhere_is_a_lost_log(logs: Path, name: str) -> None:
     reason = "is a link to /no such disk/log.jsonl, which is not there: mount its disk, or remove the link"
     assert problems_of(logs) == [(name, reason)]
     with pytest.raises(ReadError, match=f'{name}: {reason}; errors="collect" reads the rest'):
-        tw.read(logs)
+        rw.read(logs)
     with pytest.raises(ReadError, match=reason):
-        tw.read(logs / name)
+        rw.read(logs / name)
 
 
 def test_a_link_to_itself_is_named(logs: Path) -> None:
@@ -64,7 +64,7 @@ def test_pipes_and_sockets_are_named_and_not_opened(logs: Path, capsys: pytest.C
     with socket.socket(socket.AF_UNIX) as endpoint:
         endpoint.bind(str(logs / "s"))
         assert problems_of(logs) == [("p.jsonl", "is a pipe, not a file"), ("s", "is a socket, not a file")]
-        assert tw.read(logs).height == 1  # no log is lost
+        assert rw.read(logs).height == 1  # no log is lost
         assert f"2 files not recognized: {logs}/p.jsonl, {logs}/s" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_folder_of_nothing_but_a_lost_link_says_so(tmp_path: Path) -> None:
     with pytest.raises(
         ReadError, match=r"nothing could be read \(1 problem; first, .*lost\.jsonl: is a link to /nowhere"
     ):
-        tw.read(tmp_path, errors="collect")
+        rw.read(tmp_path, errors="collect")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_entered_costs_itself_alone(logs: Path, mode: in
     try:
         assert problems_of(logs) == [("closed", reason)]
         with pytest.raises(ReadError, match=r"closed: .*; errors=\"collect\" reads the rest"):
-            tw.read(logs)
+            rw.read(logs)
     finally:
         closed.chmod(0o700)
         os.seteuid(os.getuid())
@@ -148,7 +148,7 @@ def test_a_file_that_is_deleted_between_listing_and_status_costs_itself_alone(
 def test_a_file_that_cannot_be_read_does_not_keep_others_out_of_a_cache(logs: Path, tmp_path: Path) -> None:
     (logs / "lost.jsonl").symlink_to("/nowhere")
     for _ in range(2):
-        turns, problems = tw.read(logs, errors="collect", cache=tmp_path / "cache")
+        turns, problems = rw.read(logs, errors="collect", cache=tmp_path / "cache")
         assert (turns.height, problems.height) == (1, 1)
 
 
@@ -157,10 +157,10 @@ def test_names_that_are_not_utf_8_are_spelled_out(logs: Path) -> None:
     for name, text in ((whole, f"{CHAT}\n{CHAT}\n"), (broken, "{bad")):
         with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123  # the name is bytes
             file.write(text)
-    turns, problems = tw.read(logs, errors="collect")
+    turns, problems = rw.read(logs, errors="collect")
     assert turns.height == 3
     assert problems["file"].to_list() == [f"{logs}/bad\\udcff.jsonl"]
-    accounts = tw.readers.accounting(logs)
+    accounts = rw.readers.accounting(logs)
     assert accounts.select("file", "rollouts").rows() == [
         (f"{logs}/a.jsonl", 1),
         (f"{logs}/bad\\udcff.jsonl", 0),

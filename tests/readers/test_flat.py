@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise.errors import ReadError, RollwiseError
+from rollwise.readers.read import read
+from rollwise.readers.turns import turns
 from tests.readers.both_ways import result, written
-from turnwise.errors import ReadError, TurnwiseError
-from turnwise.readers.read import read
-from turnwise.readers.turns import turns
 
 TURNS: list[dict[str, Any]] = [
     {
@@ -56,14 +56,14 @@ def test_what_is_broken_is_a_problem_and_nothing_else_is_lost(tmp_path):
 
 
 def test_keys_that_come_go_and_change_their_types(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.native.row_buffer.CHUNK", 3)
+    monkeypatch.setattr("rollwise.readers.native.row_buffer.CHUNK", 3)
     records = [
         {"rollout_id": place, "prompt": "p", **({"late": place} if place > 5 else {"early": 2**70 + place})}
         for place in range(12)
     ]
     records[8]["late"] = "eight"
     path = written(tmp_path / "log.jsonl", records)
-    monkeypatch.setattr("turnwise.readers.sources.contents.BLOCK", 120)
+    monkeypatch.setattr("rollwise.readers.sources.contents.BLOCK", 120)
     frame = read(path)
     assert frame["late"].to_list() == [*[None] * 6, "6", "7", '"eight"', "9", "10", "11"]
     assert frame["early"].to_list() == [*(str(2**70 + place) for place in range(6)), *[None] * 6]
@@ -99,11 +99,11 @@ def test_it_is_what_a_loop_gives(tmp_path_factory, records):
     with path.open() as file:
         slow = [json.loads(line) for line in file]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.native.row_buffer.CHUNK", 3)
-        patch.setattr("turnwise.readers.sources.contents.BLOCK", 200)
+        patch.setattr("rollwise.readers.native.row_buffer.CHUNK", 3)
+        patch.setattr("rollwise.readers.sources.contents.BLOCK", 200)
         found = result(path)
     if isinstance(found, str):  # what is said of the file is said of the table
-        with pytest.raises(TurnwiseError) as refused:
+        with pytest.raises(RollwiseError) as refused:
             turns(slow)
         assert str(refused.value).partition(";")[0] in found
         return

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
+from rollwise.readers.scan import scan
+from rollwise.readers.turns import turns
 from tests.readers.both_ways import written
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
-from turnwise.readers.scan import scan
-from turnwise.readers.turns import turns
 
 CHATS = {
     "a": [("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello"), ("user", "And?"), ("assistant", "007")],

@@ -12,16 +12,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.plugins import Format
-from turnwise.readers.read import read
-from turnwise.readers.registry import FORMATS
-from turnwise.readers.scan import scan
-from turnwise.readers.sources.documents import Document
-from turnwise.readers.turns import turns
-from turnwise.schema import TURNS
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.plugins import Format
+from rollwise.readers.read import read
+from rollwise.readers.registry import FORMATS
+from rollwise.readers.scan import scan
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.turns import turns
+from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = [kind.name for kind in FORMATS]
@@ -216,7 +216,7 @@ def test_facts_fill_what_the_log_leaves_null_and_nothing_else():
     ("facts", "says"),
     [
         ({"model": "gpt"}, "not a fact of a rollout; facts are"),
-        ({"succeeded": "won"}, r"name a column of yours afterwards: `tw.turns\(turns, names=\{'succeeded': 'won'\}\)`"),
+        ({"succeeded": "won"}, r"name a column of yours afterwards: `rw.turns\(turns, names=\{'succeeded': 'won'\}\)`"),
         ({"prompt": "x"}, "not a fact"),
         ({"outcome": "succes"}, "error, failure, success, undetermined"),
         ({"attempt": "two"}, "Int32"),
@@ -243,7 +243,7 @@ def test_options_that_make_no_sense_are_refused():
 def test_a_named_file_of_no_known_format_is_an_error(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("hello")
-    with pytest.raises(ReadError, match=r"a\.txt: is not recognized; formats are agentdojo, .*format=.*tw\.turns"):
+    with pytest.raises(ReadError, match=r"a\.txt: is not recognized; formats are agentdojo, .*format=.*rw\.turns"):
         read(file)
     (tmp_path / "b.jsonl").write_text("")
     with pytest.raises(ReadError, match="is empty"):
@@ -258,7 +258,7 @@ def test_files_of_no_known_format_in_a_folder_are_listed(tmp_path, capsys):
     assert frame.height == 3
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"turnwise: 3 files not recognized: {tmp_path}/a.txt, {tmp_path}/b.csv and 1 more\n"
+    assert err == f"rollwise: 3 files not recognized: {tmp_path}/a.txt, {tmp_path}/b.csv and 1 more\n"
     _, problems = read(tmp_path, errors="collect")
     schema.check(problems, schema.PROBLEMS)
     assert [Path(file).name for file in problems["file"]] == ["a.txt", "b.csv", "c.json"]
@@ -294,8 +294,8 @@ def test_a_pattern_is_the_files_that_it_fits(tmp_path, monkeypatch):
         "a/5.txt",
         "a/deep/3.csv",
     ]
-    assert tw.readers.read_rollouts("b/?.csv")["rollout_id"].to_list() == ["b/2.csv"]
-    for verb in (read, scan, tw.readers.read_rollouts):
+    assert rw.readers.read_rollouts("b/?.csv")["rollout_id"].to_list() == ["b/2.csv"]
+    for verb in (read, scan, rw.readers.read_rollouts):
         with pytest.raises(ReadError, match=r"c/\*\.csv: nothing fits this pattern; check the path \(seen from "):
             verb("c/*.csv")
 
@@ -304,7 +304,7 @@ def test_a_frame_is_no_path():
     """It is not shown whole, and who gave it is told what takes frames."""
     frame: Any = pl.DataFrame({"rollout_id": ["a", "b"]})
     with pytest.raises(
-        ArgumentError, match=r"^read: a DataFrame is not a path; .* becomes one of turns by `tw\.turns\(frame\)`$"
+        ArgumentError, match=r"^read: a DataFrame is not a path; .* becomes one of turns by `rw\.turns\(frame\)`$"
     ):
         read(frame)
 
@@ -474,7 +474,7 @@ def test_what_holds_no_rollouts_is_refused_by_name(tmp_path, name, content, verb
         ("astra_rl_prompts/task_prompts.json", "read_prompts"),
         ("quesma_gpt_oss/findings/finding_discrimination.json", "read_prompts"),
         ("quesma_gpt_oss/findings/deception_example_001.json", "read_prompts"),
-        ("tau2_bench/results.json", "tw.read"),
+        ("tau2_bench/results.json", "rw.read"),
         ("MANIFEST.tsv", "not recognized"),
         ("README.md", "not recognized"),
         ("jailbreakbench/PAIR/attack-info.json", "holds the models of an attack, not rollouts"),
@@ -523,7 +523,7 @@ def test_nan_becomes_null_and_is_counted(tmp_path, capsys):
     schema.check(frame, TURNS)
     assert frame["score"].to_list() == [None, 0.5, None, None]
     assert frame["harm"].null_count() == 4
-    assert capsys.readouterr().err.startswith("turnwise: 4 NaN became null: ")
+    assert capsys.readouterr().err.startswith("rollwise: 4 NaN became null: ")
     _, problems = read(tmp_path, errors="collect")
     assert problems["field"].to_list() == ["score", None, "harm"]
     assert problems["reason"].str.contains("became null").all()
@@ -596,7 +596,7 @@ def test_the_folders_of_three_more_tools_together(shared):
     schema.check(frame, TURNS)
     counted = frame.group_by("source").agg(pl.col("rollout_id").n_unique(), pl.col("turn").count()).sort("source")
     assert counted.rows() == [("garak", 160, 160), ("inspect", 570, 710), ("mint", 1230, 4639)]
-    reasons = ["holds no output", "tw.readers.read_summary", "appears in"]
+    reasons = ["holds no output", "rw.readers.read_summary", "appears in"]
     assert [problems["reason"].str.contains(reason).sum() for reason in reasons] == [8, 3, 1]
     assert problems.height == 12
 
@@ -626,7 +626,7 @@ def test_the_folders_of_eight_more_tools_together(shared):
         ("tau2", 1, 10),
     ]
     # Streams of events beside the ATIF file of their run and the header beside the simulations are passed over.
-    assert problems["reason"].str.contains("tw.rollout.read_prompts").sum() == problems.height == 2
+    assert problems["reason"].str.contains("rw.rollout.read_prompts").sum() == problems.height == 2
 
 
 @pytest.mark.integration

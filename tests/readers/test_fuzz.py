@@ -22,16 +22,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from simulations import repeated
 
-from turnwise import schema
-from turnwise.errors import TurnwiseError
-from turnwise.readers.read import read
-from turnwise.readers.registry import FORMATS
-from turnwise.readers.results.prompts import read_prompts
-from turnwise.readers.results.summaries import read_summary
-from turnwise.readers.results.verdicts import read_verdicts
-from turnwise.readers.sources.documents import Document
-from turnwise.readers.sources.json_texts import lenient
-from turnwise.schema import TURNS
+from rollwise import schema
+from rollwise.errors import RollwiseError
+from rollwise.readers.read import read
+from rollwise.readers.registry import FORMATS
+from rollwise.readers.results.prompts import read_prompts
+from rollwise.readers.results.summaries import read_summary
+from rollwise.readers.results.verdicts import read_verdicts
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_texts import lenient
+from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FOLDERS = {  # of the real logs of each format
@@ -182,7 +182,7 @@ def outcome(path: Path, **options: Any) -> tuple[int, int] | None:
     start = time.perf_counter()
     try:
         frame, problems = read(path, errors="collect", **options)
-    except TurnwiseError as refusal:
+    except RollwiseError as refusal:
         said = str(refusal)
     else:
         schema.check(frame, TURNS)
@@ -268,7 +268,7 @@ def test_files_that_hold_no_rollouts(tmp_path_factory, steps, damage, name, whic
     for verb in (read_summary, read_verdicts, read_prompts):
         try:
             frame, problems = verb(path, errors="collect")
-        except TurnwiseError as refusal:
+        except RollwiseError as refusal:
             said = str(refusal)
         else:
             said = ""
@@ -323,13 +323,13 @@ LIMITED = (
     + """
 import resource, sys, time
 from pathlib import Path
-from turnwise.errors import TurnwiseError
-from turnwise.readers.read import read
+from rollwise.errors import RollwiseError
+from rollwise.readers.read import read
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 start = time.perf_counter()
 try:
     read(Path(sys.argv[1]), errors="collect")
-except TurnwiseError as refusal:
+except RollwiseError as refusal:
     print(refusal)
 used = peak() >> 20
 print("seconds", round(time.perf_counter() - start, 1), "MiB", used)
@@ -461,7 +461,7 @@ def test_reading_a_large_file_takes_little_more_than_it_gives(tmp_path):
         for _ in range(15_000):
             file.write(line)
     code = (
-        f"{PEAK}\nimport sys\nfrom turnwise.readers.read import read\nread(sys.argv[2])\nbefore = peak()\n"
+        f"{PEAK}\nimport sys\nfrom rollwise.readers.read import read\nread(sys.argv[2])\nbefore = peak()\n"
         "frame = read(sys.argv[1])\nprint(peak() - before, frame.estimated_size())"
     )
     small = FIXTURES / "openai_chat" / "chats.jsonl"

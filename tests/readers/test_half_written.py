@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 GUARDED = Path(__file__).parents[2] / "data" / "rollouts" / "guarded.jsonl"
 
@@ -18,8 +18,8 @@ def test_a_half_written_copy_does_not_shorten_a_rollout(tmp_path: Path, name: st
     ids = [line.split('"')[3] for line in lines]
     cut = next(place for place in range(200, len(ids)) if ids[place - 1] == ids[place] == ids[place + 1])
     (tmp_path / name).write_text("".join(lines[:cut]) + lines[cut][:40])
-    turns, problems = tw.read(tmp_path, errors="collect")
-    whole = tw.read(GUARDED)
+    turns, problems = rw.read(tmp_path, errors="collect")
+    whole = rw.read(GUARDED)
     assert turns.height == whole.height
     assert turns.sort("rollout_id", "turn").equals(whole.sort("rollout_id", "turn"))
     (reason,) = problems.filter(record=ids[cut])["reason"]
@@ -31,7 +31,7 @@ def test_copies_of_equal_length_keep_the_first(tmp_path: Path) -> None:
     """Two whole files with the same rollouts: the first one read is kept, each rollout of the second is a problem."""
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text(GUARDED.read_text())
-    turns, problems = tw.read(tmp_path, errors="collect")
-    assert turns.height == tw.read(GUARDED).height
+    turns, problems = rw.read(tmp_path, errors="collect")
+    assert turns.height == rw.read(GUARDED).height
     assert problems.height == turns["rollout_id"].n_unique()
     assert all(file.endswith("b.jsonl") for file in problems["file"])

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
+import rollwise as rw
+from rollwise.errors import ReadError
 
 ROWS: list[dict[str, Any]] = [
     {"goal": "b1", "attack": "GCG", "response": "Sure", "score": 0.75, "succeeded": True, "note": None},
@@ -23,7 +23,7 @@ SPLIT: dict[str, Any] = {"columns": [*ROWS[0]], "data": [[*row.values()] for row
 def read(content: object, path: Path, **options: Any) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """Write JSON, and read the columns of `ROWS`."""
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    turns = tw.read(path, **options)
+    turns = rw.read(path, **options)
     return turns, turns.select(*ROWS[0]).to_dicts()
 
 
@@ -72,10 +72,10 @@ def test_records_by_name(tmp_path):
     assert turns["key"].to_list() == ["r0", "r1", "r2"]
     assert read(BY_NAME, path, names={"rollout_id": "key"})[0]["rollout_id"].to_list() == ["r0", "r1", "r2"]
     path.write_text(json.dumps({name: {"response": "No", "success": 0} for name in ("b1", "b2")}))
-    assert tw.read(path, names={"goal": "key", "succeeded": "success"})["goal"].to_list() == ["b1", "b2"]
+    assert rw.read(path, names={"goal": "key", "succeeded": "success"})["goal"].to_list() == ["b1", "b2"]
     chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     path.write_text(json.dumps({"a": {"messages": chat}, "b": {"messages": chat * 2}}))
-    assert tw.read(path)["response"].to_list() == ["Hello"] * 3
+    assert rw.read(path)["response"].to_list() == ["Hello"] * 3
 
 
 def test_numbers_that_are_none(tmp_path, capsys):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError, SchemaError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -28,7 +28,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
     ],
 )
 def test_real_files_of_verdicts(shared, folder, source, counts):
-    verdicts = tw.judges.read_verdicts(shared / folder)
+    verdicts = rw.judges.read_verdicts(shared / folder)
     schema.check(verdicts, schema.VERDICTS)
     assert tuple(verdicts.columns[: len(schema.VERDICTS.names)]) == schema.VERDICTS.names
     assert verdicts["source"].unique().to_list() == [source]
@@ -39,28 +39,28 @@ def test_real_files_of_verdicts(shared, folder, source, counts):
 
 
 def test_labels_of_the_refusal_scorer(shared):
-    verdicts = tw.judges.read_verdicts(shared / "pyrit")
+    verdicts = rw.judges.read_verdicts(shared / "pyrit")
     assert verdicts["value"].value_counts().sort("value").rows() == [(0.0, 54), (1.0, 94)]
     assert verdicts["prompt"].null_count() == verdicts["response"].null_count() == 0
 
 
 def test_the_average_of_nat_is_that_of_its_items(shared):
-    average = tw.readers.read_summary(shared / "nat_eval_docs")["estimate"].item()
+    average = rw.readers.read_summary(shared / "nat_eval_docs")["estimate"].item()
     assert (
-        tw.judges.read_verdicts(shared / "nat_eval_docs")["value"].mean()
+        rw.judges.read_verdicts(shared / "nat_eval_docs")["value"].mean()
         == pytest.approx(average)
         == pytest.approx(2 / 3)
     )
 
 
 def test_grades_and_choices_name_who_was_graded(shared):
-    grades = tw.judges.read_verdicts(shared / "hibayes_judge_csv" / "q1.csv")
+    grades = rw.judges.read_verdicts(shared / "hibayes_judge_csv" / "q1.csv")
     table = pl.read_csv(shared / "hibayes_judge_csv" / "q1.csv")
     assert (
         grades.select("value", "judge", "target").rows()
         == table.select(pl.col("score").cast(pl.Float64), "grader", "LLM").rows()
     )
-    choices = tw.judges.read_verdicts(shared / "hibayes_judge_csv" / "q5.csv")
+    choices = rw.judges.read_verdicts(shared / "hibayes_judge_csv" / "q5.csv")
     first = choices.filter(value=1)
     assert (first["label"] == first["first"]).all()
     assert (choices.filter(value=0)["label"] == choices.filter(value=0)["second"]).all()
@@ -72,7 +72,7 @@ def test_own_verdicts_come_back(tmp_path):
     )
     for name, writer in (("v.parquet", verdicts.write_parquet), ("v.csv", verdicts.write_csv)):
         writer(tmp_path / name)
-        back = tw.judges.read_verdicts(tmp_path / name)
+        back = rw.judges.read_verdicts(tmp_path / name)
         assert back.select("rollout_id", "turn", "judge", "value", "label").rows() == verdicts.rows()
 
 
@@ -83,7 +83,7 @@ def test_the_red_team_of_nat(tmp_path):
         '"error_message": "timeout"}\n'
     )
     (tmp_path / "evaluation_results.jsonl").write_text(lines)
-    verdicts = tw.judges.read_verdicts(tmp_path)
+    verdicts = rw.judges.read_verdicts(tmp_path)
     assert verdicts.select("judge", "value", "error", "attack", "task").rows() == [
         ("last", 1.0, None, "s", "1"),
         ("last", None, "timeout", "s", "2"),
@@ -103,7 +103,7 @@ def test_an_item_that_nat_failed_to_evaluate_has_an_error_and_no_value(tmp_path)
     ]
     log = {"average_score": 1.3 / 6, "eval_output_items": failed + judged}
     (tmp_path / "accuracy_output.json").write_text(json.dumps(log))
-    verdicts = tw.judges.read_verdicts(tmp_path)
+    verdicts = rw.judges.read_verdicts(tmp_path)
     assert verdicts["value"].to_list() == [None, None, None, 0.0, 0.5, 0.8]
     assert verdicts["error"].to_list()[:3] == [
         "Evaluator error: no key",
@@ -114,18 +114,18 @@ def test_an_item_that_nat_failed_to_evaluate_has_an_error_and_no_value(tmp_path)
 
 
 def test_what_holds_no_verdicts(tmp_path, shared):
-    with pytest.raises(ReadError, match=r"holds no verdicts; `tw.read` reads rollouts"):
-        tw.judges.read_verdicts(FIXTURES / "native" / "toy.csv")
+    with pytest.raises(ReadError, match=r"holds no verdicts; `rw.read` reads rollouts"):
+        rw.judges.read_verdicts(FIXTURES / "native" / "toy.csv")
     with pytest.raises(ReadError, match="holds no verdicts"):
-        tw.judges.read_verdicts(shared / "arena_hard")
+        rw.judges.read_verdicts(shared / "arena_hard")
     (tmp_path / "grades.csv").write_text("score,grader\n1,ann\ngood,bob\n")
     with pytest.raises(ReadError, match="record 1: field `score`: expected a number, got 'good'"):
-        tw.judges.read_verdicts(tmp_path / "grades.csv")
+        rw.judges.read_verdicts(tmp_path / "grades.csv")
     (tmp_path / "grades.csv").unlink()
     with pytest.raises(ArgumentError, match="errors='ignore' is unknown; there is collect, raise"):
-        tw.judges.read_verdicts(FIXTURES, errors="ignore")  # type: ignore[call-overload]
+        rw.judges.read_verdicts(FIXTURES, errors="ignore")  # type: ignore[call-overload]
     (tmp_path / "a.csv").write_text("rollout_id,label\na,1\n,2\n")
-    verdicts, problems = tw.judges.read_verdicts(tmp_path, errors="collect")
+    verdicts, problems = rw.judges.read_verdicts(tmp_path, errors="collect")
     assert (verdicts.height, problems["field"].to_list()) == (1, ["rollout_id"])
 
 
@@ -134,55 +134,55 @@ def test_labels_of_rollouts_do_not_take_their_place(tmp_path):
     (tmp_path / "labels.csv").write_text("rollout_id,turn,label\nr1,1,bad\nr1,2,good\n")
     turns = [{"prompt": "a", "response": "b"}, {"prompt": "c", "response": "d"}]
     (tmp_path / "logs.jsonl").write_text(json.dumps({"rollout_id": "r1", "turns": turns}))
-    frame, problems = tw.read(tmp_path, errors="collect")
+    frame, problems = rw.read(tmp_path, errors="collect")
     assert frame.select("turn", "prompt", "response").rows() == [(1, "a", "b"), (2, "c", "d")]
     assert {Path(file).name: reason for file, reason in problems.select("file", "reason").rows()} == {
         "annotations.csv": "holds labels, not rollouts: open it with Polars, and join them to the turns with "
-        "`tw.judges.join_labels`",
-        "labels.csv": "holds labels, not rollouts: open it with `tw.judges.read_verdicts`, and join them to the turns with "
-        "`tw.judges.join_labels`",
+        "`rw.judges.join_labels`",
+        "labels.csv": "holds labels, not rollouts: open it with `rw.judges.read_verdicts`, and join them to the turns with "
+        "`rw.judges.join_labels`",
     }
-    assert tw.read(tmp_path).equals(frame)
+    assert rw.read(tmp_path).equals(frame)
     # what it says can be done
     for labels, name in [
         (pl.read_csv(tmp_path / "annotations.csv"), "human_label"),
-        (tw.judges.read_verdicts(tmp_path / "labels.csv"), "label"),
+        (rw.judges.read_verdicts(tmp_path / "labels.csv"), "label"),
     ]:
-        labeled, _ = tw.judges.join_labels(frame, labels)
+        labeled, _ = rw.judges.join_labels(frame, labels)
         assert labeled[name].to_list() in ([1, 0], ["bad", "good"])
     with pytest.raises(
         ReadError, match=r"holds no verdicts; a table of them has a column .* called label or value or verd"
     ):
-        tw.judges.read_verdicts(tmp_path / "annotations.csv")
+        rw.judges.read_verdicts(tmp_path / "annotations.csv")
 
 
 @pytest.mark.parametrize("header", ["rollout_id,turn,harm", "rollout_id,turn,score,label", "rollout_id,user,label"])
 def test_labels_beside_what_happened_are_columns_of_a_log(tmp_path, header):
     (tmp_path / "a.csv").write_text(f"{header}\na,1,1{',x' if 'score' in header else ''}\n")
-    assert tw.read(tmp_path)["source"].to_list() == ["native"]
+    assert rw.read(tmp_path)["source"].to_list() == ["native"]
 
 
 def test_what_opens_a_file_is_said_and_never_in_a_circle(tmp_path):
     (tmp_path / "a.csv").write_text("goal,target\nwrite,Here\n")
     with pytest.raises(
-        ReadError, match=r"holds no verdicts; it holds prompts, not rollouts: open it with `tw.rollout.read_prompts`"
+        ReadError, match=r"holds no verdicts; it holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"
     ):
-        tw.judges.read_verdicts(tmp_path / "a.csv")
+        rw.judges.read_verdicts(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_text("behavior,generation\nwrite,Here\n")
     with pytest.raises(ReadError, match="holds no verdicts; a table of them has"):
-        tw.judges.read_verdicts(tmp_path / "b.csv")
+        rw.judges.read_verdicts(tmp_path / "b.csv")
     (tmp_path / "c.json").write_text('{"a": [{"case": "x", "generation": "y"}]}')
     with pytest.raises(ReadError, match="holds no prompts; a table of them has"):
-        tw.rollout.read_prompts(tmp_path / "c.json")
+        rw.rollout.read_prompts(tmp_path / "c.json")
 
 
 # ── prompts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_real_files_of_prompts(shared):
-    seeds = tw.rollout.read_prompts(shared / "astra_rl_prompts")
+    seeds = rw.rollout.read_prompts(shared / "astra_rl_prompts")
     schema.check(seeds, schema.PROMPTS)
     assert dict(seeds["source"].value_counts().iter_rows()) == {"goals": 515, "strings": 235}
     assert seeds.filter(source="goals").select("goal", "expected").null_count().row(0) == (0, 0)
-    findings, problems = tw.rollout.read_prompts(shared / "quesma_gpt_oss" / "findings", errors="collect")
+    findings, problems = rw.rollout.read_prompts(shared / "quesma_gpt_oss" / "findings", errors="collect")
     assert findings["source"].unique().to_list() == ["findings"]
     assert set(findings["category"]) == {"deception_samples", "chain_of_thought"}
     assert problems.height == 11
@@ -216,31 +216,31 @@ QUESTION = {"question_id": 81, "category": "writing", "turns": ["Write.", "Short
 )  # fmt: skip
 def test_standard_sets_are_prompts(tmp_path, name, text, source, rows):
     (tmp_path / name).write_text(text)
-    prompts = tw.rollout.read_prompts(tmp_path)
+    prompts = rw.rollout.read_prompts(tmp_path)
     schema.check(prompts, schema.PROMPTS)
     known = prompts.with_columns(pl.col("prompt_id").str.split_exact("/", 1).struct.field("field_0").alias("set"))
     assert known["set"].str.starts_with(f"{source}-").all()
     columns = [pl.col("prompt_id").str.replace("^[^/]*/", ""), "goal", "category", "prompt", "expected"]
     assert prompts.select(columns).rows() == rows
     assert prompts["source"].unique().to_list() == [source]
-    with pytest.raises(ReadError, match=r"holds prompts, not rollouts: open it with `tw.rollout.read_prompts`"):
-        tw.read(tmp_path / name)
+    with pytest.raises(ReadError, match=r"holds prompts, not rollouts: open it with `rw.rollout.read_prompts`"):
+        rw.read(tmp_path / name)
 
 
 def test_what_a_set_says_beside_its_prompts_stays(tmp_path):
     (tmp_path / "a.csv").write_text("Index,Goal,Behavior,Source\n1,Write x,Spam,Original\n1,Write y,Spam,AdvBench\n")
-    prompts = tw.rollout.read_prompts(tmp_path)
+    prompts = rw.rollout.read_prompts(tmp_path)
     assert prompts.select("Index", "Behavior", "Source").rows() == [(1, "Spam", "Original"), (1, "Spam", "AdvBench")]
     assert prompts["prompt_id"].str.slice(-2).to_list() == ["/0", "/1"]  # the same index twice names nothing
     (tmp_path / "a.csv").write_text("source,forbidden_prompt\nMW,do x\n")
-    assert tw.rollout.read_prompts(tmp_path).select("source", "source_source").row(0) == ("prompts", "MW")
+    assert rw.rollout.read_prompts(tmp_path).select("source", "source_source").row(0) == ("prompts", "MW")
 
 
 def test_prompts_come_back(tmp_path):
     (tmp_path / "a.csv").write_text("id,goal\nx,Write x\n")
-    prompts = tw.rollout.read_prompts(tmp_path)
+    prompts = rw.rollout.read_prompts(tmp_path)
     (tmp_path / "b.csv").write_text(prompts.write_csv())
-    back = tw.rollout.read_prompts(tmp_path / "b.csv")
+    back = rw.rollout.read_prompts(tmp_path / "b.csv")
     assert back.select(schema.PROMPTS.names).equals(prompts.select(schema.PROMPTS.names))
 
 
@@ -250,16 +250,16 @@ def test_prompts_come_back(tmp_path):
 def test_goals_with_what_came_of_them_are_no_prompts(tmp_path, record):
     (tmp_path / "a.jsonl").write_text("\n".join([json.dumps(record)] * 2))
     with pytest.raises(ReadError, match=r"(name that list|is not recognized)"):
-        tw.read(tmp_path / "a.jsonl")
+        rw.read(tmp_path / "a.jsonl")
 
 
 def test_tables_with_answers_hold_no_prompts():
     with pytest.raises(ReadError, match="holds no prompts"):
-        tw.rollout.read_prompts(FIXTURES / "verl" / "10.jsonl")
+        rw.rollout.read_prompts(FIXTURES / "verl" / "10.jsonl")
 
 
 # ── joining ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-TURNS = tw.turns(
+TURNS = rw.turns(
     [
         {"rollout_id": "a", "turn": 1, "prompt": "Hi", "response": "Hello", "task": "t1"},
         {"rollout_id": "a", "turn": 2, "prompt": "Again", "response": "No", "task": "t1"},
@@ -278,7 +278,7 @@ def test_labels_of_turns():
     labels = pl.DataFrame(
         {"rollout_id": ["a", "a", "b", "z", "c", "c"], "turn": [1, 2, 1, 1, 1, 1], "label": [0, 1, 0, 1, 0, 1]}
     )
-    labeled, joined = tw.judges.join_labels(TURNS, labels)
+    labeled, joined = rw.judges.join_labels(TURNS, labels)
     assert labeled.select(TURNS.columns).equals(TURNS)
     assert labeled["label"].to_list() == [0, 1, 0, None]
     assert counts(joined) == {
@@ -292,7 +292,7 @@ def test_labels_of_turns():
 
 
 def test_labels_of_rollouts_are_of_all_their_turns():
-    labeled, joined = tw.judges.join_labels(TURNS, {"rollout_id": ["a"], "harm": [0.5]})
+    labeled, joined = rw.judges.join_labels(TURNS, {"rollout_id": ["a"], "harm": [0.5]})
     assert labeled["harm"].to_list() == [0.5, 0.5, None, None]
     assert counts(joined)["joined"] == (1, 2)
 
@@ -302,7 +302,7 @@ def test_labels_by_what_they_are_of():
         {"prompt": "Hi", "response": "Hello", "refused": False},
         {"prompt": "Bye", "response": "Bye", "refused": True},
     ]
-    labeled, joined = tw.judges.join_labels(TURNS, labels)
+    labeled, joined = rw.judges.join_labels(TURNS, labels)
     assert labeled["refused_label"].to_list() == [False, None, False, True]
     assert counts(joined) == {
         "joined": (1, 1),
@@ -319,7 +319,7 @@ def test_verdicts_of_nat_find_their_items(tmp_path):
         '{"average_score": 0.5, "eval_output_items": [{"id": "1_rep0", "score": 1.0, "reasoning": "yes"}, '
         '{"id": "1_rep1", "score": 0.0, "reasoning": "no"}, {"id": "9", "score": 0.5}]}'
     )
-    labeled, joined = tw.judges.join_labels(turns, tw.judges.read_verdicts(tmp_path))
+    labeled, joined = rw.judges.join_labels(turns, rw.judges.read_verdicts(tmp_path))
     assert labeled.select("task", "attempt", "value", "reasoning").rows() == [
         ("1", 1, 1.0, "yes"),
         ("1", 2, 0.0, "no"),
@@ -330,16 +330,16 @@ def test_verdicts_of_nat_find_their_items(tmp_path):
 
 def test_joins_that_make_no_sense():
     with pytest.raises(ArgumentError, match="several judges"):
-        tw.judges.join_labels(TURNS, {"rollout_id": ["a", "a"], "judge": ["x", "y"], "value": [1, 0]})
+        rw.judges.join_labels(TURNS, {"rollout_id": ["a", "a"], "judge": ["x", "y"], "value": [1, 0]})
     with pytest.raises(ArgumentError, match="nothing names the turns"):
-        tw.judges.join_labels(TURNS, {"id": ["a"], "value": [1]})
+        rw.judges.join_labels(TURNS, {"id": ["a"], "value": [1]})
     with pytest.raises(ArgumentError, match="hold only"):
-        tw.judges.join_labels(TURNS, {"rollout_id": ["a"]})
+        rw.judges.join_labels(TURNS, {"rollout_id": ["a"]})
     with pytest.raises(SchemaError, match="labels lack the column `task`"):
-        tw.judges.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on="task")
+        rw.judges.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on="task")
     with pytest.raises(ArgumentError, match="names no column"):
-        tw.judges.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on=[])
-    labeled, _ = tw.judges.join_labels(TURNS, {"task": ["t2"], "value": [1]}, on=["task"])
+        rw.judges.join_labels(TURNS, {"rollout_id": ["a"], "value": [1]}, on=[])
+    labeled, _ = rw.judges.join_labels(TURNS, {"task": ["t2"], "value": [1]}, on=["task"])
     assert labeled["value"].to_list() == [None, None, 1, 1]
 
 
@@ -353,7 +353,7 @@ KEY = st.tuples(
 def test_every_label_and_every_turn_is_counted_once(rows):
     labels = pl.DataFrame(rows, schema={"rollout_id": pl.String, "turn": pl.Int64, "label": pl.Int64}, orient="row")
     try:
-        labeled, joined = tw.judges.join_labels(TURNS, labels, on=["rollout_id", "turn"])
+        labeled, joined = rw.judges.join_labels(TURNS, labels, on=["rollout_id", "turn"])
     except ArgumentError:
         assert labels["label"].null_count() == labels.height
         return

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.cli import run
-from turnwise.cli.inputs import labels_of
-from turnwise.cli.options import in_options
-from turnwise.errors import ArgumentError, ReadError, SchemaError
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.cli import run
+from rollwise.cli.inputs import labels_of
+from rollwise.cli.options import in_options
+from rollwise.errors import ArgumentError, ReadError, SchemaError
 
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 SUFFIXES = (".csv", ".jsonl", ".json", ".parquet", ".arrow")
@@ -60,12 +60,12 @@ def test_usual_words_are_verdicts(tmp_path: Path, suffix: str, pair: tuple[Any, 
     blank = [None, ""] if isinstance(pair[0], str) else [None, None]
     path = table(tmp_path, suffix, "grade", [*pair, *blank])
     names = {"succeeded": "grade"}
-    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+    for turns in (rw.read(path, names=names), rw.scan(path, names=names).collect()):
         assert turns["succeeded"].to_list() == [True, False, None, None]
     if suffix == ".parquet":
         frame = pl.read_parquet(path)
         for data in (frame, frame.lazy(), frame.to_pandas(), frame.to_dicts()):
-            assert tw.turns(data, names=names).lazy().collect()["succeeded"].to_list() == [True, False, None, None]
+            assert rw.turns(data, names=names).lazy().collect()["succeeded"].to_list() == [True, False, None, None]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -74,11 +74,11 @@ def test_words_of_any_language_are_mapped(tmp_path: Path, suffix: str, labels: l
     """Without the map they are refused, all at once, with the line to type."""
     path = table(tmp_path, suffix, "urteil", [*labels, None])
     with pytest.raises(ReadError) as refused:
-        tw.read(path, names={"succeeded": "urteil"})
+        rw.read(path, names={"succeeded": "urteil"})
     assert all(label in str(refused.value) for label in labels)
     assert 'names={"succeeded": ("urteil", {' in str(refused.value)
     names = {"succeeded": ("urteil", {labels[0]: True, labels[1]: False})}
-    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+    for turns in (rw.read(path, names=names), rw.scan(path, names=names).collect()):
         assert turns["succeeded"].to_list() == [True, False, None]
 
 
@@ -87,34 +87,34 @@ def test_doubtful_words_are_asked_for(tmp_path: Path, suffix: str) -> None:
     """To pass may be the target's success, or the attack's: the line in the message decides it."""
     path = table(tmp_path, suffix, "verdict", ["pass", "fail"])
     with pytest.raises(ReadError, match="which do not say whether the attack succeeded") as refused:
-        tw.read(path, names={"succeeded": "verdict"})
+        rw.read(path, names={"succeeded": "verdict"})
     names = eval(str(refused.value).partition("as in names=")[2])
-    assert tw.read(path, names=names)["succeeded"].to_list() == [False, True]
+    assert rw.read(path, names=names)["succeeded"].to_list() == [False, True]
 
 
 def test_a_question_that_asks_the_opposite_is_asked_back(tmp_path: Path) -> None:
     """A column of safe answers named for `succeeded` would turn every rate around; words that name their side do not."""
     path = table(tmp_path, ".parquet", "is_safe", [True, False])
-    for reading in (tw.read, tw.scan):
+    for reading in (rw.read, rw.scan):
         with pytest.raises(ReadError, match=r"(does|do) not say whether") as refused:
             reading(path, names={"succeeded": "is_safe"})
     names = eval(str(refused.value).partition("as in names=")[2])
     assert names == {"succeeded": ("is_safe", {"false": True, "true": False})}
-    for turns in (tw.read(path, names=names), tw.scan(path, names=names).collect()):
+    for turns in (rw.read(path, names=names), rw.scan(path, names=names).collect()):
         assert turns["succeeded"].to_list() == [False, True]
     path = table(tmp_path, ".csv", "safety", ["unsafe", "safe"])
-    assert tw.read(path, names={"succeeded": "safety"})["succeeded"].to_list() == [True, False]
+    assert rw.read(path, names={"succeeded": "safety"})["succeeded"].to_list() == [True, False]
 
 
 def test_a_map_decides_alone(tmp_path: Path) -> None:
     """It may say the contrary of the usual words, and then says it of each; what it leaves out is asked for."""
     path = table(tmp_path, ".csv", "verdict", ["unsafe", "safe"])
     names: dict[str, Any] = {"succeeded": ("verdict", {"unsafe": False, "safe": True})}
-    assert tw.read(path, names=names)["succeeded"].to_list() == [False, True]
+    assert rw.read(path, names=names)["succeeded"].to_list() == [False, True]
     with pytest.raises(ReadError, match="is 'safe', which the map of `succeeded` leaves out"):
-        tw.read(path, names={"succeeded": ("verdict", {"unsafe": False})})
+        rw.read(path, names={"succeeded": ("verdict", {"unsafe": False})})
     names = {"succeeded": ("verdict", {"unsafe": None, "safe": True})}
-    assert tw.read(path, names=names)["succeeded"].to_list() == [None, True]
+    assert rw.read(path, names=names)["succeeded"].to_list() == [None, True]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_map_decides_alone(tmp_path: Path) -> None:
 def test_maps_that_cannot_be_are_one_sentence(tmp_path: Path, names: dict[str, Any], words: str) -> None:
     """Before any file is read, in every verb."""
     path = table(tmp_path, ".csv", "verdict", ["a"])
-    calls = (tw.read, tw.scan, tw.readers.read_rollouts, lambda _, names: tw.turns([{"rollout_id": "a"}], names=names))
+    calls = (rw.read, rw.scan, rw.readers.read_rollouts, lambda _, names: rw.turns([{"rollout_id": "a"}], names=names))
     for call in calls:
         with pytest.raises(ArgumentError) as refused:
             call(path, names=names)
@@ -142,12 +142,12 @@ def test_maps_that_cannot_be_are_one_sentence(tmp_path: Path, names: dict[str, A
 
 def test_a_lazy_frame_of_verdicts_stays_lazy() -> None:
     """Booleans under another name only change their name; words are read at once."""
-    frame = tw.turns([{"rollout_id": "a", "response": "x", "won": True}]).drop("succeeded")
-    lazy = tw.turns(frame.lazy().rename({"won": "grade"}), names={"succeeded": "grade"})
+    frame = rw.turns([{"rollout_id": "a", "response": "x", "won": True}]).drop("succeeded")
+    lazy = rw.turns(frame.lazy().rename({"won": "grade"}), names={"succeeded": "grade"})
     assert "RENAME" in lazy.explain().upper() or "grade" in lazy.explain()
     assert lazy.collect()["succeeded"].to_list() == [True]
     words = frame.lazy().with_columns(won=pl.lit("refused"))
-    assert tw.turns(words, names={"succeeded": "won"}).collect()["succeeded"].to_list() == [False]
+    assert rw.turns(words, names={"succeeded": "won"}).collect()["succeeded"].to_list() == [False]
 
 
 # ── verdicts on whole records ─────────────────────────────────────────────────────────────────────────────────────────
@@ -158,17 +158,17 @@ def test_a_lazy_frame_of_verdicts_stays_lazy() -> None:
 def test_a_verdict_of_a_record_is_the_outcome(tmp_path: Path, key: str, values: list[Any]) -> None:
     """Where it can only be on the attack; never a verdict on a turn, and the same in `read_rollouts`."""
     path = chats(tmp_path, key, values)
-    turns = tw.read(path)
+    turns = rw.read(path)
     assert turns.select("outcome", "succeeded").rows() == [("success", None), ("failure", None), (None, None)]
-    assert tw.readers.read_rollouts(path)["outcome"].to_list() == ["success", "failure", None]
-    assert tw.measure(turns, m.attack_success())["attack_success"].to_list() == [True, False, None]
+    assert rw.readers.read_rollouts(path)["outcome"].to_list() == ["success", "failure", None]
+    assert rw.measure(turns, m.attack_success())["attack_success"].to_list() == [True, False, None]
 
 
 @pytest.mark.parametrize("key", ["solved", "is_correct", "passed", "correct"])
 @pytest.mark.parametrize("values", [[True, False, None], ["pass", "Fail", None], ["yes", "no", ""]], ids=str)
 def test_a_verdict_on_the_task_is_solved(tmp_path: Path, key: str, values: list[Any]) -> None:
     """As the schema defines it."""
-    turns = tw.read(chats(tmp_path, key, values))
+    turns = rw.read(chats(tmp_path, key, values))
     assert turns.select("solved", "outcome").rows() == [(True, None), (False, None), (None, None)]
 
 
@@ -178,38 +178,38 @@ def test_a_verdict_on_anything_is_read_by_its_words_or_asked_for(
 ) -> None:
     """True and false do not say of what; JAILBREAK and REFUSED do. Named for `succeeded`, either is the outcome."""
     path = chats(tmp_path, key, ["JAILBREAK", "refused", None])
-    assert tw.read(path)["outcome"].to_list() == ["success", "failure", None]
+    assert rw.read(path)["outcome"].to_list() == ["success", "failure", None]
     assert f"read `{key}` (JAILBREAK, refused) as `outcome`" in capsys.readouterr().err
     path = chats(tmp_path, key, [True, False, None])
-    assert tw.read(path)["outcome"].null_count() == 3
+    assert rw.read(path)["outcome"].null_count() == 3
     line = capsys.readouterr().err
     assert (
         f'column `{key}` holds False, True: if it judges the attack, map it with names={{"succeeded": "{key}"}}' in line
     )
-    assert tw.read(path, names={"succeeded": key})["outcome"].to_list() == ["success", "failure", None]
+    assert rw.read(path, names={"succeeded": key})["outcome"].to_list() == ["success", "failure", None]
     names = {"succeeded": (key, {True: False, False: True})}
-    assert tw.read(path, names=names)["outcome"].to_list() == ["failure", "success", None]
+    assert rw.read(path, names=names)["outcome"].to_list() == ["failure", "success", None]
 
 
 def test_a_record_that_says_both_is_not_overwritten(tmp_path: Path) -> None:
     """The outcome that the record states is its own: naming another is refused, guessing does nothing."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"messages": CHAT, "outcome": "failure", "jailbroken": True}))
-    assert tw.read(path)["outcome"].to_list() == ["failure"]
+    assert rw.read(path)["outcome"].to_list() == ["failure"]
     with pytest.raises(ReadError, match="has a column `outcome` already, which `jailbroken` would hide"):
-        tw.read(path, names={"succeeded": "jailbroken"})
+        rw.read(path, names={"succeeded": "jailbroken"})
 
 
 def test_a_mapping_that_changes_nothing_is_refused(tmp_path: Path) -> None:
     """Under its own name a verdict is read, if there is one."""
     path = chats(tmp_path, "succeeded", [True, False])
-    assert tw.read(path, names={"succeeded": "succeeded"})["outcome"].to_list() == ["success", "failure"]
+    assert rw.read(path, names={"succeeded": "succeeded"})["outcome"].to_list() == ["success", "failure"]
     path = chats(tmp_path, "verdict", [True])
-    for reading in (tw.read, tw.readers.read_rollouts, tw.scan):
+    for reading in (rw.read, rw.readers.read_rollouts, rw.scan):
         with pytest.raises(ArgumentError, match="there is no column 'succeeded' in these files"):
             reading(path, names={"succeeded": "succeeded"})
     with pytest.raises(ArgumentError, match="there is no column 'succeeded'"):
-        tw.turns([{"rollout_id": "a", "response": "x"}], names={"succeeded": "succeeded"})
+        rw.turns([{"rollout_id": "a", "response": "x"}], names={"succeeded": "succeeded"})
 
 
 @pytest.mark.parametrize("labels", [["JAILBREAK", "refused"], ["yes", "no"], [True, False]], ids=str)
@@ -218,7 +218,7 @@ def test_a_verdict_on_an_answer_is_one_on_its_turn(tmp_path: Path, labels: list[
     for key in ("succeeded", "jailbroken"):
         path = chats(tmp_path, key, [*labels, None], on_message=True)
         for names in ({}, {"succeeded": key}):
-            turns = tw.read(path, names=names)
+            turns = rw.read(path, names=names)
             assert turns.select("succeeded", "outcome").rows() == [(True, None), (False, None), (None, None)]
 
 
@@ -230,7 +230,7 @@ def test_nested_turns_and_their_record_keep_apart(tmp_path: Path) -> None:
         {"rollout_id": f"r{i}", "succeeded": label, "turns": said} for i, label in enumerate(["JAILBREAK", None])
     ]
     path.write_text("\n".join(map(json.dumps, records)))
-    for turns in (tw.read(path), tw.read(path, columns=["outcome", "succeeded"])):
+    for turns in (rw.read(path), rw.read(path, columns=["outcome", "succeeded"])):
         assert turns["outcome"].to_list() == ["success", "success", None, None]
         assert turns["succeeded"].null_count() == 4
 
@@ -299,28 +299,28 @@ def test_a_cache_knows_the_labels(tmp_path: Path, capsys: pytest.CaptureFixture[
     """Another map is another reading, and what was understood is said again."""
     path = table(tmp_path, ".csv", "jailbroken", ["yes", "no"])
     for _ in range(2):
-        assert tw.read(path, cache=tmp_path / "kept")["succeeded"].to_list() == [True, False]
+        assert rw.read(path, cache=tmp_path / "kept")["succeeded"].to_list() == [True, False]
         assert "read `jailbroken` (no, yes) as `succeeded`" in capsys.readouterr().err
     names = {"succeeded": ("jailbroken", {"yes": False, "no": True})}
-    assert tw.read(path, cache=tmp_path / "kept", names=names)["succeeded"].to_list() == [False, True]
+    assert rw.read(path, cache=tmp_path / "kept", names=names)["succeeded"].to_list() == [False, True]
 
 
 def test_labels_do_not_hide_in_collected_problems(tmp_path: Path) -> None:
     """Where files are skipped rather than refused, the reason has the line to type, and no list of formats follows."""
     path = table(tmp_path, ".csv", "verdict", ["pass"])
     (tmp_path / "b.csv").write_text("rollout_id,prompt,response\nb,Hi,Hello\n")
-    turns, problems = tw.read(tmp_path, names={"succeeded": "verdict"}, errors="collect")
+    turns, problems = rw.read(tmp_path, names={"succeeded": "verdict"}, errors="collect")
     assert turns["rollout_id"].to_list() == ["b"]
     assert problems["reason"].str.contains('names={"succeeded": ("verdict"', literal=True).any()
     with pytest.raises(ReadError, match=re.escape('names={"succeeded": ("verdict"')) as refused:
-        tw.read(path, names={"succeeded": "verdict"}, errors="collect")
+        rw.read(path, names={"succeeded": "verdict"}, errors="collect")
     assert "agentdojo" not in str(refused.value)
 
 
 def test_a_label_that_is_no_label_is_refused() -> None:
     """A list holds no verdict."""
     with pytest.raises(SchemaError, match="holds no labels"):
-        tw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})
+        rw.turns([{"rollout_id": "a", "x": [1]}], names={"succeeded": "x"})
 
 
 @pytest.mark.parametrize("value", [["JAILBREAK"], {"label": "JAILBREAK"}, []], ids=str)
@@ -329,5 +329,5 @@ def test_a_list_in_a_file_is_no_label(tmp_path: Path, value: Any) -> None:
     for on_message in (False, True):
         path = chats(tmp_path, "verdict", [value], on_message=on_message)
         with pytest.raises(ReadError, match=r"`verdict`.* is (a list|an object), not a label"):
-            tw.read(path, names={"succeeded": "verdict"})
-        assert tw.read(path).select("outcome", "succeeded").row(0) == (None, None)
+            rw.read(path, names={"succeeded": "verdict"})
+        assert rw.read(path).select("outcome", "succeeded").row(0) == (None, None)

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise.errors import ReadError
+from rollwise.metrics.conduct import refused_by_rule
+from rollwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
+from rollwise.readers.formats import openai_chat
+from rollwise.readers.read import read
+from rollwise.readers.sources import compression
+from rollwise.readers.turns import turns
 from tests.readers.both_ways import agree, one_by_one, written
-from turnwise.errors import ReadError
-from turnwise.metrics.conduct import refused_by_rule
-from turnwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
-from turnwise.readers.formats import openai_chat
-from turnwise.readers.read import read
-from turnwise.readers.sources import compression
-from turnwise.readers.turns import turns
 
 SAID = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "And?", "response": "No"}]
 WORDS = ("Be kind.", "Hi", "Hello", "And?", "No")
@@ -526,7 +526,7 @@ ROW = {"prompt": "Hi", "response": "Hello"}
         ),
         ([{"id": 1, **ROW}] * 2, r'which says which rows are one rollout: .* names=\{"rollout_id": "id"\}'),
         ([ROW] * 2, r'has no column `rollout_id`, .*with_row_index\("rollout_id"\)'),
-        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `tw.rollout.read_prompts`"),
+        ([{"id": 1, "prompt": "Hi"}] * 2, "holds prompts without responses: open it with `rw.rollout.read_prompts`"),
         ([{"id": 1, "turns": ["Hi", "Hello"]}] * 2, "holds `turns` without names of the speakers: write each as"),
         ([{"id": 1, "turns": [["Hi", "Hello"]]}] * 2, "holds `turns` without names of the speakers: write each as"),
         ([{"id": 1, "log": chat()}] * 2, r'holds messages under `log`: name that list, names=\{"messages": "log"\}'),
@@ -597,8 +597,8 @@ def test_what_a_table_is_told_to_do_works(tmp_path):
     pl.DataFrame([ROW] * 2).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(ReadError) as told:
         read(tmp_path / "a.parquet")
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
-    names = {"path": tmp_path / "a.parquet", "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})}
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("rw.turns(")]
+    names = {"path": tmp_path / "a.parquet", "pl": pl, "rw": type("", (), {"turns": staticmethod(turns)})}
     found = eval(call, names)
     assert found.select("rollout_id", "turn").rows() == [("0", 1), ("1", 1)]
 
@@ -611,8 +611,8 @@ def test_what_several_answers_to_a_prompt_are_told_to_do_works(tmp_path, name, s
     path.write_text(json.dumps(records) if suffix == "json" else "\n".join(map(json.dumps, records)))
     with pytest.raises(ReadError, match=f"holds several answers under `{name}`") as told:
         read(path)
-    (call,) = [part for part in str(told.value).split("`") if part.startswith("tw.turns(")]
-    found = eval(call, {"path": path, "pl": pl, "tw": type("", (), {"turns": staticmethod(turns)})})
+    (call,) = [part for part in str(told.value).split("`") if part.startswith("rw.turns(")]
+    found = eval(call, {"path": path, "pl": pl, "rw": type("", (), {"turns": staticmethod(turns)})})
     assert found.select("rollout_id", "turn", "prompt", "response").rows() == [
         ("0", 1, "Hi", "Hello"),
         ("1", 1, "Hi", "No"),

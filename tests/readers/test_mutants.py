@@ -8,7 +8,7 @@ import pytest
 from readers.mutants import FIXTURES, LOGS, findings  # type: ignore[import-not-found]  # needs the path of tests
 from simulations import repeated
 
-from turnwise.readers.read import read
+from rollwise.readers.read import read
 
 FORMATS = sorted({log.relative_to(FIXTURES).parts[0] for log in LOGS})
 

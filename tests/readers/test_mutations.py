@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.errors import TurnwiseError
-from turnwise.readers.read import read
-from turnwise.readers.registry import FORMATS
-from turnwise.readers.results.summaries import read_summary
-from turnwise.readers.sources.documents import Document
-from turnwise.schema import TURNS
+from rollwise import schema
+from rollwise.errors import RollwiseError
+from rollwise.readers.read import read
+from rollwise.readers.registry import FORMATS
+from rollwise.readers.results.summaries import read_summary
+from rollwise.readers.sources.documents import Document
+from rollwise.schema import TURNS
 
 pytestmark = pytest.mark.integration  # thousands of files are read
 
@@ -79,7 +79,7 @@ def attempt(path: Path, **options: Any) -> bool:
     """Whether something is read, which then keeps all promises; a refusal is one sentence."""
     try:
         frame, problems = read(path, errors="collect", **options)
-    except TurnwiseError as refusal:
+    except RollwiseError as refusal:
         said = str(refusal)
     else:
         schema.check(frame, TURNS)
@@ -93,7 +93,7 @@ def refused(path: Path) -> bool:
     """Whether the file is refused where the first problem is raised."""
     try:
         read(path)
-    except TurnwiseError:
+    except RollwiseError:
         return True
     return False
 
@@ -122,7 +122,7 @@ def test_mutated_figures(log, tmp_path):
     file = tmp_path / f"log{log.suffix}"
     for _ in range(60):
         write(file, mutate(value, rng))
-        with suppress(TurnwiseError):
+        with suppress(RollwiseError):
             figures, problems = read_summary(file, errors="collect")
             schema.check(problems, schema.PROBLEMS)
             assert figures.schema["estimate"] == pl.Float64

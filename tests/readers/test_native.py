@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError, SchemaError
-from turnwise.readers.read import read
-from turnwise.readers.turns import turns
-from turnwise.schema import TURNS
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError, SchemaError
+from rollwise.readers.read import read
+from rollwise.readers.turns import turns
+from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures" / "native"
 RECORDS = [
@@ -235,7 +235,7 @@ def test_a_tree_needs_the_depth_of_its_nodes():
     nodes = [
         {"rollout_id": "a", "node_id": n, "parent_id": p, "prompt": n} for n, p in (("1", None), ("2", "1"), ("3", "1"))
     ]
-    with pytest.raises(SchemaError, match=r"a tree needs a column `turn`.*tw\.trees\.flatten"):
+    with pytest.raises(SchemaError, match=r"a tree needs a column `turn`.*rw\.trees\.flatten"):
         turns(nodes)
     frame = turns([{**node, "turn": depth} for node, depth in zip(nodes, (1, 2, 2), strict=True)])
     assert frame["node_id"].to_list() == ["1", "2", "3"]
@@ -342,7 +342,7 @@ def test_nan_is_null_and_counted(capsys):
     assert frame.select("score", "harm").rows() == [(None, None), (1.0, None)]
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "turnwise: 2 NaN became null: the frame `score` (1), the frame `harm` (1)\n"
+    assert err == "rollwise: 2 NaN became null: the frame `score` (1), the frame `harm` (1)\n"
 
 
 def test_pandas_words_for_nothing():
@@ -580,8 +580,8 @@ def test_the_order_of_rows_is_no_matter_where_turns_are_numbered(lengths, random
 def test_a_name_that_is_not_utf_8_is_read(tmp_path: Path, suffix: str) -> None:
     """Polars takes none: such a file is handed to it by its bytes."""
     plain, odd = tmp_path / f"plain{suffix}", tmp_path / (os.fsdecode(b"caf\xe9") + suffix)
-    tw.write(pl.DataFrame({"rollout_id": ["a", "b"], "turn": [1, 1], "response": ["Hi", "No"]}), plain)
-    expected = tw.read(plain)
+    rw.write(pl.DataFrame({"rollout_id": ["a", "b"], "turn": [1, 1], "response": ["Hi", "No"]}), plain)
+    expected = rw.read(plain)
     plain.rename(odd)
-    assert_frame_equal(tw.read(odd), expected)
-    assert_frame_equal(tw.scan(odd).collect(), expected, check_column_order=False)
+    assert_frame_equal(rw.read(odd), expected)
+    assert_frame_equal(rw.scan(odd).collect(), expected, check_column_order=False)

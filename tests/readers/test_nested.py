@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.read import read
 from tests.readers.both_ways import result, written
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.read import read
 
 FIXTURE = Path(__file__).parent / "fixtures" / "native" / "nested.jsonl"
 ROLLOUTS: list[dict[str, Any]] = [
@@ -161,7 +161,7 @@ def test_some_columns_are_as_in_the_whole_table(tmp_path_factory, wanted, more):
     ]
     path = written(tmp_path_factory.mktemp("nested") / "log.jsonl", records)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.sources.contents.BLOCK", 400)
+        patch.setattr("rollwise.readers.sources.contents.BLOCK", 400)
         whole = result(path)
         some = result(path, columns=wanted)
     if not isinstance(whole, str):  # what is not wanted may be what it was refused for
@@ -226,8 +226,8 @@ def test_it_is_the_table_of_its_turns(tmp_path_factory, rollouts):
     )
     rows = [{"rollout_id": place, **beside, **turn} for place, (beside, turns) in enumerate(rollouts) for turn in turns]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.native.row_buffer.CHUNK", 3)
-        patch.setattr("turnwise.readers.sources.contents.BLOCK", 300)
+        patch.setattr("rollwise.readers.native.row_buffer.CHUNK", 3)
+        patch.setattr("rollwise.readers.sources.contents.BLOCK", 300)
         ours, theirs = result(known), result(written(folder / "flat.jsonl", rows))
     assert isinstance(ours, str) == isinstance(theirs, str)
     if not isinstance(ours, str) and not isinstance(theirs, str):
@@ -257,8 +257,8 @@ def test_many_columns_are_read(tmp_path):
 
 
 def test_a_column_that_mixes_types_across_blocks_is_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.native.row_buffer.CHUNK", 2)
-    monkeypatch.setattr("turnwise.readers.sources.contents.BLOCK", 300)
+    monkeypatch.setattr("rollwise.readers.native.row_buffer.CHUNK", 2)
+    monkeypatch.setattr("rollwise.readers.sources.contents.BLOCK", 300)
     mixed: list[Any] = [1, 2, 2.5, 3, "a", None, 2**80]
     records = [
         {**record, "seed": mixed[: place + 1][-1], "whole": place if place % 2 else place / 2, "nothing": None}

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.read import read
-from turnwise.readers.sources.nesting import DEEPEST, bounded, is_deep
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.read import read
+from rollwise.readers.sources.nesting import DEEPEST, bounded, is_deep
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})
@@ -90,17 +90,17 @@ def test_no_limit_of_recursion_makes_reading_abort(tmp_path):
     (tmp_path / "c.jsonl").write_text("[" * 1_000_000)
     code = """
 import resource, sys
-import turnwise as tw
+import rollwise as rw
 sys.setrecursionlimit(10**7)
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-turns, problems = tw.read(sys.argv[1], errors="collect")
+turns, problems = rw.read(sys.argv[1], errors="collect")
 print(turns.height, problems.height)
 value = 1
 for _ in range(900):
     value = {"k": value}
 try:
-    tw.turns([{"rollout_id": "a", "prompt": "p", "note": value}])
-except tw.errors.ArgumentError as error:
+    rw.turns([{"rollout_id": "a", "prompt": "p", "note": value}])
+except rw.errors.ArgumentError as error:
     print(error)
 """
     done = subprocess.run(
@@ -116,9 +116,9 @@ def test_values_of_python(depth):
         value = [value]
     row = {"rollout_id": "a", "prompt": "p", "note": value}
     with pytest.raises(ArgumentError, match="record 0 is nested too deeply"):
-        tw.turns([row])
+        rw.turns([row])
     with pytest.raises(ArgumentError, match="a value is nested too deeply"):
-        tw.turns({name: [item] for name, item in row.items()})
+        rw.turns({name: [item] for name, item in row.items()})
 
 
 def test_a_column_of_a_parquet_file(tmp_path):

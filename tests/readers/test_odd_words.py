@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
+import rollwise as rw
+from rollwise.errors import ReadError
 
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 SHARED = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
@@ -36,7 +36,7 @@ def log_of(folder: Path, name: str, value: object) -> Path:
 @pytest.mark.parametrize("name", ["chats.jsonl", "shared.json", "calls.jsonl"])
 def test_a_word_for_the_outcome_that_is_not_known_is_a_problem(name, tmp_path, capsys):
     path = log_of(tmp_path, name, "won")
-    turns, problems = tw.read(path, errors="collect")
+    turns, problems = rw.read(path, errors="collect")
     assert turns["outcome"].to_list() == ["success", None]
     assert problems.rows() == [
         (
@@ -46,18 +46,18 @@ def test_a_word_for_the_outcome_that_is_not_known_is_a_problem(name, tmp_path, c
             "holds words that are not understood (won): null there, and kept as `outcome_source`",
         )
     ]
-    tw.read(path)
+    rw.read(path)
     assert "1 part of records read with a doubt" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["unjudged", "", None, "failure"])
 def test_a_blank_or_known_outcome_is_none(value, tmp_path):
-    _, problems = tw.read(log_of(tmp_path, "chats.jsonl", value), errors="collect")
+    _, problems = rw.read(log_of(tmp_path, "chats.jsonl", value), errors="collect")
     assert problems.height == 0
 
 
 def test_words_that_are_beyond_doubt_are_read_and_no_problem(tmp_path):
-    turns, problems = tw.read(log_of(tmp_path, "chats.jsonl", "refused"), errors="collect")
+    turns, problems = rw.read(log_of(tmp_path, "chats.jsonl", "refused"), errors="collect")
     assert (turns["outcome"].to_list(), problems.height) == (["success", "failure"], 0)
 
 
@@ -87,8 +87,8 @@ def test_an_odd_cell_costs_itself_and_not_the_file(name, good, odd, words, suffi
     else:
         frame.write_parquet(path)
     with pytest.raises(ReadError, match=f"column `{name}` of rollout 'b'"):
-        tw.read(path)
-    turns, problems = tw.read(path, errors="collect")
+        rw.read(path)
+    turns, problems = rw.read(path, errors="collect")
     assert turns["rollout_id"].to_list() == ["a", "b", "c"]
     assert turns[name].is_null().to_list() == [False, True, False]
     (row,) = problems.iter_rows(named=True)
@@ -99,7 +99,7 @@ def test_an_odd_cell_costs_itself_and_not_the_file(name, good, odd, words, suffi
 def test_many_odd_cells_of_a_column_are_one_row(tmp_path):
     lines = "".join(f"{number},1,Hi,No,high\n" for number in range(1000))
     (tmp_path / "a.csv").write_text(f"rollout_id,turn,prompt,response,score\n{lines}")
-    turns, problems = tw.read(tmp_path, errors="collect")
+    turns, problems = rw.read(tmp_path, errors="collect")
     assert (turns.height, problems.height) == (1000, 1)
     assert "(and 999 more rows)" in problems["reason"][0]
 
@@ -107,11 +107,11 @@ def test_many_odd_cells_of_a_column_are_one_row(tmp_path):
 def test_an_odd_place_of_a_turn_still_breaks_the_file(tmp_path):
     (tmp_path / "a.csv").write_text("rollout_id,turn,prompt,response\na,one,Hi,Yes\n")
     (tmp_path / "b.csv").write_text("rollout_id,turn,prompt,response\nb,1,Hi,Yes\n")
-    turns, problems = tw.read(tmp_path, errors="collect")
+    turns, problems = rw.read(tmp_path, errors="collect")
     assert (turns["rollout_id"].to_list(), problems.height) == (["b"], 1)
 
 
 def test_a_label_that_the_map_of_the_user_leaves_out_is_not_nulled(tmp_path):
     (tmp_path / "a.csv").write_text("rollout_id,turn,prompt,response,verdict\na,1,Hi,Yes,ja\nb,1,Hi,No,nein\n")
     with pytest.raises(ReadError, match="which the map of `succeeded` leaves out"):
-        tw.read(tmp_path, names={"succeeded": ("verdict", {"ja": True})}, errors="collect")
+        rw.read(tmp_path, names={"succeeded": ("verdict", {"ja": True})}, errors="collect")

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-import turnwise as tw
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.formats.inspect.summaries import UNKNOWN
+from rollwise.schema import ROLLOUTS
 from tests.readers.test_fuzz import DAMAGE, STEPS, damaged, mutated
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.formats.inspect.summaries import UNKNOWN
-from turnwise.schema import ROLLOUTS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FOLDERS = (
@@ -37,8 +37,8 @@ ABRIDGED = ("answer_", "explanation_", "reason_", "metadata_", "history_")
 
 def agree(paths: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Both readings of some logs, a row for each rollout, once their problems are seen to be the same."""
-    turns, met = tw.read(paths, errors="collect")
-    rollouts, problems = tw.readers.read_rollouts(paths, errors="collect")
+    turns, met = rw.read(paths, errors="collect")
+    rollouts, problems = rw.readers.read_rollouts(paths, errors="collect")
     assert problems.equals(met)
     first = turns.unique("rollout_id", keep="first", maintain_order=True)
     assert first["rollout_id"].equals(rollouts["rollout_id"])
@@ -106,8 +106,8 @@ def test_no_sample_is_looked_into(tmp_path, log, once):
     path = tmp_path / "log.eval"
     summaries = [summary(sample) for sample in log["samples"]]
     path.write_bytes(once(log, summaries))
-    whole = tw.read(path).unique("rollout_id", keep="first", maintain_order=True)
-    rollouts = tw.readers.read_rollouts(path)
+    whole = rw.read(path).unique("rollout_id", keep="first", maintain_order=True)
+    rollouts = rw.readers.read_rollouts(path)
     kept = [name for name in rollouts.columns if name not in UNKNOWN]
     assert rollouts.select(kept).equals(whole.select(kept))
     assert not any(name.startswith(ABRIDGED) for name in kept)
@@ -119,8 +119,8 @@ def test_no_sample_is_looked_into(tmp_path, log, once):
     log["samples"] = log["samples"][1:]
     path.write_bytes(once(log, summaries, **{name: broken}))
     with pytest.raises(ReadError, match="messages"):
-        tw.read(path)
-    assert tw.readers.read_rollouts(path).equals(rollouts)
+        rw.read(path)
+    assert rw.readers.read_rollouts(path).equals(rollouts)
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,10 @@ def test_mutated_summaries_lose_no_sample(tmp_path_factory, log, once, steps, da
     summaries = [summary(sample) for sample in log["samples"]]
     path = tmp_path_factory.mktemp("fuzz") / "log.eval"
     path.write_bytes(once(log, damaged(json.dumps(mutated(summaries, steps)).encode(), damage)))
-    rollouts, problems = tw.readers.read_rollouts(path, errors="collect")
+    rollouts, problems = rw.readers.read_rollouts(path, errors="collect")
     schema.check(rollouts, ROLLOUTS)
     schema.check(problems, schema.PROBLEMS)
-    whole = tw.read(path)
+    whole = rw.read(path)
     assert rollouts["rollout_id"].equals(whole["rollout_id"].unique(maintain_order=True))
     assert rollouts.height == len(log["samples"])
 
@@ -168,8 +168,8 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):
     (tmp_path / "a.eval").write_bytes(once(log, summaries))
     log["eval"] = {**log["eval"], "eval_id": "another"}
     (tmp_path / "b.eval").write_bytes(once(log, summaries))
-    rollouts, problems = tw.readers.read_rollouts(tmp_path, errors="collect")
-    turns, met = tw.read(tmp_path, errors="collect")
+    rollouts, problems = rw.readers.read_rollouts(tmp_path, errors="collect")
+    turns, met = rw.read(tmp_path, errors="collect")
     assert rollouts.height == turns["rollout_id"].n_unique()
     assert problems.equals(met)
     assert problems.height == sum("uuid" in sample for sample in log["samples"])
@@ -177,9 +177,9 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log, once):
 
 def test_a_summary_of_the_rollouts_is_that_of_the_turns(shared):
     logs = shared / "inspect" / "log-sets" / "set"
-    by_rollout = tw.summarize(tw.readers.read_rollouts(logs), by="target", metrics="solved")
-    by_turn = tw.summarize(
-        tw.measure(tw.read(logs), solved_again=pl.col("solved").first()), by="target", metrics="solved_again"
+    by_rollout = rw.summarize(rw.readers.read_rollouts(logs), by="target", metrics="solved")
+    by_turn = rw.summarize(
+        rw.measure(rw.read(logs), solved_again=pl.col("solved").first()), by="target", metrics="solved_again"
     )
     numbers = ["target", "estimate", "std_error", "low", "high", "n"]
     assert by_rollout.select(numbers).equals(by_turn.select(numbers))
@@ -188,29 +188,29 @@ def test_a_summary_of_the_rollouts_is_that_of_the_turns(shared):
 def test_facts_fill_what_is_null(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("rollout_id,response\na,Hello\n")
-    assert tw.readers.read_rollouts(path, target="parrot", format="native").row(0, named=True)["target"] == "parrot"
+    assert rw.readers.read_rollouts(path, target="parrot", format="native").row(0, named=True)["target"] == "parrot"
 
 
 def test_bad_arguments_are_named(tmp_path):
     with pytest.raises(ArgumentError, match="read_rollouts: errors='never'"):
-        tw.readers.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
+        rw.readers.read_rollouts(tmp_path, errors="never")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="read_rollouts: 'mood' is not a fact"):
-        tw.readers.read_rollouts(tmp_path, mood="good")
+        rw.readers.read_rollouts(tmp_path, mood="good")
     with pytest.raises(ArgumentError, match="read_rollouts: no path given"):
-        tw.readers.read_rollouts([])
+        rw.readers.read_rollouts([])
     with pytest.raises(ReadError, match="the folder is empty"):
-        tw.readers.read_rollouts(tmp_path)
+        rw.readers.read_rollouts(tmp_path)
 
 
 def test_columns_of_ones_own_have_our_names(tmp_path):
     """In a table of one's own, and among what a tool's records say beside."""
     (tmp_path / "mine.csv").write_text("conversation,broke,reply\na,true,Hello\na,true,No\nb,false,Yes\n")
     names = {"rollout_id": "conversation", "solved": "broke", "response": "reply"}
-    rollouts = tw.readers.read_rollouts(tmp_path / "mine.csv", names=names)
+    rollouts = rw.readers.read_rollouts(tmp_path / "mine.csv", names=names)
     assert rollouts.select("rollout_id", "solved").rows() == [("a", True), ("b", False)]
     said = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
     (tmp_path / "chats.jsonl").write_text(json.dumps({"messages": said, "victim": "parrot", "id": "c"}))
-    rollouts = tw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victim"})
+    rollouts = rw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victim"})
     assert rollouts["target"].to_list() == ["parrot"]
     with pytest.raises(ArgumentError, match=r'names=\{"target": "victm"\}.*victim'):
-        tw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victm"})
+        rw.readers.read_rollouts(tmp_path / "chats.jsonl", names={"target": "victm"})

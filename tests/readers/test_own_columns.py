@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.cli import run
-from turnwise.errors import ReadError, SchemaError
+import rollwise as rw
+from rollwise import schema
+from rollwise.cli import run
+from rollwise.errors import ReadError, SchemaError
 
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
@@ -81,10 +81,10 @@ def test_a_strangers_turns_are_read_alike_from_everywhere(
     for names in (NAMES, whole):
         frame = pl.DataFrame(rows, infer_schema_length=None)
         readings = [
-            *(tw.read(path, names=names) for path in tables),
-            *(tw.scan(path, names=names).collect() for path in tables),
-            *(tw.turns(data, names=names).lazy().collect() for data in (frame, frame.lazy(), frame.to_pandas(), rows)),
-            tw.read(files["chats.jsonl"], names={"goal": "behavior"}),
+            *(rw.read(path, names=names) for path in tables),
+            *(rw.scan(path, names=names).collect() for path in tables),
+            *(rw.turns(data, names=names).lazy().collect() for data in (frame, frame.lazy(), frame.to_pandas(), rows)),
+            rw.read(files["chats.jsonl"], names={"goal": "behavior"}),
         ]
         for turns in readings:
             assert_frame_equal(turns.select("target", "attack", "goal", "response", "succeeded"), wanted(rows))
@@ -95,12 +95,12 @@ def test_one_line_says_what_was_understood_and_what_is_unused(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once for all files; what a name says already is not repeated."""
-    tw.read(files["chats.jsonl"])
+    rw.read(files["chats.jsonl"])
     (line,) = capsys.readouterr().err.splitlines()
     assert "`verdict` (JAILBREAK, REFUSED) as `succeeded`" in line
     assert 'column `behavior` (goal 0, goal 1) may be the goal: map it with names={"goal": "behavior"}' in line
     assert 'map it with names={"attempt": "trial"}' in line
-    tw.read(files["chats.jsonl"], names={"goal": "behavior", "attempt": "trial"})
+    rw.read(files["chats.jsonl"], names={"goal": "behavior", "attempt": "trial"})
     assert "behavior" not in capsys.readouterr().err
 
 
@@ -109,14 +109,14 @@ def test_the_line_is_said_by_every_reading(
 ) -> None:
     """Lazily, from a cache that knows the files already, and where problems are collected."""
     path, kept = files["chats.jsonl"], tmp_path / "kept"
-    tw.read(path)
+    rw.read(path)
     line = capsys.readouterr().err
     for reading in (
-        lambda: tw.scan(path),
-        lambda: tw.read(path, cache=kept),
-        lambda: tw.read(path, cache=kept),
-        lambda: tw.scan(path, cache=kept),
-        lambda: tw.read(path, errors="collect"),
+        lambda: rw.scan(path),
+        lambda: rw.read(path, cache=kept),
+        lambda: rw.read(path, cache=kept),
+        lambda: rw.scan(path, cache=kept),
+        lambda: rw.read(path, errors="collect"),
     ):
         reading()
         assert capsys.readouterr().err == line
@@ -124,11 +124,11 @@ def test_the_line_is_said_by_every_reading(
 
 def test_a_mapping_wins_over_a_guess(files: dict[str, Path]) -> None:
     """Another column may be the target, and the guess then says nothing."""
-    turns = tw.read(files["turns.csv"], names=NAMES | {"target": "technique"})
+    turns = rw.read(files["turns.csv"], names=NAMES | {"target": "technique"})
     assert set(turns["target"]) == {"tap", "pair", "gcg"}
     assert set(turns["model_under_test"]) == {"m-1", "m-2"}
-    mapped = tw.read(files["chats.jsonl"], names={"succeeded": ("verdict", {"JAILBREAK": False, "REFUSED": True})})
-    guessed = tw.read(files["chats.jsonl"])
+    mapped = rw.read(files["chats.jsonl"], names={"succeeded": ("verdict", {"JAILBREAK": False, "REFUSED": True})})
+    guessed = rw.read(files["chats.jsonl"])
     assert mapped["succeeded"].equals(~guessed["succeeded"])
 
 
@@ -138,14 +138,14 @@ def test_a_table_of_turns_is_not_called_prompts(
 ) -> None:
     """Its columns are listed with examples, and the line to type works as it stands, in Python and in a shell."""
     with pytest.raises(ReadError) as refused:
-        tw.read(files[name])
+        rw.read(files[name])
     message = str(refused.value)
     assert "prompts" not in message
     assert "`conv` (conv-000, conv-001)" in message
     names = eval(message.partition("names=")[2].partition(", or number")[0])
     assert names["rollout_id"] == "conv"
     assert names["succeeded"] == "verdict"
-    assert tw.read(files[name], names=names)["attempt"].unique().sort().to_list() == [1, 2]
+    assert rw.read(files[name], names=names)["attempt"].unique().sort().to_list() == [1, 2]
     with pytest.raises(SystemExit):
         run(["read", str(files[name]), "--out", str(tmp_path / "a.parquet")])
     options = capsys.readouterr().err.strip().partition("as in ")[2].partition(", or number")[0].split()
@@ -158,17 +158,17 @@ def test_messages_stay_one_line_however_wide_a_table_is() -> None:
     """Line breaks in names and values, and hundreds of columns."""
     row = {f"column\n{number}": "a\nb" * 50 for number in range(200)}
     with pytest.raises(SchemaError, match="and 181 more; name them") as refused:
-        tw.turns([{"conv": 1, **row}])
+        rw.turns([{"conv": 1, **row}])
     assert len(str(refused.value).splitlines()) == 1
     assert len(str(refused.value)) < 2000
 
 
 def test_a_frame_of_turns_is_told_the_same(rows: list[dict[str, Any]]) -> None:
-    """`tw.turns` lists the columns too."""
+    """`rw.turns` lists the columns too."""
     with pytest.raises(SchemaError, match=r"no column `rollout_id`: its columns are `conv` \(conv-000, ") as refused:
-        tw.turns(rows)
+        rw.turns(rows)
     names = eval(str(refused.value).partition("as in names=")[2])
-    assert tw.turns(rows, names=names)["rollout_id"].n_unique() == 24
+    assert rw.turns(rows, names=names)["rollout_id"].n_unique() == 24
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_chats_under_other_names_are_told_them(tmp_path: Path, record: dict[str,
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(record))
     with pytest.raises(ReadError) as refused:
-        tw.read(path)
+        rw.read(path)
     assert eval(str(refused.value).partition("names=")[2]) == names
-    assert tw.read(path, names=names).height == 1
+    assert rw.read(path, names=names).height == 1
 
 
 def test_messages_in_rows_are_told_which_column_is_the_id(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_messages_in_rows_are_told_which_column_is_the_id(tmp_path: Path) -> Non
     path = tmp_path / "a.csv"
     pl.DataFrame(rows).write_csv(path)
     with pytest.raises(ReadError) as refused:
-        tw.read(path)
-    assert tw.read(path, names=eval(str(refused.value).partition("names=")[2]))["response"].to_list() == ["Hi"]
+        rw.read(path)
+    assert rw.read(path, names=eval(str(refused.value).partition("names=")[2]))["response"].to_list() == ["Hi"]
 
 
 def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
@@ -212,16 +212,16 @@ def test_turns_with_verdicts_are_not_called_labels(tmp_path: Path) -> None:
     ]
     rows = [{"rollout_id": "a", "role": role, "content": text, "verdict": word} for role, text, word in messages]
     pl.DataFrame(rows).write_csv(path)
-    assert tw.read(path)["succeeded"].to_list() == [False, True]
+    assert rw.read(path)["succeeded"].to_list() == [False, True]
     pl.DataFrame([{"rollout_id": "a", "user_msg": "Hi", "bot_msg": "No", "verdict": "REFUSED"}]).write_csv(path)
     with pytest.raises(ReadError) as refused:
-        tw.read(path)
+        rw.read(path)
     assert "labels" not in str(refused.value)
-    turns = tw.read(path, names=eval(str(refused.value).partition("as in names=")[2]))
+    turns = rw.read(path, names=eval(str(refused.value).partition("as in names=")[2]))
     assert turns.select("prompt", "response", "succeeded").row(0) == ("Hi", "No", False)
     pl.DataFrame([{"rollout_id": "a", "turn": 1, "label": "unsafe"}]).write_csv(path)
     with pytest.raises(ReadError, match="holds labels, not rollouts"):
-        tw.read(path)
+        rw.read(path)
 
 
 def test_sets_of_prompts_stay_sets_of_prompts(tmp_path: Path) -> None:
@@ -229,20 +229,20 @@ def test_sets_of_prompts_stay_sets_of_prompts(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     pl.DataFrame([{"id": 1, "behavior": "g", "target": "Sure", "category": "x"}]).write_csv(path)
     with pytest.raises(ReadError, match="holds prompts, not rollouts"):
-        tw.read(path)
-    assert tw.rollout.read_prompts(path)["goal"].to_list() == ["g"]
+        rw.read(path)
+    assert rw.rollout.read_prompts(path)["goal"].to_list() == ["g"]
 
 
 # ── what is not beyond doubt ──────────────────────────────────────────────────────────────────────────────────────────
 def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     """Each turn would be a success, the first included; it may be joined from rollouts."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a"} for name in "aabb"]
-    assert tw.turns(rows)["succeeded"].null_count() == 4
+    assert rw.turns(rows)["succeeded"].null_count() == 4
     assert 'map it with names={"succeeded": "jailbroken"}' in capsys.readouterr().err
     rows[0]["jailbroken"] = False
-    assert tw.turns(rows)["succeeded"].to_list() == [False, True, False, False]
+    assert rw.turns(rows)["succeeded"].to_list() == [False, True, False, False]
     # The pieces of a rollout need not be neighbors.
-    assert tw.turns([rows[0], rows[2], rows[1], rows[3]])["succeeded"].to_list() == [False, True, False, False]
+    assert rw.turns([rows[0], rows[2], rows[1], rows[3]])["succeeded"].to_list() == [False, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_what_is_in_doubt_stays_as_it_is(columns: dict[str, list[Any]]) -> None:
     rows = [
         {"rollout_id": "a", "response": "x", **{name: column[i] for name, column in columns.items()}} for i in (0, 1)
     ]
-    turns = tw.turns(rows)
+    turns = rw.turns(rows)
     for name, column in columns.items():
         assert turns[name].to_list() == column
 
@@ -274,31 +274,31 @@ def test_two_columns_that_agree_are_one_verdict() -> None:
     """The first is read; the other stays."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a", "verdict": name == "a"} for name in "ab"]
     words = [row | {"verdict": "JAILBREAK" if row["verdict"] else "REFUSED"} for row in rows]
-    assert tw.turns(words)["succeeded"].to_list() == [True, False]
+    assert rw.turns(words)["succeeded"].to_list() == [True, False]
     words[0]["verdict"] = "REFUSED"
-    assert tw.turns(words)["succeeded"].null_count() == 2
+    assert rw.turns(words)["succeeded"].null_count() == 2
 
 
-def test_tables_that_turnwise_wrote_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_that_rollwise_wrote_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was read stays what it was, in every kind of file, however the extra columns are called."""
-    turns = tw.turns([{"rollout_id": name, "response": "x"} for name in "ab"])
+    turns = rw.turns([{"rollout_id": name, "response": "x"} for name in "ab"])
     turns = turns.with_columns(jailbroken=pl.lit(value=True), technique=pl.lit("tap"), status=pl.lit("failed"))
     turns = turns.with_columns(source=pl.lit("native"))
     capsys.readouterr()
-    assert tw.turns(turns).equals(turns)
+    assert rw.turns(turns).equals(turns)
     for suffix in ("parquet", "jsonl", "csv"):
-        path = tw.write(turns, tmp_path / f"turns.{suffix}")
-        assert_frame_equal(tw.read(path), turns)
-        assert_frame_equal(tw.scan(path).collect(), turns)
+        path = rw.write(turns, tmp_path / f"turns.{suffix}")
+        assert_frame_equal(rw.read(path), turns)
+        assert_frame_equal(rw.scan(path).collect(), turns)
     assert "read `" not in capsys.readouterr().err
-    assert "PARQUET SCAN" in tw.scan(tmp_path / "turns.parquet").explain().upper()
+    assert "PARQUET SCAN" in rw.scan(tmp_path / "turns.parquet").explain().upper()
 
 
 def test_only_columns_that_are_wanted_decide_the_same(files: dict[str, Path]) -> None:
     """Fields that are left out for memory do not change what is read."""
-    whole = tw.read(files["turns.jsonl"], names=NAMES)
+    whole = rw.read(files["turns.jsonl"], names=NAMES)
     for columns in (["succeeded"], ["target", "attack"], ["succeeded", "ending", "error"]):
-        part = tw.read(files["turns.jsonl"], names=NAMES, columns=columns)
+        part = rw.read(files["turns.jsonl"], names=NAMES, columns=columns)
         assert_frame_equal(part, whole.select("rollout_id", "turn", *columns))
 
 
@@ -317,7 +317,7 @@ def test_unused_columns_are_a_frame() -> None:
         }
         for name, safe in zip("abc", (True, False, None), strict=True)
     ]
-    unused = tw.readers.unused_columns(tw.turns(rows))
+    unused = rw.readers.unused_columns(rw.turns(rows))
     assert schema.check(unused, schema.UNUSED).rows() == [
         ("llm", "ma, mb", "target", 'names={"target": "llm"}'),
         ("objective", "g", "goal", 'names={"goal": "objective"}'),
@@ -326,18 +326,18 @@ def test_unused_columns_are_a_frame() -> None:
     ]
     for row in unused.rows(named=True):
         names = eval(row["names"].removeprefix("names="))
-        assert tw.turns(rows, names=names)[row["meaning"]].count() == (
+        assert rw.turns(rows, names=names)[row["meaning"]].count() == (
             0 if row["meaning"] == "solved" else 3 - (row["column"] == "safe")
         )
 
 
 def test_nothing_is_unused_where_all_is_said() -> None:
     """Nor in an empty table, nor beside logs of a tool, whose reader knows its columns."""
-    turns = tw.turns([{"rollout_id": "a", "response": "x", "model": "m", "verdict": "fail"}])
-    assert tw.readers.unused_columns(turns)["column"].to_list() == ["model", "verdict"]
-    assert tw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()
-    assert tw.readers.unused_columns(turns.with_columns(target=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
-    assert schema.check(tw.readers.unused_columns(turns.clear()), schema.UNUSED).is_empty()
+    turns = rw.turns([{"rollout_id": "a", "response": "x", "model": "m", "verdict": "fail"}])
+    assert rw.readers.unused_columns(turns)["column"].to_list() == ["model", "verdict"]
+    assert rw.readers.unused_columns(turns.with_columns(source=pl.lit("garak"))).is_empty()
+    assert rw.readers.unused_columns(turns.with_columns(target=pl.lit("t"), succeeded=pl.lit(value=True))).is_empty()
+    assert schema.check(rw.readers.unused_columns(turns.clear()), schema.UNUSED).is_empty()
 
 
 def test_a_verdict_that_was_named_is_the_only_one(tmp_path: Path) -> None:
@@ -349,10 +349,10 @@ def test_a_verdict_that_was_named_is_the_only_one(tmp_path: Path) -> None:
         {"messages": said, "by": "x"},
     ]
     path.write_text("\n".join(map(json.dumps, records)))
-    turns = tw.read(path, names={"succeeded": "grade", "target": "by"})
+    turns = rw.read(path, names={"succeeded": "grade", "target": "by"})
     assert turns.select("succeeded", "outcome", "target").rows() == [(True, None, None), (True, None, "x")]
     rows = [{"rollout_id": name, "response": "x", "grade": None, "jailbroken": True} for name in "ab"]
-    assert tw.turns(rows, names={"succeeded": "grade"})["succeeded"].null_count() == 2
+    assert rw.turns(rows, names={"succeeded": "grade"})["succeeded"].null_count() == 2
 
 
 def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
@@ -361,11 +361,11 @@ def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
     said = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
     extras: list[dict[str, Any]] = [{"technique": "tap", "jailbroken": "no"}, {"jailbroken": "yes"}, {}]
     path.write_text(json.dumps([{"id": str(i), "conversations": said, **extra} for i, extra in enumerate(extras)]))
-    turns = tw.read(path)
+    turns = rw.read(path)
     assert turns.select("source", "attack", "outcome").rows() == [
         ("sharegpt", "tap", "failure"),
         ("sharegpt", None, "success"),
         ("sharegpt", "none", None),
     ]
-    named = tw.read(path, names={"succeeded": "jailbroken", "attack": "technique"})
+    named = rw.read(path, names={"succeeded": "jailbroken", "attack": "technique"})
     assert named.select("attack", "outcome").rows() == turns.select("attack", "outcome").rows()

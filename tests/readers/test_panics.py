@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import TurnwiseError
-from turnwise.readers.sources.panics import next_without_backtraces, without_backtraces
+import rollwise as rw
+from rollwise.errors import RollwiseError
+from rollwise.readers.sources.panics import next_without_backtraces, without_backtraces
 
 PANIC = (
     b"\nthread 'tokio-rt-worker' panicked at crates/x.rs:10:9:\nrange end index\nstack backtrace:\n   0: std::panic\n"
@@ -26,7 +26,7 @@ def damaged_files() -> list[bytes]:
         for number in range(100)
     ]
     file = io.BytesIO()
-    tw.turns(records).write_ipc(file)
+    rw.turns(records).write_ipc(file)
     files: list[bytes] = []
     for seed in (53, 125, 144, 229):
         chance = random.Random(seed)
@@ -47,8 +47,8 @@ def test_damaged_arrow_files_print_nothing(tmp_path: Path, capfd: pytest.Capture
     for data in damaged_files():
         path.write_bytes(data)
         try:
-            tw.read(path)
-        except TurnwiseError as error:
+            rw.read(path)
+        except RollwiseError as error:
             num_panics += "range" in str(error)
     assert num_panics, "no file lets Polars panic, so that this test shows nothing: change the damage"
     assert capfd.readouterr().err == ""
@@ -59,11 +59,11 @@ def test_the_command_says_one_sentence(tmp_path: Path) -> None:
     for data in damaged_files():
         (tmp_path / "a.arrow").write_bytes(data)
         try:
-            tw.read(tmp_path / "a.arrow")
-        except TurnwiseError as error:
+            rw.read(tmp_path / "a.arrow")
+        except RollwiseError as error:
             if "range" in str(error):
                 break
-    command = [sys.executable, "-m", "turnwise", "summarize", str(tmp_path / "a.arrow")]
+    command = [sys.executable, "-m", "rollwise", "summarize", str(tmp_path / "a.arrow")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -82,12 +82,12 @@ def test_what_is_said_in_the_block_comes_after_it(capfd: pytest.CaptureFixture[s
 def test_a_panic_takes_only_what_rust_says(capfd: pytest.CaptureFixture[str]) -> None:
     def fail() -> None:
         with without_backtraces():
-            os.write(2, b"turnwise: read 3 rollouts\n" + PANIC)
+            os.write(2, b"rollwise: read 3 rollouts\n" + PANIC)
             raise ValueError("range end index")
 
     with pytest.raises(ValueError, match="range end index"):
         fail()
-    assert capfd.readouterr().err == "turnwise: read 3 rollouts\n"
+    assert capfd.readouterr().err == "rollwise: read 3 rollouts\n"
 
 
 def test_between_the_items_of_an_iterator_stderr_is_as_usual(capfd: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +103,7 @@ def test_between_the_items_of_an_iterator_stderr_is_as_usual(capfd: pytest.Captu
 
 def test_a_closed_stderr_is_left_closed(tmp_path: Path) -> None:
     code = (
-        "import os\nos.close(2)\nfrom turnwise.readers.sources.panics import without_backtraces\n"
+        "import os\nos.close(2)\nfrom rollwise.readers.sources.panics import without_backtraces\n"
         "with without_backtraces():\n    print('done', flush=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False, cwd=tmp_path)

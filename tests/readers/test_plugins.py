@@ -1,4 +1,4 @@
-"""Formats that other installed packages add by entry points of the group `turnwise.readers`."""
+"""Formats that other installed packages add by entry points of the group `rollwise.readers`."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers import BrokenError, Document, Format, Table, Turn, plugins
-from turnwise.readers.read import read
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers import BrokenError, Document, Format, Table, Turn, plugins
+from rollwise.readers.read import read
 
 LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
 PACKAGE = '''
 """Logs of the toy harness."""
 
-from turnwise.readers import Format, Turn
+from rollwise.readers import Format, Turn
 
 
 def sniff(document):
@@ -107,7 +107,7 @@ def test_built_in_formats_come_first_in_recognizing_and_in_the_table(tmp_path, i
             "its format 'garak' has the name of a built-in",
         ),
         ({}, r"no_such_module:FORMAT cannot be imported (ModuleNotFoundError: No module named 'no_such_module')"),
-        ({"toy": "FORMAT"}, "toy_logs:toy is a str, not a turnwise.readers.Format"),
+        ({"toy": "FORMAT"}, "toy_logs:toy is a str, not a rollwise.readers.Format"),
         ({"toy": TOY, "again": TOY}, "its format 'toy' has the name of the format of another package"),
     ],
 )
@@ -119,7 +119,7 @@ def test_an_entry_point_that_cannot_be_used_is_left_out_and_said_once(tmp_path, 
         assert read(tmp_path, errors="collect")[0].height == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
-    assert said[0].startswith("turnwise: the reader `")
+    assert said[0].startswith("rollwise: the reader `")
     assert f"is left out: {sentence}" in said[0]
 
 
@@ -148,7 +148,7 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     places = [str(folder), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
     return subprocess.run(
-        [sys.executable, "-m", "turnwise", *words], capture_output=True, text=True, env=environment, check=True
+        [sys.executable, "-m", "rollwise", *words], capture_output=True, text=True, env=environment, check=True
     )
 
 
@@ -159,7 +159,7 @@ def test_an_installed_package_adds_a_format_to_the_command_line(tmp_path):
     metadata.mkdir(parents=True)
     (site / "toy_logs.py").write_text(PACKAGE)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-logs\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[turnwise.readers]\ntoy = toy_logs:FORMAT\nbad = toy_logs:sniff\n")
+    (metadata / "entry_points.txt").write_text("[rollwise.readers]\ntoy = toy_logs:FORMAT\nbad = toy_logs:sniff\n")
     log = tmp_path / "log.jsonl"
     log.write_text(LOG)
     for more in ([], ["--log-format", "toy"]):
@@ -177,8 +177,8 @@ def test_an_installed_package_adds_a_format_to_the_command_line(tmp_path):
 def test_entry_points_are_not_looked_for_before_a_format_is(tmp_path):
     (tmp_path / "a.csv").write_text("rollout_id,prompt,response\nmine,Hi,Hello\n")
     code = (
-        "import importlib.metadata, sys, turnwise as tw\n"
+        "import importlib.metadata, sys, rollwise as rw\n"
         "importlib.metadata.entry_points = None\n"
-        f"assert tw.read({str(tmp_path)!r}).height == 1"
+        f"assert rw.read({str(tmp_path)!r}).height == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

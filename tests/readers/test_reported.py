@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, ReadError
-from turnwise.readers.read import read
-from turnwise.readers.results.summaries import ABOUT, read_summary
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.read import read
+from rollwise.readers.results.summaries import ABOUT, read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -48,7 +48,7 @@ GARAK = {"a1b2c3d4-e5f6-7890-abcd-ef1234567890": A_PART}  # 37 of 50 passed; fou
 def joined(theirs: pl.DataFrame, turns: pl.DataFrame, metric: pl.Expr, by: list[str]) -> pl.DataFrame:
     """Their figures of the metric, with ours of the same groups beside them."""
     name = metric.meta.output_name()
-    ours = tw.summarize(tw.measure(turns, metric), by=by, metrics=name, cluster="task", method="t")
+    ours = rw.summarize(rw.measure(turns, metric), by=by, metrics=name, cluster="task", method="t")
     figures = theirs.filter(pl.col("ours") == name)
     return figures.join(ours.select(*by, "estimate", "std_error", "n"), on=by, how="left", suffix="_ours")
 
@@ -134,7 +134,7 @@ def test_astra_counts_rollouts_without_turns(page):
     assert theirs["run"].unique().to_list() == turns["run"].unique().to_list()
     assert theirs["metric"][-1].partition("/")[0] == "pct_rollouts_with_target_toxicity"
     sides = ("adversarial_toxicity", "target_toxicity")
-    measured = tw.measure(
+    measured = rw.measure(
         turns,
         *(pl.col(name).mean().alias(f"average_{name}") for name in ("reward", *sides)),
         *(m.ever(pl.col(name) >= 0.5, name=f"ever_{name}") for name in sides),
@@ -235,7 +235,7 @@ def test_the_trials_of_a_benchmark_of_aisteer(tmp_path):
         (read(FIXTURES / "aisteer")["run"][0], "baseline", "MCQAAccuracy/trial_mean", 0.5, 2)
     ]
     with pytest.raises(
-        ReadError, match=r"scores.json: holds results, not rollouts: open it with `tw.readers.read_summary`"
+        ReadError, match=r"scores.json: holds results, not rollouts: open it with `rw.readers.read_summary`"
     ):
         read(tmp_path / "scores.json")
     (tmp_path / "scores.json").write_text(json.dumps({"a": [{"trial_id": 0, "evaluations": 7}]}))
@@ -244,8 +244,8 @@ def test_the_trials_of_a_benchmark_of_aisteer(tmp_path):
 
 
 def test_accuracy_counts_a_partial_answer_which_is_neither_solved_nor_not():
-    rollouts = tw.measure(read(FIXTURES / "inspect"), m.task_success())
-    (ours,) = tw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
+    rollouts = rw.measure(read(FIXTURES / "inspect"), m.task_success())
+    (ours,) = rw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
     assert (ours["estimate"], ours["n"]) == (1.0, 2)
 
 
@@ -294,17 +294,17 @@ def test_an_interval_that_does_not_hold_its_rate_says_so(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_our_own_files_come_back(tmp_path, suffix):
-    turns, _ = tw.simulate(targets={"base": 0.1, "guarded": 0.02}, seed=1)
-    summary = tw.summarize(tw.measure(turns, m.attack_success()), by="target")
-    tw.write(summary, tmp_path / f"summary.{suffix}")
+    turns, _ = rw.simulate(targets={"base": 0.1, "guarded": 0.02}, seed=1)
+    summary = rw.summarize(rw.measure(turns, m.attack_success()), by="target")
+    rw.write(summary, tmp_path / f"summary.{suffix}")
     back = read_summary(tmp_path)
     assert back.select(summary.columns).equals(summary)
     assert back.columns[: len(ABOUT)] == list(ABOUT)
 
 
 def test_ours_and_theirs_in_one_frame(tmp_path):
-    tw.write(
-        tw.summarize(tw.measure(read(FIXTURES / "jailbreakbench"), m.attack_success()), by="run"), tmp_path / "s.csv"
+    rw.write(
+        rw.summarize(rw.measure(read(FIXTURES / "jailbreakbench"), m.attack_success()), by="run"), tmp_path / "s.csv"
     )
     frame = read_summary([tmp_path, FIXTURES / "jailbreakbench"])
     rates = frame.filter(pl.col("metric").is_in(["attack_success", "attack_success_rate"]))
@@ -315,7 +315,7 @@ def test_ours_and_theirs_in_one_frame(tmp_path):
 
 # ── what is broken ────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_what_reports_nothing_is_refused_by_name_and_listed_in_a_folder(tmp_path, capsys):
-    with pytest.raises(ReadError, match=r"reports no figures; `tw\.read` reads rollouts"):
+    with pytest.raises(ReadError, match=r"reports no figures; `rw\.read` reads rollouts"):
         read_summary(FIXTURES / "tau_bench" / "list.json")
     with pytest.raises(ReadError, match=r"reports no figures \(2 problems\)"):
         read_summary(FIXTURES / "tau_bench", errors="collect")
@@ -458,8 +458,8 @@ def test_what_the_harness_says_of_samples_is_what_we_find_in_them(tmp_path) -> N
     (tmp_path / "results_2026-01-01T00-00-00.json").write_text(json.dumps(run))
     turns, problems = read(tmp_path, errors="collect")
     assert problems.height == 0  # the results are a companion of the samples
-    ours = tw.summarize(
-        tw.measure(turns, m.task_success()), by="category", metrics="task_success", cluster=None, method="t"
+    ours = rw.summarize(
+        rw.measure(turns, m.task_success()), by="category", metrics="task_success", cluster=None, method="t"
     )
     theirs = read_summary(tmp_path, errors="collect")[0].filter(ours="task_success")
     assert ours.select("category", "estimate", "n").rows() == theirs.select("task", "estimate", "n").rows()

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
-from turnwise.errors import ArgumentError, ReadError, SchemaError
+import rollwise as rw
+from rollwise.cli import run
+from rollwise.errors import ArgumentError, ReadError, SchemaError
 
 ROWS = [
     {"behavior": "b1", "method": "GCG", "response": "Sure", "harm_score": 0.75},
@@ -53,7 +53,7 @@ def written(frame: pl.DataFrame, folder: Path, suffix: str) -> Path:
 def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
     """Under names of the user, in every kind of file and in a scan; the file gives the ids, which a copy repeats."""
     path = written(pl.DataFrame(ROWS), tmp_path, suffix)
-    turns = tw.read(path, names=NAMES)
+    turns = rw.read(path, names=NAMES)
     assert "read each row as a rollout of one turn (if several rows are one conversation" in capsys.readouterr().err
     run = turns["run"][0]
     assert turns["rollout_id"].to_list() == [f"{run}/{row}" for row in (1, 2, 3, 4)]
@@ -61,12 +61,12 @@ def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
     assert turns.select("goal", "attack", "score", "succeeded").rows() == [
         ("b1", "GCG", 0.75, True), ("b1", "PAIR", 0.0, False), ("b2", "GCG", None, None), ("b2", "PAIR", 0.5, True),
     ]  # fmt: skip
-    assert tw.scan(path, names=NAMES).collect().equals(turns)
-    assert tw.read(path, names=NAMES, columns=["succeeded"])["succeeded"].to_list() == turns["succeeded"].to_list()
-    assert tw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
-    assert tw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
+    assert rw.scan(path, names=NAMES).collect().equals(turns)
+    assert rw.read(path, names=NAMES, columns=["succeeded"])["succeeded"].to_list() == turns["succeeded"].to_list()
+    assert rw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
+    assert rw.read(path, names=NAMES, cache=tmp_path / "cache").equals(turns)
     other = written(pl.DataFrame(ROWS).with_columns(harm_score=0.9), tmp_path / "cache", suffix)
-    both = tw.read([path, other], names=NAMES)
+    both = rw.read([path, other], names=NAMES)
     assert both["rollout_id"].n_unique() == 8
 
 
@@ -75,7 +75,7 @@ def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
 )
 def test_a_frame_gives_numbers(make):
     """Rows in memory, which no file names, are numbered from 1."""
-    turns = tw.turns(make(ROWS), names=NAMES).lazy().collect()
+    turns = rw.turns(make(ROWS), names=NAMES).lazy().collect()
     assert turns["rollout_id"].to_list() == ["1", "2", "3", "4"]
     assert turns["succeeded"].to_list() == [True, False, None, True]
 
@@ -101,9 +101,9 @@ def test_doubtful_rows_are_refused(row, tmp_path):
     """Where rows may be turns, or no rollouts at all, nothing is guessed."""
     path = written(pl.DataFrame([row, row]), tmp_path, "csv")
     with pytest.raises(ReadError):
-        tw.read(path)
+        rw.read(path)
     with pytest.raises(SchemaError, match="there is no column `rollout_id`"):
-        tw.turns(pl.DataFrame([row, row]))
+        rw.turns(pl.DataFrame([row, row]))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
@@ -114,10 +114,10 @@ def test_outcomes_without_texts(suffix, values, tmp_path, capsys):
         {"model": "m", "attack": "GCG", "behavior": f"b{place}", "success": value} for place, value in enumerate(values)
     ]
     path = written(pl.DataFrame(rows), tmp_path, suffix)
-    assert tw.read(path)["rollout_id"].n_unique() == 3
+    assert rw.read(path)["rollout_id"].n_unique() == 3
     assert "column `success` holds" in capsys.readouterr().err
     names = {"target": "model", "goal": "behavior", "succeeded": "success"}
-    for turns in (tw.read(path, names=names), tw.turns(pl.DataFrame(rows), names=names)):
+    for turns in (rw.read(path, names=names), rw.turns(pl.DataFrame(rows), names=names)):
         assert turns.select("target", "attack", "goal", "succeeded").rows() == [
             ("m", "GCG", "b0", True), ("m", "GCG", "b1", False), ("m", "GCG", "b2", None),
         ]  # fmt: skip
@@ -130,22 +130,22 @@ def test_outcomes_beside_logs_are_not_counted_twice(tmp_path):
     folder.mkdir()
     results = written(rows, folder, "csv")
     written(rows, folder, "jsonl")
-    assert tw.read(folder).height == 4
+    assert rw.read(folder).height == 4
     (folder / "chat.jsonl").write_text('{"rollout_id": "a", "prompt": "Hi", "response": "No", "succeeded": false}\n')
     for names in (None, {"goal": "behavior"}):
-        turns, problems = tw.read(folder, names=names, errors="collect")
+        turns, problems = rw.read(folder, names=names, errors="collect")
         assert turns["rollout_id"].to_list() == ["a"]
         beside = problems.filter(
             pl.col("reason").str.starts_with("holds results without answers, perhaps of the logs beside")
         )
         assert beside["file"].str.split("/").list.last().to_list() == ["mine.csv", "mine.jsonl"]
-    assert tw.read([folder / "chat.jsonl", results]).height == 3
+    assert rw.read([folder / "chat.jsonl", results]).height == 3
 
 
 def test_a_prompt_with_a_verdict_on_the_attack(tmp_path):
     """A verdict that can only be on the attack says that the prompt was sent."""
     path = written(pl.DataFrame({"goal": ["g", "h"], "prompt": "How?", "jailbroken": [True, False]}), tmp_path, "csv")
-    assert tw.read(path)["succeeded"].to_list() == [True, False]
+    assert rw.read(path)["succeeded"].to_list() == [True, False]
 
 
 @pytest.mark.parametrize(("steps", "is_read"), [([0, 0, 0], True), ([50, 50, 100], True), ([1, 2, 3], False)])
@@ -155,13 +155,13 @@ def test_a_step_of_training_is_no_turn(steps, is_read, tmp_path):
     path = written(frame, tmp_path, "jsonl")
     if not is_read:
         with pytest.raises(ReadError, match="has no column `rollout_id`"):
-            tw.read(path)
+            rw.read(path)
         return
-    turns = tw.read(path)
+    turns = rw.read(path)
     assert turns["step"].to_list() == steps
-    assert tw.turns(frame)["step"].to_list() == steps
-    rates = tw.training(
-        tw.measure(turns, tw.metrics.total("reward"), keep=["step"]), metric="total_reward", step="step"
+    assert rw.turns(frame)["step"].to_list() == steps
+    rates = rw.training(
+        rw.measure(turns, rw.metrics.total("reward"), keep=["step"]), metric="total_reward", step="step"
     )
     assert rates["step"].unique().sort().to_list() == sorted(set(steps))
 
@@ -171,13 +171,13 @@ def test_decimal_commas(tmp_path):
     for name in ("a", "b"):  # two alike files are read as one
         rows = f"{name}1;g;No, sorry;0,5;1,25;1, 2\n{name}2;h;Sure;7;;3\n"
         (tmp_path / f"{name}.csv").write_text(f"rollout_id;goal;response;score;cost;note\n{rows}")
-    turns = tw.read(tmp_path, names={"succeeded": 1})
+    turns = rw.read(tmp_path, names={"succeeded": 1})
     assert turns.select("response", "score", "cost", "note", "succeeded").rows() == [
         ("No, sorry", 0.5, 1.25, "1, 2", False), ("Sure", 7.0, None, "3", True),
     ] * 2  # fmt: skip
     (tmp_path / "c.csv").write_text('rollout_id,response,score\na,No,"0,5"\n')
     with pytest.raises(ReadError, match="is '0,5', not a number"):
-        tw.read(tmp_path / "c.csv")
+        rw.read(tmp_path / "c.csv")
 
 
 def test_a_score_needs_values_and_no_verdicts(tmp_path):
@@ -186,18 +186,18 @@ def test_a_score_needs_values_and_no_verdicts(tmp_path):
     with pytest.raises(
         ArgumentError, match=r'no turn has a `score`; name its column too, as in names=\{"score": "harm"\}'
     ):
-        tw.turns(frame.drop("jailbroken"), names={"succeeded": 0.5})
+        rw.turns(frame.drop("jailbroken"), names={"succeeded": 0.5})
     with pytest.raises(ArgumentError, match="1 turn has a verdict already; leave it out"):
-        tw.turns(frame, names={"score": "harm", "succeeded": 0.5})
-    assert tw.turns(frame.drop("jailbroken"), names={"score": "harm", "succeeded": 0}).item(0, "succeeded")
-    empty = tw.turns(frame.drop("jailbroken").clear(), names={"score": "harm", "succeeded": 0.5})
+        rw.turns(frame, names={"score": "harm", "succeeded": 0.5})
+    assert rw.turns(frame.drop("jailbroken"), names={"score": "harm", "succeeded": 0}).item(0, "succeeded")
+    empty = rw.turns(frame.drop("jailbroken").clear(), names={"score": "harm", "succeeded": 0.5})
     assert empty.height == 0
     for odd in (True, float("nan")):
         with pytest.raises(ArgumentError, match="is not a mapping of names"):
-            tw.turns(frame, names={"score": "harm", "succeeded": odd})
+            rw.turns(frame, names={"score": "harm", "succeeded": odd})
     # A threshold that a log of another tool's scores lacks is one for it as well.
     path = written(frame.select("rollout_id", "response", score="harm"), tmp_path, "jsonl")
-    assert tw.read(path, names={"succeeded": 0.3})["succeeded"].to_list() == [True]
+    assert rw.read(path, names={"succeeded": 0.3})["succeeded"].to_list() == [True]
 
 
 def test_the_command_line_says_what_to_type(tmp_path, said):
@@ -208,7 +208,7 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
     options = refusal.partition("as in ")[2].split()
     assert "score=harm_score" in options
     unjudged = said(0, "doctor", path, *options)
-    assert "tw.turns(turns, names={'succeeded': 0.5})" in unjudged
+    assert "rw.turns(turns, names={'succeeded': 0.5})" in unjudged
     rates = said(0, "summarize", path, *options, "--value", "succeeded:0.5", "--format", "json")
     (row,) = [row for row in json.loads(rates)["rows"] if row["metric"] == "attack_success"]
     assert (row["n"], row["estimate"]) == (3, pytest.approx(2 / 3))
@@ -225,5 +225,5 @@ def test_the_command_line_says_what_to_type(tmp_path, said):
 def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     """A verdict beside them counts: no reader of a trainer's dumps takes them for its own."""
     rows = [{"prompt": "Hi", answer: "No", "reward": 0.5, "jailbroken": place > 0} for place in range(2)]
-    turns = tw.read(written(pl.DataFrame(rows), tmp_path, "jsonl"))
+    turns = rw.read(written(pl.DataFrame(rows), tmp_path, "jsonl"))
     assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]

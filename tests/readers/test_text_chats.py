@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rollwise.errors import RollwiseError
+from rollwise.readers.read import read
 from tests.readers.both_ways import agree, one_by_one, written
 from tests.readers.test_fuzz import DAMAGE, FILES, ODD, STEPS, damaged, logs_of, mutated, rendered
-from turnwise.errors import TurnwiseError
-from turnwise.readers.read import read
 
 ROLES = ("system", "user", "assistant", "tool", "developer", "ai", "human")
 CHATS = [
@@ -154,7 +154,7 @@ def test_both_ways_agree_on_odd_values_of_a_column(tmp_path, key, odd):
 
 
 def test_what_only_a_record_said_twice_says_is_no_column(tmp_path, monkeypatch):
-    monkeypatch.setattr("turnwise.readers.sources.contents.BLOCK", 200)
+    monkeypatch.setattr("rollwise.readers.sources.contents.BLOCK", 200)
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS[:2], {**CHATS[1], "late": 1}, *CHATS[2:]], ".jsonl"))
     both(path, format="openai_chat", errors="collect")
@@ -186,7 +186,7 @@ def test_both_ways_agree_on_chats_that_alternate(tmp_path_factory, chats):
     ]
     path.write_bytes(rendered(records, ".jsonl"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("turnwise.readers.sources.contents.BLOCK", 300)
+        patch.setattr("rollwise.readers.sources.contents.BLOCK", 300)
         both(path, format="openai_chat")
 
 
@@ -198,7 +198,7 @@ def test_a_record_that_is_no_utf8_is_a_problem_of_its_own(tmp_path, name, record
     found, problems = read(path, format=name, errors="collect")
     assert found["rollout_id"].n_unique() == len(records) - 1
     assert problems["record"].to_list() == ["2"]
-    with pytest.raises(TurnwiseError, match=r"record 2: is not UTF-8 \(byte \d+\); fix it"):
+    with pytest.raises(RollwiseError, match=r"record 2: is not UTF-8 \(byte \d+\); fix it"):
         read(path, format=name)
 
 
@@ -206,5 +206,5 @@ def test_a_record_said_twice_is_the_same_problem(tmp_path):
     path = tmp_path / "chats.jsonl"
     path.write_bytes(rendered([*CHATS, *CHATS[1:3]], ".jsonl"))
     both(path, format="openai_chat", errors="collect")
-    with pytest.raises(TurnwiseError, match="appears twice in this file"):
+    with pytest.raises(RollwiseError, match="appears twice in this file"):
         read(path)

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PRODUCED = Path(__file__).parent / "produced"  # cut from what lm_eval 0.4.13 wrote
@@ -94,7 +94,7 @@ def test_best_of_n_stops_with_the_step_that_hits():
         (4, None, "failure", "budget"),
     ]
     assert frame["goal"].unique().to_list() == ["direct/7"]
-    row = tw.summarize(tw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
+    row = rw.summarize(rw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
     assert (row["estimate"], row["n"]) == (0.25, 4)
 
 
@@ -124,8 +124,8 @@ def test_items_of_nat_and_their_repeats():
 
 def test_deepteam_counts_what_its_own_groups_lose():
     frame = read(FIXTURES / "deepteam" / "assessment.json")
-    rollouts = tw.measure(frame, m.attack_success())
-    row = tw.summarize(rollouts, cluster=None, metrics="attack_success").row(0, named=True)
+    rollouts = rw.measure(frame, m.attack_success())
+    row = rw.summarize(rollouts, cluster=None, metrics="attack_success").row(0, named=True)
     assert (row["n"], row["n_error"], row["n_undetermined"], row["estimate"]) == (2, 1, 1, 0.5)
     assert frame.filter(attack="Linear Jailbreaking")["turn"].to_list() == [1, 2]
     assert frame["goal"].unique(maintain_order=True).to_list() == ["Bias/race", "Bias/gender", "PII/leak"]
@@ -289,5 +289,5 @@ def test_steps_of_dumps_are_compared(tmp_path: Path) -> None:
         path = tmp_path / "rollouts" / f"step_{step}" / "eval_rollouts.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(RESULT.replace('"reward"', f'"example_id": {step}, "reward"'))
-    rollouts = tw.measure(read(tmp_path), keep="train_step")
+    rollouts = rw.measure(read(tmp_path), keep="train_step")
     assert rollouts.select("task", "train_step").sort("train_step").rows() == [("10", 10), ("20", 20)]

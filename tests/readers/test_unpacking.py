@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-import turnwise as tw
-from turnwise.readers.sources import compression
-from turnwise.readers.sources.compression import CODECS, Budget, inflated, unpacked, unpacked_blocks, unsound
+import rollwise as rw
+from rollwise.readers.sources import compression
+from rollwise.readers.sources.compression import CODECS, Budget, inflated, unpacked, unpacked_blocks, unsound
 
 GZIP = CODECS[0]
 CHANCE = random.Random(5)
@@ -79,10 +79,10 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_log_that_grew_by_one_compressed_part_for_each_line_is_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log.jsonl.{suffix}"
     path.write_bytes(b"".join(PACKERS[suffix](CHAT % number) for number in range(20)))
-    assert tw.read(path)["response"].to_list() == [f"Hello {number}" for number in range(20)]
+    assert rw.read(path)["response"].to_list() == [f"Hello {number}" for number in range(20)]
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(tw.errors.ReadError, match=r"log\.jsonl\.\w+: is not a complete \w+ file"):
-        tw.read(path)
+    with pytest.raises(rw.errors.ReadError, match=r"log\.jsonl\.\w+: is not a complete \w+ file"):
+        rw.read(path)
 
 
 @pytest.mark.parametrize(("suffix", "count"), [("gz", 100_000), ("zst", 100_000), ("bz2", 5_000), ("xz", 10_000)])
@@ -104,8 +104,8 @@ def test_time_to_unpack_grows_with_the_size_and_not_with_the_square_of_the_numbe
 def test_a_small_bzip2_or_xz_bomb_is_refused_before_it_fills_memory(tmp_path: Path) -> None:
     for suffix in ("bz2", "xz"):
         (tmp_path / f"bomb.jsonl.{suffix}").write_bytes(PACKERS[suffix](b"x" * ((1 << 26) + 1)))
-    with pytest.raises(tw.errors.ReadError, match=r"nothing could be read \(2 problems.*a zip bomb\?"):
-        tw.read(tmp_path, errors="collect")
+    with pytest.raises(rw.errors.ReadError, match=r"nothing could be read \(2 problems.*a zip bomb\?"):
+        rw.read(tmp_path, errors="collect")
 
 
 def test_many_small_files_together_unpack_to_no_more_than_a_large_one_may(
@@ -115,20 +115,20 @@ def test_many_small_files_together_unpack_to_no_more_than_a_large_one_may(
     for number in range(8):
         padded = (CHAT % number).replace(b'{"messages"', b'{"note": "%s", "messages"' % (b"x" * 200_000))
         (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(padded))
-    turns, problems = tw.read(tmp_path, errors="collect")
+    turns, problems = rw.read(tmp_path, errors="collect")
     assert turns["response"].to_list() == [f"Hello {number}" for number in range(5)]
     assert [Path(file).name for file in problems["file"]] == ["5.jsonl.gz", "6.jsonl.gz", "7.jsonl.gz"]
     assert problems["reason"].unique().to_list() == [
         "would unpack, with the files before it, to more than 1048576 bytes: unpack it first"
     ]
-    with pytest.raises(tw.errors.ReadError, match=r"5\.jsonl\.gz: would unpack, with the files before it"):
-        tw.read(tmp_path)
+    with pytest.raises(rw.errors.ReadError, match=r"5\.jsonl\.gz: would unpack, with the files before it"):
+        rw.read(tmp_path)
 
 
 READING = """
 import sys
-import turnwise as tw
-turns, problems = tw.read(sys.argv[1], errors="collect")
+import rollwise as rw
+turns, problems = rw.read(sys.argv[1], errors="collect")
 # Unlike the peak of getrusage, this one begins anew with the program, whatever its parent held.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(turns.height, problems.height, int(peak.split()[1]) >> 10)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 LINES = "\n".join([json.dumps(CHAT)] * 2)
@@ -65,7 +65,7 @@ def test_what_has_to_be_opened_first_is_said_in_one_sentence(tmp_path, name, dat
     with pytest.raises(ReadError, match=f"{name}: {says}") as told:
         read(tmp_path / name)
     assert "formats are" not in str(told.value)
-    for verb in (tw.rollout.read_prompts, tw.judges.read_verdicts, tw.readers.read_summary):
+    for verb in (rw.rollout.read_prompts, rw.judges.read_verdicts, rw.readers.read_summary):
         with pytest.raises(ReadError, match=says):
             verb(tmp_path / name)
     (tmp_path / "mine.csv").write_text("rollout_id,prompt\na,Hi\n")

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise import plots
-from turnwise.reports.figures import figures
-from turnwise.reports.frames import frames
+from rollwise import plots
+from rollwise.reports.figures import figures
+from rollwise.reports.frames import frames
 
 
 @pytest.mark.integration

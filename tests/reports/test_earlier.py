@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import TurnwiseError
-from turnwise.reports.differences import since_earlier
-from turnwise.reports.frames import frames
-from turnwise.reports.repeats import repeats
+import rollwise as rw
+from rollwise.errors import RollwiseError
+from rollwise.reports.differences import since_earlier
+from rollwise.reports.frames import frames
+from rollwise.reports.repeats import repeats
 
 OPTIONS: dict[str, Any] = {"by": None, "cluster": "auto", "level": 0.95, "seed": 0}
 
@@ -24,7 +24,7 @@ def judged(rate: int, *, target: str = "gpt", goals: str = "g", attempts: int = 
         for goal in range(10)
         for k in range(attempts)
     ]  # fmt: skip
-    return tw.turns(pl.DataFrame(rows))
+    return rw.turns(pl.DataFrame(rows))
 
 
 def test_changes_are_paired_by_goal_in_each_group() -> None:
@@ -39,9 +39,9 @@ def test_changes_are_paired_by_goal_in_each_group() -> None:
     editions = []
     for name, turns in (("now", now), ("before", before)):
         own_id = pl.format("{}{}", pl.lit(name), "rollout_id").alias("rollout_id")
-        editions.append(tw.measure(turns).with_columns(own_id, pl.lit(name).alias("edition")))
+        editions.append(rw.measure(turns).with_columns(own_id, pl.lit(name).alias("edition")))
     both = pl.concat(editions)
-    expected = tw.contrast(both, of="edition", baseline="before", by="attack", metrics="attack_success", cluster="goal")
+    expected = rw.contrast(both, of="edition", baseline="before", by="attack", metrics="attack_success", cluster="goal")
     assert data.changes.select("low", "high", "p_adjusted").equals(expected.select("low", "high", "p_adjusted"))
     text = since_earlier(data, {}, 0.95, 0).parts[0].text
     assert text.startswith("Of 2 rates, 2 rose and 0 fell by more than chance explains")
@@ -75,25 +75,25 @@ def test_nothing_in_common_is_said() -> None:
 def test_the_earlier_report_is_a_folder_logs_or_turns(tmp_path: Path) -> None:
     """All three give the same page section; a folder without logs is refused before anything is written."""
     before = judged(1)
-    tw.report(before, tmp_path / "old")
-    logs = tw.write(before, tmp_path / "logs.parquet")
+    rw.report(before, tmp_path / "old")
+    logs = rw.write(before, tmp_path / "logs.parquet")
     changes = []
     for place, baseline in enumerate((tmp_path / "old", logs, before)):
-        page = tw.report(judged(3), tmp_path / f"new {place}", baseline=baseline)
+        page = rw.report(judged(3), tmp_path / f"new {place}", baseline=baseline)
         assert '<section id="changes"' in page.read_text()
         changes.append(pl.read_parquet(page.parent / "changes.parquet"))
     assert changes[0].equals(changes[1])
     assert changes[0].equals(changes[2])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(TurnwiseError, match="empty"):
-        tw.report(judged(3), tmp_path / "refused", baseline=tmp_path / "empty")
+    with pytest.raises(RollwiseError, match="empty"):
+        rw.report(judged(3), tmp_path / "refused", baseline=tmp_path / "empty")
     assert not (tmp_path / "refused").exists()
 
 
 def test_attempts_are_those_of_the_verb() -> None:
     """ASR@k and pass^k of the groups whose goals were tried several times; the table shows the first and the last k."""
     data = frames(judged(1), **OPTIONS)
-    expected = tw.attempts(tw.measure(judged(1)), by="attack", k=(1, 2, 3, 4, 5))
+    expected = rw.attempts(rw.measure(judged(1)), by="attack", k=(1, 2, 3, 4, 5))
     assert data.reach.select(expected.columns).equals(expected)
     section = repeats(data, {}, 0.95)
     table = next(part.table for part in section.parts if part.table)
@@ -114,7 +114,7 @@ def test_goals_crossed_with_tasks_have_no_attempts() -> None:
         for goal in range(6)
         for task in range(5)
     ]  # fmt: skip
-    data = frames(tw.turns(pl.DataFrame(rows)), **OPTIONS)
+    data = frames(rw.turns(pl.DataFrame(rows)), **OPTIONS)
     assert data.reach.is_empty()
     text, spread = repeats(data, {}, 0.95).parts
     assert "ASR@k" not in text.text

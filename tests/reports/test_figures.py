@@ -7,16 +7,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports.frames import frames
+import rollwise as rw
+from rollwise.reports.frames import frames
 
-room: Any = import_module("turnwise.reports.figures")  # its folder calls a function so
+room: Any = import_module("rollwise.reports.figures")  # its folder calls a function so
 SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 2, "turns": 3, "tasks": 2, "unjudged": 0.1, "seed": 1}
 SEVEN: dict[str, Any] = {f"t{place}": 0.02 + place / 20 for place in range(7)}  # all colors there are, black among them
 
 
 def _simulated(**more: Any) -> pl.DataFrame:
-    turns: pl.DataFrame = tw.simulate(**SIMULATED, **more)[0]
+    turns: pl.DataFrame = rw.simulate(**SIMULATED, **more)[0]
     return turns
 
 

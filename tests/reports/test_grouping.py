@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports.frames import frames
-from turnwise.reports.grouping import explanation, usual_groups
-from turnwise.reports.rates import rates
+import rollwise as rw
+from rollwise.reports.frames import frames
+from rollwise.reports.grouping import explanation, usual_groups
+from rollwise.reports.rates import rates
 
 
 def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
@@ -25,7 +25,7 @@ def table(source: str, *facts: dict[str, Any]) -> pl.DataFrame:
         for place, fact in enumerate(facts)
         for k in range(2)
     ]
-    return tw.turns(pl.DataFrame(rows, infer_schema_length=None))
+    return rw.turns(pl.DataFrame(rows, infer_schema_length=None))
 
 
 BENIGN = {"attack": "none", "solved": True, "succeeded": None}
@@ -61,12 +61,12 @@ OTHER = table("other", {"target": "a", "task_name": "x"}, {"target": "b", "task_
 )
 def test_groups_are_those_of_the_tool(turns: pl.DataFrame, groups: tuple[str, ...]) -> None:
     """As far as they vary; the source only where two would be pooled."""
-    assert usual_groups(tw.measure(turns), runs=True) == groups
+    assert usual_groups(rw.measure(turns), runs=True) == groups
 
 
 def test_the_choice_is_said_in_one_line_in_the_tools_words() -> None:
     """Also that it was requested."""
-    rollouts = tw.measure(PROMPTFOO)
+    rollouts = rw.measure(PROMPTFOO)
     assert explanation(rollouts, ("category", "attack"), chosen=False) == (
         "category (promptfoo's plugin), attack (promptfoo's strategy); chosen from the logs, --by changes it"
     )

@@ -5,12 +5,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.reports.frames import Frames, frames
-from turnwise.reports.header import configuration, omissions, usual_title
-from turnwise.reports.rates import bottom_line, rates
-from turnwise.reports.reading import origins
+import rollwise as rw
+from rollwise import schema
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.header import configuration, omissions, usual_title
+from rollwise.reports.rates import bottom_line, rates
+from rollwise.reports.reading import origins
 
 
 def judged(*groups: tuple[str, int, int, int], **facts: Any) -> pl.DataFrame:
@@ -22,7 +22,7 @@ def judged(*groups: tuple[str, int, int, int], **facts: Any) -> pl.DataFrame:
         for goal in range(goals)
         for k in range(attempts)
     ]  # fmt: skip
-    return tw.turns(pl.DataFrame(rows))
+    return rw.turns(pl.DataFrame(rows))
 
 
 def made(turns: pl.DataFrame, **options: Any) -> Frames:
@@ -88,11 +88,11 @@ def test_what_was_left_out_is_counted_under_one_word() -> None:
 @pytest.mark.integration
 def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_the_estimate() -> None:
     """The rates of the page are those of `summarize` with the same choice."""
-    turns, _ = tw.simulate(goals=8, attempts=2, turns=4, unjudged=0.2, seed=2)
-    rollouts = tw.measure(turns)
+    turns, _ = rw.simulate(goals=8, attempts=2, turns=4, unjudged=0.2, seed=2)
+    rollouts = rw.measure(turns)
     for choice in ("bounds", "censor", "drop"):
         data = made(turns, unjudged=choice)
-        expected = tw.summarize(rollouts, by=data.by, unjudged=choice, metrics="attack_success")
+        expected = rw.summarize(rollouts, by=data.by, unjudged=choice, metrics="attack_success")
         assert data.rates("attack_success").select(expected.columns).equals(expected)
         notes = [part.text for section in rates(data, {}, 0.95) for part in section.parts if part.kind == "note"]
         assert choice != "bounds" or any("--unjudged censor" in note or 'unjudged="censor"' in note for note in notes)
@@ -100,7 +100,7 @@ def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_
 
 def test_a_reason_is_said_once_however_many_groups_have_it() -> None:
     """Four groups with other numbers of partially judged rollouts are one note."""
-    turns, _ = tw.simulate(attacks=["x", "y"], goals=8, attempts=3, turns=4, unjudged=0.1, seed=3)
+    turns, _ = rw.simulate(attacks=["x", "y"], goals=8, attempts=3, turns=4, unjudged=0.1, seed=3)
     data = made(turns)
     assert data.rates("attack_success")["reason"].drop_nulls().n_unique() > 1
     (note,) = [part.text for section in rates(data, {}, 0.95) for part in section.parts if part.kind == "note"]
@@ -116,7 +116,7 @@ def test_the_configuration_names_what_was_run() -> None:
     assert facts["attacks"] == "pair"
     assert facts["judges"] == "HarmBench, rule"
     assert facts["rates by"] == "target; chosen from the logs, --by changes it"
-    assert facts["analysis"] == f"turnwise {tw.__version__}; 90 % intervals; seed 7; unjudged turns: drop"
+    assert facts["analysis"] == f"rollwise {rw.__version__}; 90 % intervals; seed 7; unjudged turns: drop"
 
 
 @pytest.mark.integration
@@ -135,7 +135,7 @@ def test_the_page_names_columns_that_came_along_unused() -> None:
         for i in range(20)
     ]
     nothing = schema.empty(schema.PROBLEMS)
-    parts = [part for part in origins(made(tw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
+    parts = [part for part in origins(made(rw.turns(pl.DataFrame(rows))), nothing).parts if "unused" in part.text]
     table = parts[0].table
     assert table is not None
     assert [str(cell) for cell in table.rows[0]] == [
@@ -144,5 +144,5 @@ def test_the_page_names_columns_that_came_along_unused() -> None:
         "goal",
         'names={"goal": "behavior"}',
     ]
-    named = made(tw.turns(pl.DataFrame(rows), names={"goal": "behavior"}))
+    named = made(rw.turns(pl.DataFrame(rows), names={"goal": "behavior"}))
     assert not [part for part in origins(named, nothing).parts if "unused" in part.text]

@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.schema import labels
+import rollwise as rw
+from rollwise import schema
+from rollwise.schema import labels
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -85,7 +85,7 @@ def page(server: Server, hostile: list[str]) -> Path:
         "file": hostile, "record": hostile, "field": hostile, "reason": hostile,
     })  # fmt: skip
     out = server.folder / "report"  # type: ignore[attr-defined]
-    return tw.report(tw.turns(frame), out, title=TITLE, problems=problems)
+    return rw.report(rw.turns(frame), out, title=TITLE, problems=problems)
 
 
 def escaped(text: str) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports.comparisons import MOST_ARMS
-from turnwise.reports.frames import Frames, frames
-from turnwise.reports.parts import Grid
-from turnwise.reports.results import results
+import rollwise as rw
+from rollwise.reports.comparisons import MOST_ARMS
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.parts import Grid
+from rollwise.reports.results import results
 
 
 def _notes(found: Frames, section: str) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_group_that_shares_goals_but_not_with_the_baseline() -> None:
 
 def test_too_many_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit that is met is named."""
-    monkeypatch.setattr(import_module("turnwise.reports.comparisons"), "MOST_ARMS", 3)
+    monkeypatch.setattr(import_module("rollwise.reports.comparisons"), "MOST_ARMS", 3)
     found = _frames({name: [("g", 1), ("h", 1)] for name in "abcd"})
     assert _notes(found, "contrasts") == [
         f"Not compared: a and 3 others (more than {MOST_ARMS} are not compared here)."
@@ -100,7 +100,7 @@ def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
 
 def test_a_median_that_too_few_reached_shows_that_it_is_not_known() -> None:
     """The table of turns to success has a dash before what is known of the median, as the terminal has."""
-    turns = tw.read(Path(__file__).parents[2] / "data" / "rollouts")
+    turns = rw.read(Path(__file__).parents[2] / "data" / "rollouts")
     found = frames(turns, by=("target", "attack"), cluster="auto", level=0.95, seed=0)
     row = found.summary.filter(metric="time_to_success", statistic="median", target="base", attack="persuade")
     assert row["estimate"].item() is None

@@ -17,13 +17,13 @@ from urllib.parse import quote
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import TurnwiseError
-from turnwise.reports import STEPS
-from turnwise.reports.frames import frames
-from turnwise.reports.methods import methods
-from turnwise.reports.references import references
-from turnwise.reports.viewer import GIANT, transcripts
+import rollwise as rw
+from rollwise.errors import RollwiseError
+from rollwise.reports import STEPS
+from rollwise.reports.frames import frames
+from rollwise.reports.methods import methods
+from rollwise.reports.references import references
+from rollwise.reports.viewer import GIANT, transcripts
 
 from reports.browser import needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -33,12 +33,12 @@ SCRIPT = '{"a": "</script><script>window.pwned=1</script>", "b": "<!--<script>"}
 
 def simulated(**options: Any) -> pl.DataFrame:
     """A few rollouts."""
-    return tw.simulate(**{"goals": 6, "attempts": 2, "turns": 3, "seed": 1} | options)[0]
+    return rw.simulate(**{"goals": 6, "attempts": 2, "turns": 3, "seed": 1} | options)[0]
 
 
 def table(*rows: dict[str, Any]) -> pl.DataFrame:
     """TURNS of such rows."""
-    return tw.turns(pl.DataFrame(rows, infer_schema_length=None))
+    return rw.turns(pl.DataFrame(rows, infer_schema_length=None))
 
 
 CASES: dict[str, Callable[[], pl.DataFrame]] = {
@@ -65,7 +65,7 @@ CASES: dict[str, Callable[[], pl.DataFrame]] = {
     "nothing but nulls": lambda: table(
         *({"rollout_id": name, "turn": 1, "prompt": None, "response": None, "goal": None} for name in "abcd")
     ),
-    "no turns at all": lambda: tw.turns(
+    "no turns at all": lambda: rw.turns(
         pl.DataFrame(
             {"rollout_id": ["a", "b"], "turn": [None, None], "outcome": ["error", None], "ending": ["error", None]},
             schema_overrides={"turn": pl.Int32},
@@ -90,7 +90,7 @@ def made(turns: pl.DataFrame, **options: Any) -> Any:
 def test_the_viewer_opens_all_of_it(browser, tmp_path, name):
     """Every rollout is in the list and opens in good time, with each of its turns and all of its text; nothing runs."""
     turns = CASES[name]()
-    page = tw.report(turns, tmp_path / "report")
+    page = rw.report(turns, tmp_path / "report")
     browser.open(page, wait=False)
     browser.until("return document.readyState === 'complete'")
     ids = turns["rollout_id"].unique(maintain_order=True).to_list()
@@ -131,7 +131,7 @@ def test_the_viewer_opens_all_of_it(browser, tmp_path, name):
 @needs_chromium
 def test_values_that_scripts_would_spoil_are_kept(browser, tmp_path):
     """Large integers, infinity, bytes, times and nested values stand in the transcript as they were."""
-    browser.open(tw.report(CASES["kinds of columns"](), tmp_path / "report"))
+    browser.open(rw.report(CASES["kinds of columns"](), tmp_path / "report"))
     browser.run("await show(0); document.querySelector('#rollout details').open = true")
     text = browser.run("return document.getElementById('rollout').innerText")
     for value in (
@@ -151,7 +151,7 @@ def test_values_that_scripts_would_spoil_are_kept(browser, tmp_path):
 def test_a_character_is_not_cut_in_half(browser, tmp_path):
     """A long text is shown to its 20,000th unit, which may be the middle of a character."""
     frame = table({"rollout_id": "a", "turn": 1, "response": "x" + "😀" * 20_000, "outcome": "failure"})
-    browser.open(tw.report(frame, tmp_path / "report"))
+    browser.open(rw.report(frame, tmp_path / "report"))
     browser.run("await show(0)")
     shown = browser.run("return document.querySelector('.said.response .text').firstChild.textContent")
     assert shown == "x" + "😀" * 9999
@@ -163,7 +163,7 @@ def test_what_was_searched_for_is_seen_deep_in_a_text(browser, tmp_path):
     """A word three quarters into a long text is found, marked and scrolled to."""
     text = "hay " * 30_000 + "needle" + " hay" * 10_000
     browser.open(
-        tw.report(table({"rollout_id": "a", "turn": 1, "response": text, "outcome": "failure"}), tmp_path / "report")
+        rw.report(table({"rollout_id": "a", "turn": 1, "response": text, "outcome": "failure"}), tmp_path / "report")
     )
     browser.run("state.words = 'NEEDLE'; await searchTexts(); await show(state.shown[0]);")
     seen = browser.run("""
@@ -181,7 +181,7 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
     turns = simulated(goals=250, attempts=1, attacks=["x", "y"]).with_columns(
         target=pl.col("goal") + "_target", category=pl.col("goal")
     )
-    page = tw.report(turns, tmp_path / "report")
+    page = rw.report(turns, tmp_path / "report")
     text = page.read_text()
     assert page.stat().st_size < 4_000_000
     assert "The figure shows 40 of 500 groups, half of them the lowest and half the highest." in text
@@ -209,7 +209,7 @@ def test_many_groups_are_still_a_page(tmp_path: Path) -> None:
 def test_a_terminal_says_what_is_being_done(tmp_path: Path) -> None:
     """The bar names each step, in order."""
     simulated(goals=3).write_parquet(tmp_path / "turns.parquet")
-    call = f"import turnwise as tw; tw.report(tw.read({str(tmp_path)!r}), {str(tmp_path / 'report')!r}, progress=True)"
+    call = f"import rollwise as rw; rw.report(rw.read({str(tmp_path)!r}), {str(tmp_path / 'report')!r}, progress=True)"
     terminal, of_process = os.openpty()
     termios.tcsetwinsize(of_process, (24, 100))
     with subprocess.Popen([sys.executable, "-c", call], stderr=of_process) as process:
@@ -230,7 +230,7 @@ def test_a_terminal_says_what_is_being_done(tmp_path: Path) -> None:
 def test_any_fact_can_group(tmp_path: Path, by: str | Sequence[str]) -> None:
     """Also the unit itself, a number, an Enum and the rollout."""
     turns = simulated(benign=2, tasks=2)
-    page = tw.report(turns, tmp_path / "report", by=by)
+    page = rw.report(turns, tmp_path / "report", by=by)
     first = [by] if isinstance(by, str) else list(by)
     assert pl.read_parquet(page.parent / "summary.parquet").columns[: len(first)] == first
 
@@ -291,7 +291,7 @@ def test_long_goals_do_not_fill_the_index() -> None:
 def test_a_curve_that_would_mislead_is_left_out(tmp_path: Path) -> None:
     """Where verdicts are of whole rollouts, no curve says when successes came, and the page says why."""
     turns = simulated(goals=10).with_columns(succeeded=pl.lit(None, pl.Boolean))
-    page = tw.report(turns, tmp_path / "report")
+    page = rw.report(turns, tmp_path / "report")
     text = page.read_text()
     assert '<section id="success-by-turn"' not in text
     assert "turns to success" not in text.split('<section id="methods"')[0]
@@ -311,25 +311,25 @@ def test_broken_letters_are_refused_or_shown(tmp_path: Path) -> None:
     (tmp_path / "half.jsonl").write_text(
         '{"rollout_id": "c", "turn": 1, "response": "\\ud800</script>", "outcome": "failure"}'
     )
-    turns, problems = tw.read(tmp_path, errors="collect")
+    turns, problems = rw.read(tmp_path, errors="collect")
     assert "a" in turns["rollout_id"].to_list()
     assert problems.height + turns["rollout_id"].n_unique() == 3
     assert problems["file"].str.contains("bytes.jsonl").any()
-    page = tw.report(
+    page = rw.report(
         turns, tmp_path / "report", problems=problems, title="half \ud800 of a letter", inputs=["no\udcff.jsonl"]
     )
     text = page.read_text(encoding="utf-8")
     assert "<h1" in text
     assert r"half \ud800 of a letter" in text
-    with pytest.raises(TurnwiseError):
-        tw.read(tmp_path / "bytes.jsonl")
+    with pytest.raises(RollwiseError):
+        rw.read(tmp_path / "bytes.jsonl")
 
 
 def test_only_a_tree_is_made_of_nodes() -> None:
     """One tree among rollouts changes how itself is told, and a column that somebody calls `tree` changes nothing."""
     plain = table(*({"rollout_id": name, "turn": 1, "outcome": "failure", "cost_usd": 0.1} for name in "ab"))
     nodes = {"rollout_id": "c", "turn": [1, 2, 2], "node_id": ["x", "y", "z"], "parent_id": [None, "x", "x"]}
-    mixed = pl.concat([plain, tw.turns(pl.DataFrame(nodes))], how="diagonal_relaxed")
+    mixed = pl.concat([plain, rw.turns(pl.DataFrame(nodes))], how="diagonal_relaxed")
     index = unpacked(transcripts(found := frames(mixed, by=None, cluster="auto", level=0.95, seed=0)).index)
     assert dict(zip(index["ids"], index["trees"], strict=True)) == {"a": False, "b": False, "c": True}
     assert (found.rollout_count, found.turn_count, found.rollouts.height, found.costs.height) == (3, 5, 4, 0)
@@ -350,7 +350,7 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
         )
     ]
     found = frames(
-        tw.turns(pl.DataFrame(rows, infer_schema_length=None)), by="source", cluster="auto", level=0.95, seed=0
+        rw.turns(pl.DataFrame(rows, infer_schema_length=None)), by="source", cluster="auto", level=0.95, seed=0
     )
     told, table, *_ = methods(found, 0.95).parts
     assert told.text.count("Attack success: ") == 1
@@ -361,7 +361,7 @@ def test_groups_of_different_units_are_one_sentence_of_the_methods() -> None:
 
 def test_every_paper_that_a_verb_names_can_be_cited() -> None:
     """What stands under References in a docstring comes out as authors, title and place, with nothing between commas."""
-    public = [getattr(space, name) for space in (tw, tw.judges, tw.trees) for name in space.__all__]
+    public = [getattr(space, name) for space in (rw, rw.judges, rw.trees) for name in space.__all__]
     verbs = [verb for verb in public if inspect.isfunction(verb)]
     papers = references(*verbs)
     assert len(papers) > 20

@@ -12,15 +12,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports import report
+import rollwise as rw
+from rollwise.reports import report
 
 pytestmark = pytest.mark.integration  # each case writes one report or more
 
 
 def turns(*targets: str) -> pl.DataFrame:
     """TURNS of 8 rollouts for each target."""
-    return tw.turns(
+    return rw.turns(
         [
             {"rollout_id": f"{target}{number}", "target": target, "goal": f"g{number}", "attack": "a", "prompt": "Hi",
              "response": "No", "outcome": ("failure", "success")[number % 3 == 0], "succeeded": number % 3 == 0}
@@ -39,7 +39,7 @@ def listed(folder: Path) -> set[str]:
     for entry in record["files"]:
         content = (folder / entry["path"]).read_bytes()
         assert entry["bytes"] == len(content)
-        assert entry["blake2b"] == tw.files.atomic.content_hash(folder / entry["path"])
+        assert entry["blake2b"] == rw.files.atomic.content_hash(folder / entry["path"])
     return {"run.json", *(entry["path"] for entry in record["files"])}
 
 
@@ -56,7 +56,7 @@ def test_no_result_of_the_run_before_stays(tmp_path: Path, capsys: pytest.Captur
     assert files(tmp_path / "r") == files(tmp_path / "once") | {"notes.md", "figures/mine.svg"}
     assert "contrast.parquet" in before - files(tmp_path / "r")
     said = capsys.readouterr().err
-    assert f"r: replaced the report of {tw.reports.header.today()} ({len(before) - 3} files)" in said
+    assert f"r: replaced the report of {rw.reports.header.today()} ({len(before) - 3} files)" in said
     assert "; kept 2 files that no report wrote (figures/mine.svg, notes.md)" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["once", "r"]
 
@@ -64,11 +64,11 @@ def test_no_result_of_the_run_before_stays(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     "record",
     [
-        '{"turnwise": "1", "files": [{"path": "../mine.txt"}, {"path": "/etc/passwd"}, {"path": 3}, 4, null]}',
-        '{"turnwise": "1", "files": {"path": "mine.txt"}}',
+        '{"rollwise": "1", "files": [{"path": "../mine.txt"}, {"path": "/etc/passwd"}, {"path": 3}, 4, null]}',
+        '{"rollwise": "1", "files": {"path": "mine.txt"}}',
         '{"files": [{"path": "mine.txt"}], "tool": "another"}',
         "[" * 100_000,
-        '{"turnwise": ',
+        '{"rollwise": ',
         "[]",
     ],
 )
@@ -90,7 +90,7 @@ def test_a_record_that_is_not_ours_removes_nothing(
 REPORTER = """
 import os, sys
 import polars as pl
-from turnwise.reports import report
+from rollwise.reports import report
 frames = [pl.read_parquet(path) for path in sys.argv[2:4]]
 print("begun", flush=True)
 for number in range(1000):
@@ -101,7 +101,7 @@ for number in range(1000):
 
 def test_killed_at_random_moments_a_report_is_the_old_or_the_new(tmp_path: Path) -> None:
     """Killed while it alternates between two reports: the folder is always one of them, whole, with the user's file."""
-    kills, rng = int(os.environ.get("TURNWISE_KILLS", "4")), random.Random(0)
+    kills, rng = int(os.environ.get("ROLLWISE_KILLS", "4")), random.Random(0)
     wholes, out = [], tmp_path / "work" / "r"
     for number, targets in enumerate((["x", "y"], ["x"])):
         turns(*targets).write_parquet(tmp_path / f"{number}.parquet")

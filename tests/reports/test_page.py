@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -20,14 +20,14 @@ pytestmark = needs_chromium
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Reports on simulated, example and real rollouts."""
     if request.param == "simulated":
-        turns, _ = tw.simulate(
+        turns, _ = rw.simulate(
             attacks=["persuade", "encode"], goals=10, attempts=2, turns=5, benign=3, tasks=2, unjudged=0.1, seed=4
         )
     elif request.param == "example":
-        turns = tw.read(ROOT / "data" / "rollouts")
+        turns = rw.read(ROOT / "data" / "rollouts")
     else:
-        turns, _ = tw.read(request.getfixturevalue("shared") / request.param, errors="collect")
-    return tw.report(turns, tmp_path_factory.mktemp("report") / "report")
+        turns, _ = rw.read(request.getfixturevalue("shared") / request.param, errors="collect")
+    return rw.report(turns, tmp_path_factory.mktemp("report") / "report")
 
 
 @pytest.mark.integration
@@ -178,4 +178,4 @@ def test_every_number_of_the_page_can_be_traced(page: Path) -> None:
     ):
         assert (f'<section id="{section}"' in sections) == (folder / f"{name}.parquet").exists()
     valid = pl.read_parquet(folder / "doctor.parquet")
-    assert tw.schema.check(valid, tw.schema.DOCTOR).height > 10
+    assert rw.schema.check(valid, rw.schema.DOCTOR).height > 10

@@ -7,15 +7,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 
 @pytest.mark.integration
 def test_names_that_are_formulas_are_text_in_the_csv_alone(tmp_path: Path) -> None:
     names = {"base": "=cmd|' /C calc'!A0", "guarded": "@SUM(1)"}
-    turns, _ = tw.simulate(goals=4, attempts=2, turns=2, seed=1)
+    turns, _ = rw.simulate(goals=4, attempts=2, turns=2, seed=1)
     turns = turns.with_columns(pl.col("target").replace(names), attack=pl.lit("+1"))
-    tw.report(turns, tmp_path / "report")
+    rw.report(turns, tmp_path / "report")
     with (tmp_path / "report" / "summary.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["target"] for row in rows} == {f"'{name}" for name in names.values()}

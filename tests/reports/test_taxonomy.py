@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports.taxonomy import mapping, rates_by_taxonomy, taxonomies
+import rollwise as rw
+from rollwise.reports.taxonomy import mapping, rates_by_taxonomy, taxonomies
 
 OPTIONS: dict[str, Any] = {"cluster": "auto", "level": 0.95, "seed": 0, "unjudged": "bounds"}
 
@@ -19,14 +19,14 @@ def rollouts(source: str, column: str, *names: str, **facts: Any) -> pl.DataFram
         for name in names
         for k in range(4)
     ]  # fmt: skip
-    return tw.measure(tw.turns(pl.DataFrame(rows)))
+    return rw.measure(rw.turns(pl.DataFrame(rows)))
 
 
-def test_the_table_has_no_contradiction_and_knows_only_sources_that_turnwise_reads() -> None:
+def test_the_table_has_no_contradiction_and_knows_only_sources_that_rollwise_reads() -> None:
     """One category for each name in each taxonomy; columns that TURNS has."""
     assert mapping().select("taxonomy", "source", "column", "name").is_duplicated().any() is False
     assert set(mapping()["source"]) <= {"garak", "promptfoo", "pyrit", "harmbench"}
-    assert set(mapping()["column"]) <= set(tw.schema.TURNS.names)
+    assert set(mapping()["column"]) <= set(rw.schema.TURNS.names)
     assert mapping().null_count().sum_horizontal().item() == 0
 
 
@@ -44,7 +44,7 @@ def test_names_of_tools_have_their_category(source: str, column: str, name: str,
     """With the rate that `summarize` gives for those rollouts."""
     table = rollouts(source, column, name)
     row = rates_by_taxonomy(table, **OPTIONS).filter(hazard=category).row(0, named=True)
-    expected = tw.summarize(table, metrics="attack_success").row(0, named=True)
+    expected = rw.summarize(table, metrics="attack_success").row(0, named=True)
     assert (row["estimate"], row["low"], row["high"], row["n"]) == tuple(
         expected[name] for name in ("estimate", "low", "high", "n")
     )

@@ -5,13 +5,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import plots
-from turnwise.reports.figures import figures
-from turnwise.reports.frames import Frames, frames
-from turnwise.reports.rates import bottom_line
-from turnwise.reports.results import results
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import plots
+from rollwise.reports.figures import figures
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.rates import bottom_line
+from rollwise.reports.results import results
 
 RATES = {1000: 0.9, 50: 0.2, 200: 0.5}  # neither in the order of their numbers nor of their text
 
@@ -36,7 +36,7 @@ def found(request: pytest.FixtureRequest) -> Frames:
 def test_the_steps_have_a_figure_and_a_section(found: Frames, tmp_path: Path) -> None:
     """By default rollouts of all runs are pooled, and the course of training is drawn; grouped by step it is too."""
     assert found.by in {(), ("train_step",)}
-    expected = tw.training(tw.measure(_turns(), keep="train_step"))
+    expected = rw.training(rw.measure(_turns(), keep="train_step"))
     assert found.trained.equals(expected)
     drawn = figures(found, tmp_path / "figures")
     assert "90 %" in drawn["training_attack_success"].alt
@@ -80,10 +80,10 @@ def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path)
     """Dumps of trainers hold a reward, or a score of each reward function, and no verdict: the page shows their course."""
     rows = [(f"{s}-{g}-{n}", s, f"t{g}", float(g + s > 3 + n), g / 7) for s in (1, 2) for g in range(6) for n in (0, 1)]
     dumped = pl.DataFrame(rows, schema=["rollout_id", "step", "task", "score_exact", "score_style"], orient="row")
-    turns = tw.turns(dumped.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
+    turns = rw.turns(dumped.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
     found = frames(turns, by=None, cluster="auto", level=0.95, seed=0)
-    expected = tw.training(
-        tw.measure(turns, m.final("score_exact"), keep="step"), metric="final_score_exact", step="step"
+    expected = rw.training(
+        rw.measure(turns, m.final("score_exact"), keep="step"), metric="final_score_exact", step="step"
     )
     assert found.trained.filter(metric="final_score_exact").equals(expected)
     assert found.trained["metric"].unique().sort().to_list() == ["final_score_exact", "final_score_style"]

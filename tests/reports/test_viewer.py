@@ -6,7 +6,7 @@ from urllib.parse import quote
 import polars as pl
 import pytest
 
-import turnwise as tw
+import rollwise as rw
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -21,7 +21,7 @@ FOCUSED = """
 @pytest.fixture(scope="module")
 def turns() -> pl.DataFrame:
     """Eighty rollouts of two targets and two attacks; one says what no other says."""
-    made, _ = tw.simulate(attacks=["persuade", "encode"], goals=10, attempts=2, turns=6, seed=3)
+    made, _ = rw.simulate(attacks=["persuade", "encode"], goals=10, attempts=2, turns=6, seed=3)
     last = made["rollout_id"].unique(maintain_order=True)[-1]
     rare = pl.when((pl.col("rollout_id") == last) & (pl.col("turn") == 1)).then(pl.lit("a Rare (word) here"))
     return made.with_columns(response=rare.otherwise("response"))
@@ -30,7 +30,7 @@ def turns() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def page(turns: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Their report."""
-    return tw.report(turns, tmp_path_factory.mktemp("viewer") / "report")
+    return rw.report(turns, tmp_path_factory.mktemp("viewer") / "report")
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.reports.frames import Frames, frames
-from turnwise.reports.parts import Card
-from turnwise.reports.reading import origins
-from turnwise.reports.worst import EXCERPT, worst
+import rollwise as rw
+from rollwise.reports.frames import Frames, frames
+from rollwise.reports.parts import Card
+from rollwise.reports.reading import origins
+from rollwise.reports.worst import EXCERPT, worst
 
 from reports.browser import Browser, needs_chromium  # type: ignore[import-not-found]  # isort: skip
 
@@ -33,7 +33,7 @@ def conversations(*rollouts: tuple[str, str, int, int | None]) -> pl.DataFrame:
         for place, (target, goal, turns, success) in enumerate(rollouts)
         for turn in range(1, turns + 1)
     ]  # fmt: skip
-    return tw.turns(pl.DataFrame(rows))
+    return rw.turns(pl.DataFrame(rows))
 
 
 WEAK = [("weak", f"g{k}", 5, k + 2 if k < 3 else None) for k in range(12)]
@@ -68,11 +68,11 @@ def test_nothing_that_succeeded_is_said() -> None:
 def test_results_without_texts_have_nothing_to_read(tmp_path: Path) -> None:
     """Their list stays, under another question."""
     rows = [{"target": "m", "goal": f"g{place}", "succeeded": place < 3} for place in range(9)]
-    page = tw.report(tw.turns(rows), tmp_path / "bare").read_text()
+    page = rw.report(rw.turns(rows), tmp_path / "bare").read_text()
     assert "What became of each rollout?" in page
     assert "The logs have no texts: a transcript is the result of its rollout alone. All 9 transcripts" in page
     assert "Which transcripts should you read first?" not in page
-    with_texts = tw.report(conversations(*WEAK), tmp_path / "full").read_text()
+    with_texts = rw.report(conversations(*WEAK), tmp_path / "full").read_text()
     assert "Which transcripts should you read first?" in with_texts
 
 
@@ -80,7 +80,7 @@ def test_an_evaluation_shows_tasks_that_failed() -> None:
     """Where there is no attack."""
     same = {"turn": 1, "attack": "none", "response": "42"}
     rows = [same | {"rollout_id": f"r{k}", "task": f"t{k}", "solved": k > 1} for k in range(5)]
-    found = cards(made(tw.turns(pl.DataFrame(rows))))
+    found = cards(made(rw.turns(pl.DataFrame(rows))))
     assert [dict(card.lines)["goal"] for card in found] == ["t0", "t1"]
 
 
@@ -94,7 +94,7 @@ def test_records_that_could_not_be_read_for_one_reason_are_one_row() -> None:
     """Files without their common folder, the first records, and the reason in its own words."""
     problems = pl.DataFrame(
         [(f"/logs/run/{name}.jsonl", str(k), None, f"line {k} holds no output") for name in "ab" for k in range(5)],
-        schema=tw.schema.PROBLEMS.dtypes,
+        schema=rw.schema.PROBLEMS.dtypes,
         orient="row",
     )
     sentence, _, unread = origins(made(conversations(*WEAK)), problems).parts
@@ -116,10 +116,10 @@ def test_a_card_opens_its_turn_with_what_was_said_first(browser: Browser, tmp_pa
     long = "no reason is too long to be read in full " * 5
     problems = pl.DataFrame(
         [(f"/logs/{'deep/' * 12}{name}.jsonl", "r" * 60, "field", long) for name in "ab"],
-        schema=tw.schema.PROBLEMS.dtypes,
+        schema=rw.schema.PROBLEMS.dtypes,
         orient="row",
     )
-    page = tw.report(turns, tmp_path / "report", problems=problems)
+    page = rw.report(turns, tmp_path / "report", problems=problems)
     for width in (1280, 390):
         browser.open(page, width=width)
         browser.run("document.querySelector('.cards a').click(); await new Promise(go => setTimeout(go, 400))")

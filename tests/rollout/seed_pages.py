@@ -9,8 +9,8 @@
 from types import SimpleNamespace
 from typing import Any, Dict
 
-from turnwise import Evaluator, Graph, GraphMetrics, Node
-from turnwise.rollout import JSONLike
+from rollwise import Evaluator, Graph, GraphMetrics, Node
+from rollwise.rollout import JSONLike
 
 
 class AttackPage(Evaluator):

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rollout.seed_pages import GOLDEN, AttackPage, ProbePage, Sampler, Scorer, chain  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError
-from turnwise.rollout import ASTEvaluator, Evaluator, Graph, GraphMetrics, Node, Precision, Recording
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError
+from rollwise.rollout import ASTEvaluator, Evaluator, Graph, GraphMetrics, Node, Precision, Recording
 
 TEXTS = [None, "", "no", "Schön — 你好", "a longer answer that says a good deal more", "x" * 300]
 REWARDS = [None, 0.0, 0.1, 0.3, 1, -2.5, True]
@@ -149,7 +149,7 @@ def test_the_threshold_may_be_another(options: dict[str, Any], first: int | None
     (name,) = [name for name in evaluator.rollouts.columns if name.startswith("first_target")]
     assert evaluator.rollouts[name].to_list() == [first]
     assert evaluator.turns["succeeded"].any() == (first is not None)
-    assert tw.measure(evaluator.turns, m.attack_success)["attack_success"].to_list() == [first is not None]
+    assert rw.measure(evaluator.turns, m.attack_success)["attack_success"].to_list() == [first is not None]
 
 
 @pytest.mark.parametrize(("width", "kept"), [(100, "b" * 100), (3, "bbb"), (0, ""), (1000, "a" + "b" * 200)])

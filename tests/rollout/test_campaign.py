@@ -17,13 +17,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from turnwise.errors import ArgumentError, WriteError
-from turnwise.jobs.workers import Crew
-from turnwise.rollout.campaign import CampaignError, run
-from turnwise.rollout.graph import Graph, Node
-from turnwise.rollout.sampler import RolloutError
-from turnwise.rollout.stopping import Above, Below, Endless, Precision
-from turnwise.rollout.store import Run, RunStore, stored_runs
+from rollwise.errors import ArgumentError, WriteError
+from rollwise.jobs.workers import Crew
+from rollwise.rollout.campaign import CampaignError, run
+from rollwise.rollout.graph import Graph, Node
+from rollwise.rollout.sampler import RolloutError
+from rollwise.rollout.stopping import Above, Below, Endless, Precision
+from rollwise.rollout.store import Run, RunStore, stored_runs
 
 quiet = functools.partial(run, progress=False)
 
@@ -31,7 +31,7 @@ quiet = functools.partial(run, progress=False)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch):
     """Retries follow at once, nearly."""
-    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.002)
+    monkeypatch.setattr("rollwise.jobs.workers.FIRST_PAUSE", 0.002)
 
 
 async def coroutine(seed):
@@ -267,15 +267,15 @@ def test_what_came_from_the_store_is_said_and_only_then(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     quiet(int, range(5), store=tmp_path, key="k")
     there = f"in the store {tmp_path} already"
-    assert capsys.readouterr().err == f"turnwise: of 5 rollouts, 3 were {there}; 2 were run\n"
+    assert capsys.readouterr().err == f"rollwise: of 5 rollouts, 3 were {there}; 2 were run\n"
     quiet(int, range(5), store=tmp_path, key="k")
-    assert capsys.readouterr().err == f"turnwise: all 5 rollouts were {there}; nothing was run\n"
+    assert capsys.readouterr().err == f"rollwise: all 5 rollouts were {there}; nothing was run\n"
     quiet(int, range(5), store=tmp_path, key="another")
     assert capsys.readouterr().err == ""
     quiet(int, [], store=tmp_path, key="k")
     for _ in range(2):
         quiet(int, [7], store=tmp_path, key="k")
-    assert capsys.readouterr().err == f"turnwise: the one rollout was {there}; nothing was run\n"
+    assert capsys.readouterr().err == f"rollwise: the one rollout was {there}; nothing was run\n"
 
 
 def test_recorded_errors_that_are_tried_again_did_not_come_from_the_store(tmp_path, capsys):
@@ -331,13 +331,13 @@ def test_a_request_that_makes_no_sense_is_not_repeated():
 def test_pauses_grow_and_differ(monkeypatch):
     """Pauses before retries are random, reach up to a limit that doubles, and disturb nobody's seeded draws."""
     crew = Crew(plain, [])
-    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 1.0)
+    monkeypatch.setattr("rollwise.jobs.workers.FIRST_PAUSE", 1.0)
     pauses = np.array([[crew._pause(k) for k in range(1, 9)] for _ in range(400)])
     limits = np.minimum(60, 2.0 ** np.arange(8))
     assert np.all(pauses <= limits)
     assert pauses.max(axis=0) == pytest.approx(limits, rel=0.05)
     assert pauses.mean(axis=0) == pytest.approx(limits / 2, rel=0.15)
-    monkeypatch.setattr("turnwise.jobs.workers.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("rollwise.jobs.workers.FIRST_PAUSE", 0.001)
     random.seed(1)
     expected = random.random()
     random.seed(1)
@@ -479,8 +479,8 @@ def test_an_interrupt_stops_at_once_and_keeps_what_finished(tmp_path, kind, inte
 WAIT = """
 import asyncio, sys, time
 import polars
-from turnwise.jobs.workers import Crew
-from turnwise.rollout.campaign import CampaignError, run
+from rollwise.jobs.workers import Crew
+from rollwise.rollout.campaign import CampaignError, run
 
 polars.LazyFrame({"a": [1]}).collect()  # from now on an interrupt meets Polars first
 

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 from tiny_llama import TEMPLATE, save_tiny_llama  # type: ignore[import-not-found]
 
-from turnwise.errors import ArgumentError
-from turnwise.judges.clients import CallError, ChatModel, Reply
-from turnwise.judges.endpoint import Endpoint
-from turnwise.judges.local_model import LocalModel
-from turnwise.measurement.trees import flatten
-from turnwise.rollout.chat import GIVE_UP_WORD, ChatSampler
-from turnwise.rollout.sampler import Rollout, RolloutError, Sampler
+from rollwise.errors import ArgumentError
+from rollwise.judges.clients import CallError, ChatModel, Reply
+from rollwise.judges.endpoint import Endpoint
+from rollwise.judges.local_model import LocalModel
+from rollwise.measurement.trees import flatten
+from rollwise.rollout.chat import GIVE_UP_WORD, ChatSampler
+from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
 
 HI = [{"role": "user", "content": "hi"}]
 
@@ -361,7 +361,7 @@ def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch, modu
     """Where a package is not installed, making the model fails with the line that installs it."""
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else found("json"))
-    with pytest.raises(ArgumentError, match=rf"{module} is not installed; pip install 'turnwise\[{extra}\]'$"):
+    with pytest.raises(ArgumentError, match=rf"{module} is not installed; pip install 'rollwise\[{extra}\]'$"):
         Endpoint("m") if module == "openai" else LocalModel("m")
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.cli import run as command
-from turnwise.errors import ReadError, TurnwiseError
-from turnwise.rollout import Below, Graph, Node, Precision
-from turnwise.rollout.config import evaluator_of, load, rule_of
+from rollwise import schema
+from rollwise.cli import run as command
+from rollwise.errors import ReadError, RollwiseError
+from rollwise.rollout import Below, Graph, Node, Precision
+from rollwise.rollout.config import evaluator_of, load, rule_of
 
 CONFIG = """
 sampler:
@@ -64,7 +64,7 @@ def test_a_second_call_resumes_and_gives_the_same(tmp_path: Path, capsys) -> Non
     first = (tmp_path / "results" / "metrics.json").read_bytes()
     assert call("rollout", "--config_file", path) == 2  # the folder is there
     assert call("rollout", "--config_file", path, "--overwrite") == 0
-    told = f"turnwise: all 60 rollouts were in the store {tmp_path / 'store'} already; nothing was run\n"
+    told = f"rollwise: all 60 rollouts were in the store {tmp_path / 'store'} already; nothing was run\n"
     assert told in capsys.readouterr().err
     assert (tmp_path / "results" / "metrics.json").read_bytes() == first
 
@@ -99,7 +99,7 @@ def test_seeds_are_a_number_a_list_or_a_file(tmp_path: Path, given: str, seeds: 
 def test_a_sampler_of_ones_own_is_found_by_its_place(tmp_path: Path, monkeypatch) -> None:
     """`package.module:name` may be a function, or a class with options."""
     (tmp_path / "mine.py").write_text(
-        "from turnwise.rollout import Graph, Node\n"
+        "from rollwise.rollout import Graph, Node\n"
         "class Polite:\n"
         "    def __init__(self, word): self.word = word\n"
         "    def eval_rollout(self, seed): return Graph('', [Node('', f'{self.word} {seed}', 'Hi', 0.5)])\n"
@@ -153,7 +153,7 @@ def test_rules_are_built_from_the_file(tmp_path: Path) -> None:
 def test_what_is_wrong_is_named(tmp_path: Path, capsys, text: str, says: str) -> None:
     """One sentence with the entry, exit code 2, nothing written."""
     path = write(tmp_path, text)
-    with pytest.raises(TurnwiseError, match=says):
+    with pytest.raises(RollwiseError, match=says):
         _ = rule_of(load(path).until), evaluator_of(load(path))
     assert call("rollout", "--config_file", path) == 2
     captured = capsys.readouterr()

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError, SchemaError, WriteError
-from turnwise.estimation.summary import summarize
-from turnwise.measurement.measure import measure
-from turnwise.rollout import (
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError, SchemaError, WriteError
+from rollwise.estimation.summary import summarize
+from rollwise.measurement.measure import measure
+from rollwise.rollout import (
     ASTEvaluator,
     Below,
     CampaignError,
@@ -38,7 +38,7 @@ from turnwise.rollout import (
     RolloutError,
     SimulatedSampler,
 )
-from turnwise.rollout.results import Results
+from rollwise.rollout.results import Results
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -226,11 +226,11 @@ def test_own_metrics_are_frames() -> None:
     """TURNS have the numbers of each turn, ROLLOUTS those of each rollout, SUMMARY all of them."""
     evaluator = Lengths(Fails(), seeds=["a", "bcd"])
     results = evaluator.evaluate(**QUIET)
-    turns = tw.schema.check(evaluator.turns, tw.schema.TURNS)
+    turns = rw.schema.check(evaluator.turns, rw.schema.TURNS)
     assert turns["length"].to_list() == [8, 8, 10, 10]
     assert turns["context"].to_list() == ["", "", "", ""]
-    assert turns["source"].unique().to_list() == ["turnwise"]
-    assert tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS)["longest"].to_list() == [8, 10]
+    assert turns["source"].unique().to_list() == ["rollwise"]
+    assert rw.schema.check(evaluator.rollouts, rw.schema.ROLLOUTS)["longest"].to_list() == [8, 10]
     assert evaluator.rollouts["num_turns"].to_list() == [2, 2]
     assert {"longest", "turns", "num_turns"} <= set(evaluator.summary["metric"])
     assert evaluator.results is results
@@ -306,7 +306,7 @@ def test_metrics_of_any_kind_become_columns() -> None:
         (0.5, True, "a", "[1]", "1", 2.0**70, None, None),
         (1.0, None, None, None, "x", 1.0, None, {"duration": 2, "observed": True}),
     ]
-    assert told.schema["time"] == tw.schema.TIME_TO_EVENT
+    assert told.schema["time"] == rw.schema.TIME_TO_EVENT
 
 
 def test_a_metric_named_like_a_fact_is_kept_beside_it() -> None:
@@ -335,7 +335,7 @@ def test_what_is_said_of_turns_goes_where_it_belongs() -> None:
     assert turns["prompt"].to_list() == ["ask 0 1", "ask 0 2", "ask 1 1", "ask 1 2"]
     assert turns["per_turn_prompt"].to_list() == ["t", None, None, None]
     assert turns["attack"].null_count() == 4
-    assert tw.measure(turns, m.attack_success)["attack_success"].to_list() == [True, None]
+    assert rw.measure(turns, m.attack_success)["attack_success"].to_list() == [True, None]
 
 
 def test_what_is_said_otherwise_of_a_turn_is_kept_aside() -> None:
@@ -451,7 +451,7 @@ def test_what_graphs_and_nodes_hold_becomes_columns() -> None:
 
     evaluator = Lengths(rollout, seeds=["a"])
     evaluator.evaluate(**QUIET)
-    turns = tw.schema.check(evaluator.turns, tw.schema.TURNS)
+    turns = rw.schema.check(evaluator.turns, rw.schema.TURNS)
     assert turns.select("goal", "ending", "split", "rollout_prompt", "seed").unique().row(0) == (
         "win",
         "budget",
@@ -479,14 +479,14 @@ def test_what_stands_beside_seeds_are_facts_of_the_rollouts(kind: Any) -> None:
     more = {"scorer": lambda texts: [0.75] * len(texts)} if kind is ASTEvaluator else {}
     evaluator = kind(Fails("c"), seeds, **more)
     evaluator.evaluate(on_error="record", **QUIET)
-    rollouts = tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS)
+    rollouts = rw.schema.check(evaluator.rollouts, rw.schema.ROLLOUTS)
     assert rollouts.select(seeds.columns).rows() == [
         ("a", 1, False, 0.5, "en", '["x"]', "p"),
         ("b", 2, None, None, "de", "[]", "q"),
         ("c", 2, True, None, "en", None, "q"),
     ]
     assert rollouts.select("difficulty", "hard", "weight").dtypes == [pl.Int64, pl.Boolean, pl.Float64]
-    by = tw.summarize(
+    by = rw.summarize(
         evaluator.rollouts, by="difficulty", metrics="num_turns", statistics="mean"
     )  # c has no number of turns
     assert by.select("difficulty", "n").rows() == [(1, 1), (2, 1)]
@@ -543,7 +543,7 @@ def test_an_error_stops_unless_it_is_recorded() -> None:
     results = evaluator.evaluate(on_error="record", **QUIET)
     assert results["n"] == 2
     assert results["errors"] == [{"seed": "b", "error": "RuntimeError: no answer to b"}]
-    row = tw.schema.check(evaluator.rollouts, tw.schema.ROLLOUTS).row(1, named=True)
+    row = rw.schema.check(evaluator.rollouts, rw.schema.ROLLOUTS).row(1, named=True)
     assert (row["goal"], row["outcome"], row["ending"]) == ("b", "error", "error")
     assert (row["error"], row["longest"]) == ("RuntimeError: no answer to b", None)
     assert evaluator.graphs[1] is None
@@ -775,9 +775,9 @@ def test_a_store_tells_metrics_apart(tmp_path: Path) -> None:
     assert asked(scores={"size": ("prompt", lambda texts: [2 * len(text) for text in texts])}) == 2
     assert asked(scores={"size": ("response", lambda texts: [len(text) for text in texts])}) == 2
     assert asked(per_turn=[pl.col("reward").mul(2).alias("double")]) == 2
-    assert asked(tw.rollout.ASTEvaluator, scorer=lengths) == 2
-    assert asked(tw.rollout.ASTEvaluator, scorer=lengths) == 0
-    assert asked(tw.rollout.ASTEvaluator, scorer=lengths, at=0.7) == 2
+    assert asked(rw.rollout.ASTEvaluator, scorer=lengths) == 2
+    assert asked(rw.rollout.ASTEvaluator, scorer=lengths) == 0
+    assert asked(rw.rollout.ASTEvaluator, scorer=lengths, at=0.7) == 2
 
 
 def test_a_store_keeps_recordings(tmp_path: Path) -> None:
@@ -998,12 +998,12 @@ def test_expressions_are_the_metrics() -> None:
 
 
 def test_without_metrics_there_are_the_usual_ones() -> None:
-    """What `tw.measure` measures by default."""
+    """What `rw.measure` measures by default."""
     sampler = SimulatedSampler(hazard=0.3, turns=5, seed=2)
     evaluator = FrameEvaluator(sampler)
     evaluator.evaluate(50, **QUIET)
     assert {"attack_success", "task_success", "time_to_success"} <= set(evaluator.rollouts.columns)
-    expected = tw.measure(evaluator.turns)
+    expected = rw.measure(evaluator.turns)
     assert evaluator.rollouts["attack_success"].to_list() == expected["attack_success"].to_list()
     assert evaluator.rollouts["target"].unique().to_list() == ["simulated"]
 
@@ -1277,7 +1277,7 @@ def test_rollouts_are_the_same_whether_texts_became_columns_or_not(
         ]  # those of which nothing is known
         first = evaluator.turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first())
         assert_frame_equal(evaluator.rollouts, told.hstack(first.drop("rollout_id")))
-        tw.schema.check(evaluator.turns, tw.schema.TURNS)
+        rw.schema.check(evaluator.turns, rw.schema.TURNS)
         assert [each["overall"]["num_turns"] for each in results["details"]] == told["num_turns"].to_list()
 
 
@@ -1289,7 +1289,7 @@ def test_texts_that_no_metric_reads_become_no_columns(monkeypatch: pytest.Monkey
         seen.append(turns.columns)
         return measure(turns, *metrics)
 
-    monkeypatch.setattr("turnwise.rollout.frame_evaluator.measure", watched)
+    monkeypatch.setattr("rollwise.rollout.frame_evaluator.measure", watched)
     scores = {"size": ("prompt", lambda texts: [float(len(text)) for text in texts])}
     evaluator = FrameEvaluator(None, metrics=[m.average("size")], scores=scores)
     results = evaluator.measure([graph_of(seed) for seed in range(3)])

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.measurement.trees import flatten
-from turnwise.rollout import FrameEvaluator, Graph, GraphMetrics, Node, Recording, Recordings, Run
-from turnwise.rollout.frames import facts_of, turns_with
-from turnwise.rollout.graph import contexts, first_branch, further, spoken
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.measurement.trees import flatten
+from rollwise.rollout import FrameEvaluator, Graph, GraphMetrics, Node, Recording, Recordings, Run
+from rollwise.rollout.frames import facts_of, turns_with
+from rollwise.rollout.graph import contexts, first_branch, further, spoken
 
 NAMES = ("prompt", "attack", "probe")
 
@@ -109,7 +109,7 @@ def test_nothing_is_no_turn() -> None:
 
 def test_a_chain_that_comes_back_to_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that is its own descendant is named, where the page's loop would never end; a long chain is none."""
-    monkeypatch.setattr("turnwise.rollout.graph._LONG", 100)
+    monkeypatch.setattr("rollwise.rollout.graph._LONG", 100)
     node = Node("", "Hi", "No", 0.0)
     node.children.append(node)
     with pytest.raises(SchemaError, match="reaches a node twice"):

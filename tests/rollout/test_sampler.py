@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.measurement.trees import flatten
-from turnwise.rollout.graph import Graph, Node
-from turnwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
-from turnwise.rollout.seeds import goal_and_attempt
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.measurement.trees import flatten
+from rollwise.rollout.graph import Graph, Node
+from rollwise.rollout.sampler import Rollout, RolloutError, Sampler, Turn, outcome
+from rollwise.rollout.seeds import goal_and_attempt
 
 
 class Echo(Sampler[str, str]):
@@ -133,6 +133,6 @@ def test_an_error_keeps_the_turns_before_it() -> None:
     """A RolloutError is one of the family, and carries the graph as far as it went."""
     graph = Rollout("", [])
     error = RolloutError("it broke", graph)
-    assert isinstance(error, tw.errors.TurnwiseError)
+    assert isinstance(error, rw.errors.RollwiseError)
     assert (str(error), error.graph) == ("it broke", graph)
     assert RolloutError("it broke").graph is None

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from rollout.seed_pages import GOLDEN, AttackPage, ProbePage, Sampler  # type: ignore[import-not-found]
 
-import turnwise as tw
-from turnwise import ASTEvaluator, Evaluator, Graph, Node
-from turnwise.errors import ArgumentError
+import rollwise as rw
+from rollwise import ASTEvaluator, Evaluator, Graph, Node
+from rollwise.errors import ArgumentError
 
 PAGES = pytest.mark.parametrize(
     ("page", "wording", "rate"),
@@ -44,7 +44,7 @@ def test_their_results_are_frames_as_well(page: type[Evaluator], wording: str, r
     """TURNS have the pages' scores, ROLLOUTS their numbers, SUMMARY the intervals."""
     evaluator = page(Sampler(GOLDEN, page=wording), seeds=list(GOLDEN))
     results = evaluator.evaluate(progress=False)
-    tw.schema.check(evaluator.turns, tw.schema.TURNS)
+    rw.schema.check(evaluator.turns, rw.schema.TURNS)
     assert evaluator.turns["target_toxicity"].to_list() == [0.05, 0.49, 0.5, 0, 0.2, None, 0.9]
     assert evaluator.turns["prompt"].to_list()[:2] == ["say 0.2", "say 0.5"]
     rollouts = evaluator.rollouts
@@ -155,11 +155,11 @@ def test_graphs_of_any_make_will_do() -> None:
 
 
 def test_the_reader_knows_what_the_evaluator_writes(tmp_path: Path) -> None:
-    """`tw.read` of the file and `evaluator.turns` tell the same of every turn."""
+    """`rw.read` of the file and `evaluator.turns` tell the same of every turn."""
     evaluator = ASTEvaluator(Sampler(GOLDEN), seeds=list(GOLDEN))
     path = tmp_path / "metrics.json"
     Evaluator.write_json(evaluator.evaluate(progress=False), path)
-    read, own = tw.read(path), evaluator.turns
+    read, own = rw.read(path), evaluator.turns
     told = ["turn", "prompt", "response", "reward", "score", "succeeded", "outcome", "target_toxicity"]
     assert read.select(told).rows() == own.select(told).rows()
 

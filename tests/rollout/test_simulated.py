@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from turnwise.errors import ArgumentError
-from turnwise.measurement.trees import flatten
-from turnwise.rollout.sampler import Rollout, RolloutError, Sampler
-from turnwise.rollout.simulated import SimulatedSampler
+from rollwise.errors import ArgumentError
+from rollwise.measurement.trees import flatten
+from rollwise.rollout.sampler import Rollout, RolloutError, Sampler
+from rollwise.rollout.simulated import SimulatedSampler
 
 SEEDS = [0, 1, 41, "a goal", "goal-0", ("a goal", 2), (3, 2)]
 

@@ -13,10 +13,10 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy.special import betaln, comb
 
-from turnwise.errors import ArgumentError
-from turnwise.rollout.simulation import simulate
-from turnwise.rollout.simulation.design import beta_nodes
-from turnwise.schema import TURNS, check
+from rollwise.errors import ArgumentError
+from rollwise.rollout.simulation import simulate
+from rollwise.rollout.simulation.design import beta_nodes
+from rollwise.schema import TURNS, check
 
 ONE: dict[str, Any] = {"targets": "t", "attacks": "a", "categories": "c", "text": False}
 QUIET: dict[str, Any] = {"give_up": 0, "target_ends": 0, "error": 0}
@@ -311,7 +311,7 @@ def test_tables_keep_the_schema(design: Design) -> None:
 def test_same_seed_same_bytes() -> None:
     """The seed alone decides, whatever the number of threads; another seed gives another table."""
     program = (
-        "import hashlib, turnwise.rollout.simulation as s; t, _ = s.simulate(seed=5, benign=3, tasks=2); "
+        "import hashlib, rollwise.rollout.simulation as s; t, _ = s.simulate(seed=5, benign=3, tasks=2); "
         "print(hashlib.sha256(t.write_csv().encode()).hexdigest())"
     )
     env = {**os.environ, "POLARS_MAX_THREADS": "1"}

@@ -20,21 +20,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.jobs.store import read
-from turnwise.rollout.campaign import run
-from turnwise.rollout.graph import Graph, Node
-from turnwise.rollout.payloads import canonical, decode, encode
-from turnwise.rollout.sampler import Rollout, Turn
-from turnwise.rollout.store import Run, RunStore, stored_runs
+from rollwise.errors import ArgumentError, ReadError, WriteError
+from rollwise.jobs.store import read
+from rollwise.rollout.campaign import run
+from rollwise.rollout.graph import Graph, Node
+from rollwise.rollout.payloads import canonical, decode, encode
+from rollwise.rollout.sampler import Rollout, Turn
+from rollwise.rollout.store import Run, RunStore, stored_runs
 
 KILLS, SEEDS, CONCURRENCY = 30, 700, 8
 
 CAMPAIGN = """
 import asyncio, json, os, random, sys, time
 from types import SimpleNamespace as Node
-from turnwise.rollout.campaign import run
-from turnwise.rollout.payloads import encode
+from rollwise.rollout.campaign import run
+from rollwise.rollout.payloads import encode
 
 kind, folder, log, seeds, concurrency = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 executed = os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
@@ -139,7 +139,7 @@ def test_numbers_that_are_none_come_back():
 
 @st.composite
 def trees(draw):
-    """A tree of turnwise's own nodes, of any shape."""
+    """A tree of rollwise's own nodes, of any shape."""
     nodes = [Node(draw(st.text(max_size=3)), draw(st.none() | st.text(max_size=3)), None, draw(st.floats(0, 1)))]
     for _ in range(draw(st.integers(0, 12))):
         nodes.append(Node("", "Go on", draw(st.text(max_size=3)), 0.0))
@@ -172,7 +172,7 @@ class Rooted:
 
 @given(trees())
 def test_a_tree_comes_back_as_it_was(graph):
-    """Graph and nodes return equal, as turnwise's own classes."""
+    """Graph and nodes return equal, as rollwise's own classes."""
     found = again(graph)
     assert found == graph
     assert type(found) is Graph
@@ -261,10 +261,10 @@ def test_what_cannot_be_kept_is_named(result, sentence):
 
 
 def test_foreign_code_is_never_loaded():
-    """A payload that names a class outside turnwise gives a namespace."""
-    payload = encode(Graph("", [])).replace("turnwise.rollout.graph:Graph", "subprocess:Popen")
+    """A payload that names a class outside rollwise gives a namespace."""
+    payload = encode(Graph("", [])).replace("rollwise.rollout.graph:Graph", "subprocess:Popen")
     assert type(decode(payload)) is SimpleNamespace
-    assert type(decode(payload.replace("subprocess:Popen", "turnwise.gone:Graph"))) is SimpleNamespace
+    assert type(decode(payload.replace("subprocess:Popen", "rollwise.gone:Graph"))) is SimpleNamespace
 
 
 # ── which run ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -322,7 +322,7 @@ def test_a_key_that_is_no_content_is_refused(tmp_path, configuration, sentence):
 # ── who else is there ─────────────────────────────────────────────────────────────────────────────────────────────────
 HOLD = """
 import sys, time
-from turnwise.rollout.store import Run, RunStore
+from rollwise.rollout.store import Run, RunStore
 with RunStore(sys.argv[1], "k", [0, 1]) as store:
     store.keep({0: Run(0, "kept")})
     print("open", flush=True)
@@ -388,7 +388,7 @@ def test_campaigns_that_meet_do_not_mix(tmp_path):
 def test_the_command_line_says_who_rolls_out(tmp_path):
     """A second process with the same file ends with 2 and names the first, its machine and its start."""
     (tmp_path / "waiting.py").write_text(
-        "import pathlib, time, turnwise as tw\n"
+        "import pathlib, time, rollwise as rw\n"
         "class Waiting:\n"
         "    configuration = {'name': 'waiting'}\n"
         "    def eval_rollout(self, seed):\n"
@@ -396,7 +396,7 @@ def test_the_command_line_says_who_rolls_out(tmp_path):
         "        time.sleep(600)\n"
     )
     (tmp_path / "rollout.yaml").write_text("sampler: {use: 'waiting:Waiting'}\nseeds: 3\nout: results\nstore: store\n")
-    command = [sys.executable, "-m", "turnwise", "rollout", "--config_file", "rollout.yaml"]
+    command = [sys.executable, "-m", "rollwise", "rollout", "--config_file", "rollout.yaml"]
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not (tmp_path / "begun").exists():
@@ -434,16 +434,16 @@ def test_a_folder_that_is_a_file(tmp_path):
 
 
 def test_a_file_that_is_no_store(tmp_path):
-    """A file that turnwise did not write is neither read nor overwritten, and the sentence names it."""
+    """A file that rollwise did not write is neither read nor overwritten, and the sentence names it."""
     store = RunStore(tmp_path, "k", [0])
     store.path.write_text("not a store, and long enough to be looked at " * 20)
-    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of turnwise"), store:
+    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of rollwise"), store:
         pass
     store.path.write_text(text := "not a store, but lines\n" * 20)
-    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of turnwise"), store:
+    with pytest.raises(ReadError, match=f"{store.key}.jsonl is not a store of rollwise"), store:
         pass
     assert store.path.read_text() == text
-    with pytest.raises(ReadError, match="is not a store of turnwise"):
+    with pytest.raises(ReadError, match="is not a store of rollwise"):
         stored_runs(tmp_path)
     with pytest.raises(ReadError, match="is not a folder"):
         stored_runs(tmp_path / "none")

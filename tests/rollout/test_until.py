@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import special
 from simulations import repeated
 
-from turnwise.errors import ArgumentError
-from turnwise.rollout.campaign import run
-from turnwise.rollout.stopping import Above, Below, Decision, Endless, Precision, Watch, family_means
-from turnwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence
+from rollwise.errors import ArgumentError
+from rollwise.rollout.campaign import run
+from rollwise.rollout.stopping import Above, Below, Decision, Endless, Precision, Watch, family_means
+from rollwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence
 
 RULES = [Precision("x", 0.1), Below("x", 0.3), Above("x", 0.2), Precision("x", 0.2, level=0.8), Endless("x")]
 
@@ -306,9 +306,9 @@ def test_order_of_completion_never_matters():
 @pytest.mark.integration
 def test_a_rule_measures_one_metric_of_each_rollout_once(monkeypatch) -> None:
     """The others are measured when all is done, of all rollouts at once; what the rule says is what they give."""
-    from turnwise import metrics as m
-    from turnwise.measurement.measure import measure
-    from turnwise.rollout import FrameEvaluator, SimulatedSampler, frame_evaluator
+    from rollwise import metrics as m
+    from rollwise.measurement.measure import measure
+    from rollwise.rollout import FrameEvaluator, SimulatedSampler, frame_evaluator
 
     measured = []
 

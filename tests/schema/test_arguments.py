@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ArgumentError, MetricError
-from turnwise.estimation.samples import Method
-from turnwise.schema.arguments import quantile_of
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ArgumentError, MetricError
+from rollwise.estimation.samples import Method
+from rollwise.schema.arguments import quantile_of
 
 N = 600
 TRUTH = pl.DataFrame(
@@ -32,24 +32,24 @@ AS_NUMBERS = {
     "float": pl.col("attack_success").cast(pl.Float64),
 }
 VERBS = {
-    "summarize": lambda frame: tw.summarize(frame, by="target", metrics="attack_success"),
-    "summarize all": lambda frame: tw.summarize(frame.drop("train_step")),
-    "merge": lambda frame: tw.summarize(frame.lazy(), by="target", metrics="attack_success", merge=True),
-    "contrast": lambda frame: tw.contrast(frame, of="target", baseline="a", metrics="attack_success"),
-    "attempts": lambda frame: tw.attempts(frame, k=2),
-    "forecast": lambda frame: tw.forecast(frame, k=5),
-    "training": tw.training,
-    "plan": lambda frame: tw.plan(frame, difference=0.05),
-    "gate": lambda frame: tw.gate(frame, "attack_success < 5%", by="target"),
-    "changes": lambda frame: tw.changes(frame, of="target", group="b", baseline="a", metric="attack_success"),
+    "summarize": lambda frame: rw.summarize(frame, by="target", metrics="attack_success"),
+    "summarize all": lambda frame: rw.summarize(frame.drop("train_step")),
+    "merge": lambda frame: rw.summarize(frame.lazy(), by="target", metrics="attack_success", merge=True),
+    "contrast": lambda frame: rw.contrast(frame, of="target", baseline="a", metrics="attack_success"),
+    "attempts": lambda frame: rw.attempts(frame, k=2),
+    "forecast": lambda frame: rw.forecast(frame, k=5),
+    "training": rw.training,
+    "plan": lambda frame: rw.plan(frame, difference=0.05),
+    "gate": lambda frame: rw.gate(frame, "attack_success < 5%", by="target"),
+    "changes": lambda frame: rw.changes(frame, of="target", group="b", baseline="a", metric="attack_success"),
 }
 
 
 @pytest.mark.parametrize("path", ["runs/", Path("runs")])
-@pytest.mark.parametrize("verb", [tw.summarize, tw.measure, tw.doctor])
+@pytest.mark.parametrize("verb", [rw.summarize, rw.measure, rw.doctor])
 def test_a_path_is_to_be_read_first(verb: Callable[[Any], Any], path: str | Path) -> None:
     """What lies there may be logs or a frame, and no records: the sentence names what reads either."""
-    with pytest.raises(ArgumentError, match=rf"a path is not a frame; .*`tw.read\('{re.escape(str(path))}'\)`"):
+    with pytest.raises(ArgumentError, match=rf"a path is not a frame; .*`rw.read\('{re.escape(str(path))}'\)`"):
         verb(path)
 
 
@@ -64,16 +64,16 @@ def test_zero_and_one_are_false_and_true(verb: str, written: str) -> None:
 def test_none_of_them_is_a_share_too() -> None:
     """All 0 is no number without variation: Wilson's interval of 0 of 600."""
     none = TRUTH.with_columns(attack_success=pl.lit(0))
-    row = tw.summarize(none, metrics="attack_success", cluster=None).row(0, named=True)
+    row = rw.summarize(none, metrics="attack_success", cluster=None).row(0, named=True)
     assert (row["method"], row["high"]) == ("Wilson", pytest.approx(0.006362, abs=1e-6))
     missing = none.with_columns(attack_success=pl.Series([0.0] * (N - 1) + [float("nan")]))
-    assert tw.summarize(missing, metrics="attack_success").select("n", "n_missing").row(0) == (N - 1, 1)
+    assert rw.summarize(missing, metrics="attack_success").select("n", "n_missing").row(0) == (N - 1, 1)
 
 
 def test_other_numbers_stay_numbers() -> None:
     """A graded score under the name of a success, and 0 and 1 under a name that is nobody's, are what they are."""
     graded = TRUTH.with_columns(attack_success=pl.col("attack_success") * 0.5, harm=pl.lit(1))
-    kinds = tw.summarize(graded, metrics=["attack_success", "harm"], statistics=["mean"])["bound_low"]
+    kinds = rw.summarize(graded, metrics=["attack_success", "harm"], statistics=["mean"])["bound_low"]
     assert kinds.null_count() == 2
 
 
@@ -81,21 +81,21 @@ def test_a_csv_of_numbers_is_gated(tmp_path) -> None:
     """From a file as from memory."""
     path = tmp_path / "r.csv"
     TRUTH.with_columns(AS_NUMBERS["integer"]).write_csv(path)
-    from turnwise.readers.results.measured import read_measured
+    from rollwise.readers.results.measured import read_measured
 
     read = read_measured(path)
-    assert_frame_equal(tw.gate(read, "attack_success < 5%"), tw.gate(TRUTH, "attack_success < 5%"))
+    assert_frame_equal(rw.gate(read, "attack_success < 5%"), rw.gate(TRUTH, "attack_success < 5%"))
 
 
 def test_text_is_no_metric_and_the_sentence_says_so() -> None:
     """The words of a column that was meant, and how to make a Boolean of them."""
     words = TRUTH.with_columns(attack_success=pl.when("attack_success").then(pl.lit("yes")).otherwise(pl.lit("no")))
     for verb in (
-        lambda: tw.gate(words, "attack_success < 5%"),
-        lambda: tw.summarize(words, metrics="attack_success"),
-        lambda: tw.contrast(words, of="target", baseline="a", metrics="attack_success"),
-        lambda: tw.attempts(words),
-        lambda: tw.training(words),
+        lambda: rw.gate(words, "attack_success < 5%"),
+        lambda: rw.summarize(words, metrics="attack_success"),
+        lambda: rw.contrast(words, of="target", baseline="a", metrics="attack_success"),
+        lambda: rw.attempts(words),
+        lambda: rw.training(words),
     ):
         with pytest.raises(ArgumentError, match=r"`attack_success` is text \('no', 'yes'\).*== 'yes'"):
             verb()
@@ -109,7 +109,7 @@ def test_text_is_no_metric_and_the_sentence_says_so() -> None:
 def test_a_quantile_is_read_from_its_digits(name: str, q: float) -> None:
     """As many digits as there are after the decimal point, and the estimand says which per cent: NumPy's own quantile."""
     frame = pl.DataFrame({"rollout_id": [f"r{i}" for i in range(2001)], "x": [float(i) for i in range(2001)]})
-    row = tw.summarize(frame, metrics="x", statistics=name).row(0, named=True)
+    row = rw.summarize(frame, metrics="x", statistics=name).row(0, named=True)
     assert row["estimate"] == pytest.approx(2000 * q, abs=1)
     assert row["estimand"].startswith(f"{100 * q:g} % quantile of x")
 
@@ -129,9 +129,9 @@ def test_a_quantile_that_reads_two_ways_is_refused(name: str, said: str) -> None
     with pytest.raises(ArgumentError, match=said):
         quantile_of(name)
     for verb in (
-        lambda: tw.summarize(TRUTH, metrics="train_step", statistics=["mean", name]),
-        lambda: tw.contrast(TRUTH, of="target", baseline="a", metrics="train_step", statistics=name),
-        lambda: tw.gate(TRUTH, f"{name}(train_step) >= 0"),
+        lambda: rw.summarize(TRUTH, metrics="train_step", statistics=["mean", name]),
+        lambda: rw.contrast(TRUTH, of="target", baseline="a", metrics="train_step", statistics=name),
+        lambda: rw.gate(TRUTH, f"{name}(train_step) >= 0"),
     ):
         with pytest.raises(ArgumentError, match=said):
             verb()
@@ -140,7 +140,7 @@ def test_a_quantile_that_reads_two_ways_is_refused(name: str, said: str) -> None
 def test_a_contrast_says_which_quantile() -> None:
     """Its estimand too."""
     frame = TRUTH.with_columns(x=pl.int_range(pl.len()))
-    said = tw.contrast(frame, of="target", baseline="a", metrics="x", statistics="q05")["estimand"]
+    said = rw.contrast(frame, of="target", baseline="a", metrics="x", statistics="q05")["estimand"]
     assert said.str.starts_with("5 % quantile of x").all()
 
 
@@ -163,13 +163,13 @@ def test_strata_that_are_not_there_are_refused() -> None:
     for cluster in ("auto", "goal", None):
         for merge in (False, True):
             with pytest.raises(ArgumentError, match=r"there is no column 'categry' for strata; .*category"):
-                tw.summarize(CROSSED, metrics="attack_success", cluster=cluster, strata="categry", merge=merge)
+                rw.summarize(CROSSED, metrics="attack_success", cluster=cluster, strata="categry", merge=merge)
 
 
 @pytest.mark.parametrize("metric", ["attack_success", "harm"])
 def test_strata_have_no_interval_over_two_ways(metric: str) -> None:
     """The unstratified interval is not what was asked for: none, and why."""
-    row = tw.summarize(CROSSED, metrics=metric, statistics="mean", strata="category").row(0, named=True)
+    row = rw.summarize(CROSSED, metrics=metric, statistics="mean", strata="category").row(0, named=True)
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert row["estimate"] == pytest.approx(CROSSED[metric].mean())
     assert row["reason"] == "no interval within strata over two crossed ways: name one cluster, or leave strata out"
@@ -190,7 +190,7 @@ def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
         "strata": "category",
         "method": method,
     }
-    row = tw.summarize(CROSSED, **options).row(0, named=True)
+    row = rw.summarize(CROSSED, **options).row(0, named=True)
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
     assert row["reason"] == f"no {method} interval within strata: ask for percentile or basic"
 
@@ -199,12 +199,12 @@ def test_strata_do_not_override_a_method(metric: str, method: str) -> None:
 def test_strata_of_a_share(method: Method) -> None:
     """Categories of which every goal succeeds or fails together leave goals nothing to vary by: the interval is narrower."""
     options: dict[str, Any] = {"metrics": "attack_success", "cluster": "goal", "method": method}
-    plain = tw.summarize(CROSSED, **options).row(0, named=True)
-    within = tw.summarize(CROSSED, strata="category", **options).row(0, named=True)
+    plain = rw.summarize(CROSSED, **options).row(0, named=True)
+    within = rw.summarize(CROSSED, strata="category", **options).row(0, named=True)
     assert within["estimate"] == plain["estimate"]
     assert plain["low"] < within["low"] < within["high"] < plain["high"]
     assert within["method"] == f"{plain['method']} within strata"
-    named = tw.summarize(CROSSED.with_columns(all="category"), strata="category", by="all", margins=True, **options)
+    named = rw.summarize(CROSSED.with_columns(all="category"), strata="category", by="all", margins=True, **options)
     assert named.filter(all="all").select("low", "high").row(0) == (within["low"], within["high"])
     lone = named.filter(all="c1").row(0, named=True)
     assert lone["method"] == within["method"]
@@ -219,7 +219,7 @@ def test_strata_of_a_mean_and_of_nothing_else(method: Method) -> None:
         "cluster": "goal",
         "resamples": 500,
     }
-    mean, median, most = tw.summarize(CROSSED, strata="category", method=method, **options).rows(named=True)
+    mean, median, most = rw.summarize(CROSSED, strata="category", method=method, **options).rows(named=True)
     assert "bootstrap within strata" in mean["method"]
     assert (median["estimate"], median["low"], median["method"]) == (5.0, None, None)
     assert median["reason"] == "no interval of a median within strata: only means have one"
@@ -228,7 +228,7 @@ def test_strata_of_a_mean_and_of_nothing_else(method: Method) -> None:
 
 
 # ── numbers, levels and columns of every kind ─────────────────────────────────────────────────────────────────────────
-UNTYPED: Any = tw  # whose arguments may be of types that they should not be
+UNTYPED: Any = rw  # whose arguments may be of types that they should not be
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -285,10 +285,10 @@ def test_what_is_no_number_is_refused_in_one_sentence(said: str) -> None:
 def test_what_is_no_level_is_refused(level, said: str) -> None:
     """By every verb alike, with the value."""
     for verb in (
-        lambda: tw.summarize(TRUTH, level=level),
-        lambda: tw.contrast(TRUTH, of="target", baseline="a", level=level),
-        lambda: tw.attempts(TRUTH, level=level),
-        lambda: tw.gate(TRUTH, "attack_success < 1%", level=level),
+        lambda: rw.summarize(TRUTH, level=level),
+        lambda: rw.contrast(TRUTH, of="target", baseline="a", level=level),
+        lambda: rw.attempts(TRUTH, level=level),
+        lambda: rw.gate(TRUTH, "attack_success < 1%", level=level),
     ):
         with pytest.raises(ArgumentError) as told:
             verb()
@@ -299,13 +299,13 @@ def test_no_groups_may_be_none() -> None:
     """`by=None` is nothing to group by."""
     frame = TRUTH.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="attack_success"))
     for verb in (
-        lambda by: tw.summarize(frame, by=by, metrics="attack_success"),
-        lambda by: tw.contrast(frame, of="target", baseline="a", by=by, metrics="attack_success"),
-        lambda by: tw.curve(frame, by=by),
-        lambda by: tw.attempts(frame, by=by),
-        lambda by: tw.profile(frame, by=by),
-        lambda by: tw.gate(frame, "attack_success < 1%", by=by),
-        lambda by: tw.training(frame, by=by),
+        lambda by: rw.summarize(frame, by=by, metrics="attack_success"),
+        lambda by: rw.contrast(frame, of="target", baseline="a", by=by, metrics="attack_success"),
+        lambda by: rw.curve(frame, by=by),
+        lambda by: rw.attempts(frame, by=by),
+        lambda by: rw.profile(frame, by=by),
+        lambda by: rw.gate(frame, "attack_success < 1%", by=by),
+        lambda by: rw.training(frame, by=by),
     ):
         assert_frame_equal(verb(None), verb(()))
 
@@ -313,9 +313,9 @@ def test_no_groups_may_be_none() -> None:
 def test_a_bootstrap_of_nothing_and_changes_of_groups_within_themselves() -> None:
     """No column, and a unit that is a group too, are told."""
     with pytest.raises(ArgumentError, match="bootstrap: columns is empty"):
-        tw.bootstrap(TRUTH, np.mean, columns=[])
+        rw.bootstrap(TRUTH, np.mean, columns=[])
     with pytest.raises(ArgumentError, match="unit='goal' is also in by"):
-        tw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", unit="goal", by="goal")
+        rw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", unit="goal", by="goal")
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
@@ -354,7 +354,7 @@ def test_a_baseline_is_a_value_of_its_column(of: str, baseline: Any, word: str) 
     ):
         assert set(verb().select("group", "baseline").unique().rows()) == {(other, word)}
     own = UNTYPED.changes(frame, of=of, group=other, baseline=baseline, metric="attack_success")
-    assert_frame_equal(own, tw.changes(frame, of=of, group=other, baseline=word, metric="attack_success"))
+    assert_frame_equal(own, rw.changes(frame, of=of, group=other, baseline=word, metric="attack_success"))
 
 
 @pytest.mark.parametrize(
@@ -398,15 +398,15 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
 def test_what_is_no_name_and_no_seed_is_refused_in_one_sentence(verb: str, given: dict[str, Any], said: str) -> None:
     """Python's own complaint of an int that cannot be iterated names neither the option nor what to do."""
     with pytest.raises(ArgumentError, match=re.escape(said)) as refused:
-        getattr(tw, verb)(TRUTH, **given)
+        getattr(rw, verb)(TRUTH, **given)
     assert "\n" not in str(refused.value)
 
 
 def test_a_number_of_the_turns_comes_along_where_asked_for() -> None:
     """Who groups by a number that `measure` was not told to keep is told how it is kept, and so it is."""
-    turns = tw.turns([{"rollout_id": f"r{n}", "turn": 1, "succeeded": n % 3 == 0, "depth": n % 2} for n in range(12)])
+    turns = rw.turns([{"rollout_id": f"r{n}", "turn": 1, "succeeded": n % 3 == 0, "depth": n % 2} for n in range(12)])
     with pytest.raises(
-        ArgumentError, match=re.escape("`tw.measure(turns, ..., keep=['depth'])` carries a column along")
+        ArgumentError, match=re.escape("`rw.measure(turns, ..., keep=['depth'])` carries a column along")
     ):
-        tw.summarize(tw.measure(turns), by="depth")
-    assert tw.summarize(tw.measure(turns, keep=["depth"]), by="depth")["depth"].unique().sort().to_list() == [0, 1]
+        rw.summarize(rw.measure(turns), by="depth")
+    assert rw.summarize(rw.measure(turns, keep=["depth"]), by="depth")["depth"].unique().sort().to_list() == [0, 1]

@@ -4,8 +4,8 @@ from typing import Any
 
 import polars as pl
 
-from turnwise import schema
-from turnwise.schema import labels
+from rollwise import schema
+from rollwise.schema import labels
 
 ROW = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24, "method": "Wilson"}
 RATE = ROW | {"estimate": 8 / 144, "low": 0.0149, "high": 0.1203}

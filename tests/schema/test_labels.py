@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise import schema
-from turnwise.errors import ArgumentError
-from turnwise.metrics import catalog
-from turnwise.metrics.metric import ABOUT
-from turnwise.schema import labels
+from rollwise import schema
+from rollwise.errors import ArgumentError
+from rollwise.metrics import catalog
+from rollwise.metrics.metric import ABOUT
+from rollwise.schema import labels
 
 ROW = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 144, "n_clusters": 24, "method": "Wilson"}
 RATE = ROW | {"estimate": 8 / 144, "low": 0.0149, "high": 0.1203}
@@ -151,7 +151,7 @@ def test_finished_frames_have_every_column_and_no_nan():
     assert frame.select("low", "high", "n").row(0) == (None, None, 144)
     assert labels.finished(frame.lazy(), schema.SUMMARY, "draw").equals(frame)
     assert labels.finished(frame.to_arrow(), schema.SUMMARY, "draw").height == 1
-    with pytest.raises(ArgumentError, match=r"tw\.curve"):
+    with pytest.raises(ArgumentError, match=r"rw\.curve"):
         labels.finished(frame, schema.CURVE, "draw")
 
 

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.errors import SchemaError
+from rollwise import schema
+from rollwise.errors import SchemaError
 
 TURNS = pl.DataFrame(
     {

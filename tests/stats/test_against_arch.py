@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from arch.bootstrap import IIDBootstrap
 
-from turnwise.stats.mean import mean
+from rollwise.stats.mean import mean
 
 VALUES = np.random.default_rng(11).gamma(1.5, size=80)
 RESAMPLES = 20_000

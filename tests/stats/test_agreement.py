@@ -13,9 +13,9 @@ from scipy import stats
 from simulations import repeated
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.agreement import ac1, agreeing_share, alpha, kappa
-from turnwise.stats.bootstrap import expanded
+from rollwise.errors import ArgumentError
+from rollwise.stats.agreement import ac1, agreeing_share, alpha, kappa
+from rollwise.stats.bootstrap import expanded
 
 NONE = math.nan
 

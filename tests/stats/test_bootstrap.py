@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
 from scipy.stats import kurtosis, norm, skew
 
-from turnwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, closed_form, null_flaw, percentile_interval
-from turnwise.stats.replicates import counts, jackknife_ratio, ratio_replicates
+from rollwise.stats.bootstrap import acceleration, bca_flaw, bca_interval, closed_form, null_flaw, percentile_interval
+from rollwise.stats.replicates import counts, jackknife_ratio, ratio_replicates
 
 DATA = np.random.default_rng(7)
 SUMS, WEIGHTS = DATA.gamma(2.0, 1.0, 40), DATA.integers(1, 9, 40).astype(float)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import grouping, variation
-from turnwise.stats.degrees_of_freedom import degrees_of_freedom
-from turnwise.stats.student import t_quantile
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import grouping, variation
+from rollwise.stats.degrees_of_freedom import degrees_of_freedom
+from rollwise.stats.student import t_quantile
 
 RNG = np.random.default_rng(1)
 Y = RNG.normal(2.0, 1.0, 60)

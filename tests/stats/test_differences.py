@@ -12,11 +12,11 @@ from scipy import stats
 from simulations import repeated
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from turnwise.stats.clusters import variation
-from turnwise.stats.differences import Arm, Draws, difference_df
-from turnwise.stats.paired_differences import Pairs, paired, paired_difference
-from turnwise.stats.pairs import newcombe
-from turnwise.stats.unpaired_differences import unpaired_difference
+from rollwise.stats.clusters import variation
+from rollwise.stats.differences import Arm, Draws, difference_df
+from rollwise.stats.paired_differences import Pairs, paired, paired_difference
+from rollwise.stats.pairs import newcombe
+from rollwise.stats.unpaired_differences import unpaired_difference
 
 
 def draws(seed=0, resamples=2000):

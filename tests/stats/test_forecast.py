@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from turnwise.stats.forecast import BetaBinomial, beta_binomial
+from rollwise.stats.forecast import BetaBinomial, beta_binomial
 
 
 def likelihood(alpha, beta, c, n):

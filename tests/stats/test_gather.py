@@ -7,9 +7,9 @@ from arch.bootstrap import IIDBootstrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import Grouping, grouping
-from turnwise.stats.gather import gathered_jackknife, gathered_replicates
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import Grouping, grouping
+from rollwise.stats.gather import gathered_jackknife, gathered_replicates
 
 
 def rng(seed=0):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from simulations import repeated
 from statsmodels.duration.survfunc import CumIncidenceRight
 
-from turnwise.stats.incidence import cumulative_incidence, influence, kaplan_meier
-from turnwise.stats.influence import watch
-from turnwise.stats.intervals import wilson
-from turnwise.stats.proportion import proportion
+from rollwise.stats.incidence import cumulative_incidence, influence, kaplan_meier
+from rollwise.stats.influence import watch
+from rollwise.stats.intervals import wilson
+from rollwise.stats.proportion import proportion
 
 DATA = np.random.default_rng(8)
 N = 90

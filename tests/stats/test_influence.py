@@ -2,11 +2,11 @@
 import numpy as np
 import pytest
 
-import turnwise.stats.influence as room
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import Grouping, crossed, groupings
-from turnwise.stats.influence import area_variances, incidence_variances, influences, watch
-from turnwise.stats.survival import influence
+import rollwise.stats.influence as room
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import Grouping, crossed, groupings
+from rollwise.stats.influence import area_variances, incidence_variances, influences, watch
+from rollwise.stats.survival import influence
 
 DATA = np.random.default_rng(8)
 DURATION, CAUSE, GOAL, TASK = (

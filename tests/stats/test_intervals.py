@@ -9,9 +9,9 @@ from scipy import stats
 from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
-from turnwise.stats.intervals import agresti_coull, exact, jeffreys, wilson
-from turnwise.stats.proportion import proportion
-from turnwise.stats.student import t_quantile
+from rollwise.stats.intervals import agresti_coull, exact, jeffreys, wilson
+from rollwise.stats.proportion import proportion
+from rollwise.stats.student import t_quantile
 
 INTERVALS = {"wilson": wilson, "exact": exact, "jeffreys": jeffreys, "agresti-coull": agresti_coull}
 EVERY = list(INTERVALS)

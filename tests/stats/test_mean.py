@@ -10,13 +10,13 @@ from scipy import stats
 from scipy.stats import bootstrap as scipy_bootstrap
 from simulations import repeated
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.bootstrap import acceleration, bca_interval
-from turnwise.stats.clusters import variation
-from turnwise.stats.degrees_of_freedom import degrees_of_freedom
-from turnwise.stats.extremes import standard_deviation
-from turnwise.stats.mean import mean
-from turnwise.stats.replicates import ratio_replicates
+from rollwise.errors import ArgumentError
+from rollwise.stats.bootstrap import acceleration, bca_interval
+from rollwise.stats.clusters import variation
+from rollwise.stats.degrees_of_freedom import degrees_of_freedom
+from rollwise.stats.extremes import standard_deviation
+from rollwise.stats.mean import mean
+from rollwise.stats.replicates import ratio_replicates
 
 DATA = np.random.default_rng(3)
 GOAL = np.repeat(np.arange(25), 4)

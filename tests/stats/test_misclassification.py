@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from simulations import repeated
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.intervals import exact, wilson
-from turnwise.stats.misclassification import (
+from rollwise.errors import ArgumentError
+from rollwise.stats.intervals import exact, wilson
+from rollwise.stats.misclassification import (
     Share,
     accuracy,
     corrected_share,
@@ -21,7 +21,7 @@ from turnwise.stats.misclassification import (
     share,
     uninformative,
 )
-from turnwise.stats.proportion import proportion
+from rollwise.stats.proportion import proportion
 
 
 def counted(successes, n):

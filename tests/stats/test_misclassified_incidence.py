@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations import repeated
 
-from turnwise.stats.incidence import cumulative_incidence, kaplan_meier
-from turnwise.stats.misclassification import Share
-from turnwise.stats.misclassified_incidence import MISFIT, corrected_incidence
+from rollwise.stats.incidence import cumulative_incidence, kaplan_meier
+from rollwise.stats.misclassification import Share
+from rollwise.stats.misclassified_incidence import MISFIT, corrected_incidence
 
 
 def counted(successes, n):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.multiplicity import adjusted
+from rollwise.errors import ArgumentError
+from rollwise.stats.multiplicity import adjusted
 
 THEIRS = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap as scipy_bootstrap
 from simulations import repeated
 
-from turnwise.stats.clusters import Grouping, groupings
-from turnwise.stats.order_statistics import clustered_quantile_replicates, quantile_replicates
-from turnwise.stats.quantiles import quantile
-from turnwise.stats.replicates import counts
+from rollwise.stats.clusters import Grouping, groupings
+from rollwise.stats.order_statistics import clustered_quantile_replicates, quantile_replicates
+from rollwise.stats.quantiles import quantile
+from rollwise.stats.replicates import counts
 
 
 def test_every_resample_of_five_by_hand():

@@ -12,8 +12,8 @@ from simulations import repeated
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from turnwise.stats.intervals import wilson
-from turnwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference
+from rollwise.stats.intervals import wilson
+from rollwise.stats.pairs import bonett_price, mcnemar_mid_p, newcombe, score_difference
 
 CELLS = st.tuples(*[st.integers(0, 40)] * 4).filter(lambda cells: sum(cells) > 0)
 

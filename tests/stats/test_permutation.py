@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulations import repeated
 
-from turnwise.stats import permutation
-from turnwise.stats.permutation import label_permutation, max_t, sign_flip
+from rollwise.stats import permutation
+from rollwise.stats.permutation import label_permutation, max_t, sign_flip
 
 
 def rng(seed=0):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from turnwise.stats import influence
-from turnwise.stats.bands import simultaneous_level
-from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.influence import positions
-from turnwise.stats.misclassification import Share
-from turnwise.stats.misclassified_incidence import corrected_incidence
-from turnwise.stats.survival import hazard, restricted_mean, survival_median
-from turnwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
+from rollwise.stats import influence
+from rollwise.stats.bands import simultaneous_level
+from rollwise.stats.incidence import cumulative_incidence
+from rollwise.stats.influence import positions
+from rollwise.stats.misclassification import Share
+from rollwise.stats.misclassified_incidence import corrected_incidence
+from rollwise.stats.survival import hazard, restricted_mean, survival_median
+from rollwise.stats.two_curves import common_positions, incidence_difference, log_rank, restricted_mean_difference
 
 N = 60
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations import repeated
 
-from turnwise.stats.prediction_powered import prediction_powered
+from rollwise.stats.prediction_powered import prediction_powered
 
 NONE = math.nan
 

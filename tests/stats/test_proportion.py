@@ -9,10 +9,10 @@ from scipy import special
 from simulations import repeated
 from statsmodels.stats.proportion import proportion_confint
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import crossed_df, variation
-from turnwise.stats.intervals import wilson
-from turnwise.stats.proportion import proportion
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import crossed_df, variation
+from rollwise.stats.intervals import wilson
+from rollwise.stats.proportion import proportion
 
 Y = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0], dtype=float)
 GOAL = np.repeat(np.arange(4), 3)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulations import repeated
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import variation
-from turnwise.stats.extremes import extreme
-from turnwise.stats.quantiles import median, quantile
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import variation
+from rollwise.stats.extremes import extreme
+from rollwise.stats.quantiles import median, quantile
 
 DATA = np.random.default_rng(4)
 GOAL, TASK = np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)

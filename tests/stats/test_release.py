@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from simulations import repeated
 
-from turnwise.stats.intervals import wilson
-from turnwise.stats.proportion import proportion
-from turnwise.stats.release import clusters_to_decide, lower_end, upper_end
-from turnwise.stats.sizes import goals_for_gate
+from rollwise.stats.intervals import wilson
+from rollwise.stats.proportion import proportion
+from rollwise.stats.release import clusters_to_decide, lower_end, upper_end
+from rollwise.stats.sizes import goals_for_gate
 
 
 def goals(successes, sizes):

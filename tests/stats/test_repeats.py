@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import special
 from simulations import repeated
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.clusters import Grouping
-from turnwise.stats.incidence import kaplan_meier
-from turnwise.stats.proportion import proportion
-from turnwise.stats.repeats import best_of, held_in, reached_in, stopping
+from rollwise.errors import ArgumentError
+from rollwise.stats.clusters import Grouping
+from rollwise.stats.incidence import kaplan_meier
+from rollwise.stats.proportion import proportion
+from rollwise.stats.repeats import best_of, held_in, reached_in, stopping
 
 attempts_of_a_goal = st.integers(1, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n), st.integers(1, 9)))
 

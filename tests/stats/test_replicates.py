@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial
 
-from turnwise.errors import ArgumentError
-from turnwise.stats import replicates as module
-from turnwise.stats.bootstrap import acceleration, bca_interval
-from turnwise.stats.mean import mean
-from turnwise.stats.replicates import BLOCK, count_blocks, count_sums, counts, ratio_replicates
+from rollwise.errors import ArgumentError
+from rollwise.stats import replicates as module
+from rollwise.stats.bootstrap import acceleration, bca_interval
+from rollwise.stats.mean import mean
+from rollwise.stats.replicates import BLOCK, count_blocks, count_sums, counts, ratio_replicates
 
 
 @pytest.fixture(autouse=True)

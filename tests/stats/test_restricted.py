@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulations import repeated
 
-from turnwise.stats.incidence import influence, kaplan_meier
-from turnwise.stats.restricted import restricted_mean, survival_median
+from rollwise.stats.incidence import influence, kaplan_meier
+from rollwise.stats.restricted import restricted_mean, survival_median
 
 DATA = np.random.default_rng(8)
 N = 90
@@ -37,7 +37,7 @@ def test_restricted_mean_by_hand():
 
 def test_restricted_mean_without_censoring_is_a_mean():
     """When every event is seen, estimate and clustered error are those of the plain mean of the times."""
-    from turnwise.stats.mean import mean
+    from rollwise.stats.mean import mean
 
     made, plain = restricted_mean(DURATION, np.ones(N), (GOAL,)), mean(DURATION, (GOAL,), interval="t")
     assert made.estimate == pytest.approx(plain.estimate)

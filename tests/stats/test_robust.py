@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import trim_mean
 from simulations import repeated
 
-from turnwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
+from rollwise.stats.robust import aggregate, aggregate_replicates, greedy_order, interquartile_mean, optimality_gap
 
 
 @pytest.mark.integration
@@ -130,11 +130,11 @@ def test_aggregates_together_are_those_alone():
             assert np.array_equal(alone[0], row)
 
 
-RLIABLE = os.environ.get("TURNWISE_RLIABLE_PYTHON", "")
+RLIABLE = os.environ.get("ROLLWISE_RLIABLE_PYTHON", "")
 
 
 needs_rliable = pytest.mark.skipif(
-    not RLIABLE, reason="rliable needs an environment of its own: TURNWISE_RLIABLE_PYTHON names its python"
+    not RLIABLE, reason="rliable needs an environment of its own: ROLLWISE_RLIABLE_PYTHON names its python"
 )
 
 

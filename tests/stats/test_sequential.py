@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from turnwise.errors import ArgumentError
-from turnwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence, running_intersection
+from rollwise.errors import ArgumentError
+from rollwise.stats.sequential import beta_binomial_sequence, empirical_bernstein_sequence, running_intersection
 
 SIDES = ("both", "low", "high")
 

@@ -11,9 +11,9 @@ from scipy import special, stats
 from simulations import repeated
 from statsmodels.stats.nonparametric import rank_compare_2indep
 
-from turnwise.stats.bootstrap import expanded
-from turnwise.stats.differences import Arm, Draws
-from turnwise.stats.shifts import (
+from rollwise.stats.bootstrap import expanded
+from rollwise.stats.differences import Arm, Draws
+from rollwise.stats.shifts import (
     chance_of_more,
     paired_improvement,
     quantile_difference,

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulations import repeated
 
-from turnwise.stats.bootstrap import expanded
-from turnwise.stats.mean import mean
-from turnwise.stats.proportion import proportion, proportions
-from turnwise.stats.units import Groups
+from rollwise.stats.bootstrap import expanded
+from rollwise.stats.mean import mean
+from rollwise.stats.proportion import proportion, proportions
+from rollwise.stats.units import Groups
 
 
 @pytest.mark.integration

@@ -7,9 +7,9 @@ from lifelines import NelsonAalenFitter
 from simulations import repeated
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from turnwise.stats import survival
-from turnwise.stats.proportion import proportion
-from turnwise.stats.survival import hazard
+from rollwise.stats import survival
+from rollwise.stats.proportion import proportion
+from rollwise.stats.survival import hazard
 
 DATA = np.random.default_rng(8)
 N = 90

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 from simulations import repeated
 
-from turnwise.stats.mean import mean
-from turnwise.stats.tails import LONG_TAIL, REACHES_FURTHER, l_skewness
-from turnwise.stats.units import Groups
+from rollwise.stats.mean import mean
+from rollwise.stats.tails import LONG_TAIL, REACHES_FURTHER, l_skewness
+from rollwise.stats.units import Groups
 
 RNG = np.random.default_rng(0)
 

@@ -12,13 +12,13 @@ from scipy import stats
 from simulations import REDUCED, repeated
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from turnwise.stats import bands
-from turnwise.stats.bands import simultaneous_level
-from turnwise.stats.clusters import variation
-from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.pairs import score_difference
-from turnwise.stats.shifts import restricted_difference
-from turnwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
+from rollwise.stats import bands
+from rollwise.stats.bands import simultaneous_level
+from rollwise.stats.clusters import variation
+from rollwise.stats.incidence import cumulative_incidence
+from rollwise.stats.pairs import score_difference
+from rollwise.stats.shifts import restricted_difference
+from rollwise.stats.two_curves import incidence_difference, log_rank, restricted_mean_difference
 
 RNG = np.random.default_rng(0)
 N = 400

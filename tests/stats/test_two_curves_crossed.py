@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from simulations import repeated
 
-from turnwise.stats.clusters import crossed, groupings, small_sample_factor
-from turnwise.stats.two_curves import incidence_difference
+from rollwise.stats.clusters import crossed, groupings, small_sample_factor
+from rollwise.stats.two_curves import incidence_difference
 
 
 def drawn(rng, goals=12, tasks=10, *, shared=1.0):

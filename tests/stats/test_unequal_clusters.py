@@ -8,11 +8,11 @@ import pytest
 from scipy import special, stats
 from simulations import repeated
 
-from turnwise.stats.clusters import crossed_df, variation
-from turnwise.stats.incidence import cumulative_incidence
-from turnwise.stats.intervals import wilson
-from turnwise.stats.mean import mean
-from turnwise.stats.proportion import proportion
+from rollwise.stats.clusters import crossed_df, variation
+from rollwise.stats.incidence import cumulative_incidence
+from rollwise.stats.intervals import wilson
+from rollwise.stats.mean import mean
+from rollwise.stats.proportion import proportion
 
 SIZES = np.array([40] + [3] * 7)
 SUCCESSES = np.array([10, 0, 3, 1, 2, 0, 0, 3])

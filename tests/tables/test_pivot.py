@@ -5,9 +5,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise import schema, tables
-from turnwise.errors import ArgumentError
-from turnwise.tables.terminal import terminal_text
+from rollwise import schema, tables
+from rollwise.errors import ArgumentError
+from rollwise.tables.terminal import terminal_text
 
 SAME = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "method": "Wilson", "n": 50, "n_clusters": 20}
 SAME |= {"n_error": 0, "n_undetermined": 0, "n_missing": 0, "n_inapplicable": 0, "estimand": "x; unit: goal"}

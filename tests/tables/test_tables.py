@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise import schema, tables
-from turnwise.errors import ArgumentError
-from turnwise.tables import layout
+from rollwise import schema, tables
+from rollwise.errors import ArgumentError
+from rollwise.tables import layout
 
 ALIKE = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "method": "clustered Wilson", "n_clusters": 20}
 COUNTS = {"n_error": 0, "n_undetermined": 0, "n_missing": 0, "n_inapplicable": 0}
@@ -669,7 +669,7 @@ def test_show_prints_the_table_once(capsys):
 def test_show_shows_the_styled_table_once_in_a_notebook():
     """As the last line of a cell or in a loop; a table as the last line shows itself."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    start = "import polars as pl\nfrom turnwise import tables\nframe = pl.DataFrame({'target': ['a']})\n"
+    start = "import polars as pl\nfrom rollwise import tables\nframe = pl.DataFrame({'target': ['a']})\n"
     cells = [f"{start}tables.show(frame)", "for _ in range(2):\n    tables.show(frame)", "tables.table(frame)"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     outputs = [cell["outputs"] for cell in nbclient.NotebookClient(notebook, timeout=60).execute().cells]
@@ -682,7 +682,7 @@ def test_the_python_of_the_readme_prints_a_table_as_a_script(tmp_path):
     """Run as a file, not in a notebook."""
     root = Path(__file__).parents[2]
     (block,) = re.findall(r"^```python\n(.*?)^```$", (root / "README.md").read_text(), re.DOTALL | re.MULTILINE)
-    (tmp_path / "script.py").write_text(f"{block}tw.tables.show(summary, metric='attack_success')\n")
+    (tmp_path / "script.py").write_text(f"{block}rw.tables.show(summary, metric='attack_success')\n")
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
     frame, shown = done.stdout.split("attack success", 1)

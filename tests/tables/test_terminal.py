@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise.schema import labels
+from rollwise.schema import labels
 
 COMMANDS = (
     "\x1b[2J\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x1b]8;;http://example.invalid\x1b\\link\x1b]8;;\x1b\\",
@@ -46,7 +46,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_a_terminal(*words: object) -> tuple[int, bytes]:
     """The exit code of a command, and every byte that reached its terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "turnwise", *map(str, words)]
+    command = [sys.executable, "-m", "rollwise", *map(str, words)]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
     ) as running:
@@ -124,7 +124,7 @@ def test_what_could_not_be_read_is_told_harmlessly(logs: Path, tmp_path: Path) -
 @pytest.mark.integration
 def test_a_pipe_gets_the_data_as_they_are(logs: Path) -> None:
     """What is no terminal is another program, which must get every character; people still get sentences that are safe."""
-    command = [sys.executable, "-m", "turnwise", "measure", str(logs / "turns.jsonl"), "--format", "jsonl"]
+    command = [sys.executable, "-m", "rollwise", "measure", str(logs / "turns.jsonl"), "--format", "jsonl"]
     done = subprocess.run(command, capture_output=True, check=True)
     rows = [json.loads(line) for line in done.stdout.decode().split("\n") if line]
     assert {row["goal"] for row in rows} == {f"{ALL}{number}" for number in range(6)}
@@ -140,8 +140,8 @@ def test_plain_lines_keep_breaks_and_nothing_else(one: str) -> None:
 
 
 def test_the_tables_of_python_are_as_safe() -> None:
-    """`print(tw.tables.table(frame))` is text for a terminal too."""
-    from turnwise import tables
+    """`print(rw.tables.table(frame))` is text for a terminal too."""
+    from rollwise import tables
 
     frame = pl.DataFrame({"goal" + ALL: COMMANDS})
     assert harmful(tables.text(frame).encode()) == set()

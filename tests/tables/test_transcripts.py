@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError
-from turnwise.tables.transcripts import transcript_markdown
+import rollwise as rw
+from rollwise.errors import ArgumentError
+from rollwise.tables.transcripts import transcript_markdown
 
 HOSTILE = "# heading\n\n````\n<script>alert(1)</script>\n```\n[link](http://example.invalid)\n~~~\x1b[2J"
 
@@ -37,7 +37,7 @@ def test_no_text_of_a_log_becomes_markdown():
         "response": HOSTILE,
         "error": HOSTILE,
     }
-    turns = tw.turns([row | {"tool_calls": [call], "score_harm": 3, "succeeded": True}])
+    turns = rw.turns([row | {"tool_calls": [call], "score_harm": 3, "succeeded": True}])
     document = transcript_markdown(turns, turns["rollout_id"][0])
     shown = outside_of_blocks(document)
     assert re.findall("^#+ .*", shown, re.MULTILINE) == ["# ``r`1 # x``", "## Turn 1"]
@@ -61,7 +61,7 @@ def test_facts_scores_and_verdicts_are_listed():
         }
         for turn in (1, 2)
     ]
-    lines = transcript_markdown(tw.turns(rows), "a").splitlines()
+    lines = transcript_markdown(rw.turns(rows), "a").splitlines()
     assert "- outcome: `success`" in lines
     assert "- `score_harm`: `3`" in lines
     assert [line for line in lines if "refused" in line] == ["- refused: `True`", "- refused: `False`"]
@@ -74,17 +74,17 @@ def test_a_tree_and_a_rollout_without_turns():
         {"rollout_id": "t", "turn": 2, "node_id": "n2", "parent_id": "n1", "pruned": True, "response": "B"},
         {"rollout_id": "t", "turn": 2, "node_id": "n3", "parent_id": "n1", "pruned": False, "response": "C"},
     ]
-    document = transcript_markdown(tw.turns(rows), "t")
+    document = transcript_markdown(rw.turns(rows), "t")
     assert re.findall("^## .*", document, re.MULTILINE) == [
         "## Turn 1 (node `n1`)",
         "## Turn 2 (node `n2` after `n1`, pruned)",
         "## Turn 2 (node `n3` after `n1`)",
     ]
-    silent = tw.turns([{"rollout_id": "s", "turn": None, "ending": "error", "error": "boom"}])
+    silent = rw.turns([{"rollout_id": "s", "turn": None, "ending": "error", "error": "boom"}])
     assert "## No prompt was sent\n\n**Error**\n\n```text\nboom\n```" in transcript_markdown(silent, "s")
 
 
 def test_an_unknown_rollout_is_one_sentence():
-    turns = tw.turns([{"rollout_id": "abc", "response": "Hi"}])
+    turns = rw.turns([{"rollout_id": "abc", "response": "Hi"}])
     with pytest.raises(ArgumentError, match="there is no rollout 'abd' in these logs; the nearest are abc"):
         transcript_markdown(turns, "abd")

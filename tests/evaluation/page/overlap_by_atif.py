@@ -2,7 +2,7 @@
 
 # ruff: noqa: D101, D102, FBT002
 
-from turnwise.compat.nat import (
+from rollwise.compat.nat import (
     AtifBaseEvaluator,
     AtifEvalSample,
     EvalBuilder,

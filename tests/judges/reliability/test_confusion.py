@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from sklearn.metrics import confusion_matrix
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, SchemaError
+import rollwise as rw
+from rollwise.errors import ArgumentError, SchemaError
 
 WORDS = ["borderline", "harmful", "harmless"]
 
@@ -34,7 +34,7 @@ def square(table: pl.DataFrame) -> Any:
 def test_the_counts_are_those_of_scikit_learn() -> None:
     """Each judge with the labels, and the judges with each other; n is that of `agreement`."""
     verdicts, labels = tables()
-    table = tw.judges.confusion(verdicts, labels, of="label")
+    table = rw.judges.confusion(verdicts, labels, of="label")
     assert table.select("comparison", "judge", "other").unique(maintain_order=True).rows() == [
         ("labels", "a", None),
         ("labels", "b", None),
@@ -44,7 +44,7 @@ def test_the_counts_are_those_of_scikit_learn() -> None:
     words = {
         judge: dict(rows.select("rollout_id", "label").iter_rows()) for (judge,), rows in verdicts.group_by("judge")
     }
-    agreement = tw.judges.agreement(verdicts, labels, of="label", statistics="agreement", level=0.95)
+    agreement = rw.judges.agreement(verdicts, labels, of="label", statistics="agreement", level=0.95)
     for kind, judge, other, reference in [
         ("labels", "a", None, truth),
         ("labels", "b", None, truth),
@@ -64,10 +64,10 @@ def test_the_counts_are_those_of_scikit_learn() -> None:
 def test_groups_and_abstentions() -> None:
     """Each group has a table of its own with the same categories; an abstention may be one of them."""
     verdicts, labels = tables()
-    by_target = tw.judges.confusion(verdicts, labels, of="label", by="target", abstentions="category")
+    by_target = rw.judges.confusion(verdicts, labels, of="label", by="target", abstentions="category")
     assert by_target["rating"].unique(maintain_order=True).to_list() == [*WORDS, "(no verdict)"]
     assert by_target.height == 2 * 3 * 16
-    whole = tw.judges.confusion(verdicts, labels, of="label", abstentions="category")
+    whole = rw.judges.confusion(verdicts, labels, of="label", abstentions="category")
     sums = by_target.group_by("comparison", "judge", "rating", "other_rating", maintain_order=True).agg(
         pl.col("n").sum()
     )
@@ -82,10 +82,10 @@ def test_numbers_in_order_and_several_samples() -> None:
         {"rollout_id": ["a", "a", "b", "b"], "judge": "j", "sample": [1, 2, 1, 2], "value": [10.0, 2.0, 2.0, 2.0]}
     )
     labels = pl.DataFrame({"rollout_id": ["a", "b"], "label": [10.0, 2.0]})
-    each = tw.judges.confusion(verdicts, labels)
+    each = rw.judges.confusion(verdicts, labels)
     assert each["rating"].unique(maintain_order=True).to_list() == ["2", "10"]
     assert square(each).tolist() == [[2, 1], [0, 1]]
-    mean = tw.judges.confusion(verdicts, labels, samples="mean")
+    mean = rw.judges.confusion(verdicts, labels, samples="mean")
     assert mean.filter(pl.col("n") > 0).select("rating", "other_rating", "n").rows() == [("2", "2", 1), ("6", "10", 1)]
 
 
@@ -101,16 +101,16 @@ def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> Non
     """What, where, and what there is."""
     verdicts, labels = tables()
     with pytest.raises(ArgumentError, match=message) as error:
-        tw.judges.confusion(verdicts, labels, of="label", **options)
+        rw.judges.confusion(verdicts, labels, of="label", **options)
     assert "\n" not in str(error.value)
 
 
 def test_tables_that_make_no_table() -> None:
     """Without verdicts there are no rows, and a number of which each value is another is refused."""
     verdicts, labels = tables()
-    assert tw.judges.confusion(verdicts.clear(), labels, of="label").height == 0
+    assert rw.judges.confusion(verdicts.clear(), labels, of="label").height == 0
     many = pl.DataFrame({"rollout_id": [f"{n}" for n in range(101)], "judge": "j", "value": np.arange(101.0)})
     with pytest.raises(ArgumentError, match="has 101 different ratings, more than 100 rows of a table"):
-        tw.judges.confusion(many)
+        rw.judges.confusion(many)
     with pytest.raises(SchemaError, match="have no column `judge`"):
-        tw.judges.confusion(verdicts.drop("judge"), labels)
+        rw.judges.confusion(verdicts.drop("judge"), labels)

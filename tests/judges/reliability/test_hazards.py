@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.stats.misclassification import accuracy
-from turnwise.stats.misclassified_incidence import corrected_incidence
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.stats.misclassification import accuracy
+from rollwise.stats.misclassified_incidence import corrected_incidence
 
 
 def judged(
@@ -35,7 +35,7 @@ def judged(
 
 
 TURNS, TRUTH = judged(1, {"safe": 0.0, "weak": 0.1})
-ROLLOUTS = tw.measure(TURNS, m.time_to_success())
+ROLLOUTS = rw.measure(TURNS, m.time_to_success())
 EXTRA = pl.DataFrame(
     {"rollout_id": [f"x{i}" for i in range(60)], "turn": 1, "succeeded": [i % 20 > 2 for i in range(60)], "label": True}
 )
@@ -44,8 +44,8 @@ LABELS = pl.concat([TRUTH.sample(500, seed=1).drop("target", "goal"), EXTRA], ho
 
 def test_a_safe_target_s_curve_stays_down() -> None:
     """The plain curve of a target that never breaks climbs to the floor 1 - Sp^t = .26; the corrected one holds 0 throughout."""
-    plain = tw.curve(ROLLOUTS, by="target").filter(target="safe", at=6.0)
-    found = tw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)
+    plain = rw.curve(ROLLOUTS, by="target").filter(target="safe", at=6.0)
+    found = rw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)
     assert found.columns == ["target", *schema.CURVE.names]
     schema.check(found, schema.CURVE)
     safe = found.filter(pl.col("at") > 0, target="safe")
@@ -63,7 +63,7 @@ def test_a_safe_target_s_curve_stays_down() -> None:
 
 def test_the_rows_are_the_estimator_s() -> None:
     """By the labels joined turn by turn, clustered by goal where it is known and by rollout elsewhere."""
-    found = tw.judges.correct_curve(ROLLOUTS, LABELS, level=0.9)
+    found = rw.judges.correct_curve(ROLLOUTS, LABELS, level=0.9)
     ordered = ROLLOUTS.sort("rollout_id")
     gold = LABELS.join(ordered.select("rollout_id", "goal"), on="rollout_id", how="left").sort("rollout_id")
     own = (
@@ -93,7 +93,7 @@ def test_the_rows_are_the_estimator_s() -> None:
 
 def test_survival_is_the_other_side() -> None:
     """The share not broken is one minus the share broken where nothing competes, ends swapped, and so is the floor."""
-    broken, whole = (tw.judges.correct_curve(ROLLOUTS, LABELS, kind=kind) for kind in ("success", "survival"))
+    broken, whole = (rw.judges.correct_curve(ROLLOUTS, LABELS, kind=kind) for kind in ("success", "survival"))
     assert (1 - whole["estimate"]).to_list() == pytest.approx(broken["estimate"].to_list())
     assert (1 - whole["low"][1:]).to_list() == pytest.approx(broken["high"][1:].to_list())
     assert (1 - whole["false_alarm_floor"]).to_list() == pytest.approx(broken["false_alarm_floor"].to_list())
@@ -101,13 +101,13 @@ def test_survival_is_the_other_side() -> None:
 
 def test_groups_need_labels_of_their_own() -> None:
     """A group whose labels lack a class has no curve and says why; labels from elsewhere alone are refused."""
-    found = tw.judges.correct_curve(ROLLOUTS, LABELS, by="target")
+    found = rw.judges.correct_curve(ROLLOUTS, LABELS, by="target")
     assert found.filter(target="weak")["estimate"].null_count() == 0
     safe = found.filter(target="safe")
     assert safe["estimate"].null_count() == safe.height
     assert "no label is a success, so the sensitivity is unknown" in safe["reason"][-1]
     with pytest.raises(ArgumentError, match="no group has labels of its own"):
-        tw.judges.correct_curve(ROLLOUTS, EXTRA, by="target")
+        rw.judges.correct_curve(ROLLOUTS, EXTRA, by="target")
 
 
 def test_whole_rollout_verdicts_and_unwatched_rollouts_are_said() -> None:
@@ -116,21 +116,21 @@ def test_whole_rollout_verdicts_and_unwatched_rollouts_are_said() -> None:
         num_judged=pl.lit(0, dtype=pl.Int32),
         time_to_success=pl.when(pl.col("rollout_id") != "safe/000").then("time_to_success"),
     )
-    found = tw.judges.correct_curve(frame, LABELS)
+    found = rw.judges.correct_curve(frame, LABELS)
     assert "successes were judged of whole rollouts" in found["reason"][-1]
     assert "1 without a time" in found["estimand"][-1]
 
 
 def test_nothing_watched() -> None:
     """Without rollouts there is one row, null, at 0."""
-    found = tw.judges.correct_curve(ROLLOUTS.clear(), LABELS)
+    found = rw.judges.correct_curve(ROLLOUTS.clear(), LABELS)
     assert found.height == 1
     assert found["estimate"].to_list() == [None]
 
 
 def test_the_curve_can_be_drawn() -> None:
     """A corrected curve is a CURVE: the plot takes it as it takes any other."""
-    (ax,) = tw.plots.curve(tw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)).axes
+    (ax,) = rw.plots.curve(rw.judges.correct_curve(ROLLOUTS, LABELS, by="target", pool=True)).axes
     assert len(ax.lines) >= 2
 
 
@@ -149,5 +149,5 @@ def test_the_curve_can_be_drawn() -> None:
 def test_bad_input_is_one_sentence(labels: pl.DataFrame, options: dict[str, Any], says: str) -> None:
     """A wrong table or option names itself and the remedy."""
     with pytest.raises((SchemaError, ArgumentError), match=says) as raised:
-        tw.judges.correct_curve(ROLLOUTS, labels, **options)
+        rw.judges.correct_curve(ROLLOUTS, labels, **options)
     assert "\n" not in str(raised.value)

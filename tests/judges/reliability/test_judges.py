@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError, TurnwiseError
-from turnwise.stats.agreement import ac1, alpha, kappa
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise import schema
+from rollwise.errors import ArgumentError, RollwiseError, SchemaError
+from rollwise.stats.agreement import ac1, alpha, kappa
 
 RNG = np.random.default_rng(0)
 SIZE = 120
@@ -51,7 +51,7 @@ def ratings(judge: str) -> np.ndarray:
 # ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_every_comparison_has_its_rows() -> None:
     """Three judges and labels: each with the labels, each pair, the panel; the frame keeps its schema's promises."""
-    found = tw.judges.agreement(VERDICTS, LABELS, resamples=500)
+    found = rw.judges.agreement(VERDICTS, LABELS, resamples=500)
     assert found.columns == list(schema.AGREEMENT.names)
     schema.check(found, schema.AGREEMENT)
     counts = dict(found.group_by("comparison").agg(pl.struct("judge", "other").n_unique()).iter_rows())
@@ -65,7 +65,7 @@ def test_every_comparison_has_its_rows() -> None:
 
 def test_the_numbers_are_those_of_the_arrays() -> None:
     """Each coefficient is its function of the same ratings, clustered by goal; shares and counts are counted by hand."""
-    found = tw.judges.agreement(VERDICTS, LABELS, resamples=500, level=0.9)
+    found = rw.judges.agreement(VERDICTS, LABELS, resamples=500, level=0.9)
     goal = np.arange(SIZE) // 8
     for judge in ("careful", "hasty", "odd"):
         pair = ratings(judge)
@@ -88,7 +88,7 @@ def test_the_numbers_are_those_of_the_arrays() -> None:
 
 def test_panels_take_any_number_of_judges() -> None:
     """Without labels: alpha and AC1 of all three, and no labels anywhere."""
-    found = tw.judges.agreement(VERDICTS, resamples=300)
+    found = rw.judges.agreement(VERDICTS, resamples=300)
     wide = np.column_stack([VERDICTS.filter(judge=name)["value"].to_numpy() for name in ("careful", "hasty", "odd")])
     panel = one(found, "alpha", comparison="panel")
     assert panel["estimate"] == pytest.approx(alpha(wide, (), interval="t").estimate)
@@ -101,7 +101,7 @@ def test_nothing_else_in_the_frame_changes_a_row() -> None:
     verdicts = VERDICTS.with_columns(
         half=pl.when(pl.col("rollout_id") < "r15").then(pl.lit("a")).otherwise(pl.lit("b"))
     )
-    whole = tw.judges.agreement(verdicts, LABELS, by="half", resamples=300)
+    whole = rw.judges.agreement(verdicts, LABELS, by="half", resamples=300)
     shuffled = pl.concat(
         [
             verdicts.sample(fraction=1, shuffle=True, seed=1)[:100],
@@ -109,8 +109,8 @@ def test_nothing_else_in_the_frame_changes_a_row() -> None:
         ],
         rechunk=False,
     )
-    assert tw.judges.agreement(shuffled, LABELS.reverse(), by="half", resamples=300).equals(whole)
-    alone = tw.judges.agreement(
+    assert rw.judges.agreement(shuffled, LABELS.reverse(), by="half", resamples=300).equals(whole)
+    alone = rw.judges.agreement(
         verdicts.filter(half="a", judge="hasty"), LABELS.filter(pl.col("rollout_id") < "r15"), resamples=300
     )
     assert alone.equals(whole.filter(half="a", comparison="labels", judge="hasty").drop("half"))
@@ -126,14 +126,14 @@ def test_samples_measure_how_well_a_judge_repeats_itself() -> None:
             for k in (1, 2, 3)
         ]
     )
-    found = tw.judges.agreement(again, LABELS, resamples=300)
+    found = rw.judges.agreement(again, LABELS, resamples=300)
     assert found["comparison"].unique().sort().to_list() == ["labels", "samples"]
     assert one(found, "kappa", comparison="labels")["n"] == 3 * SIZE
     wide = np.column_stack([again.filter(sample=k)["value"].to_numpy() for k in (1, 2, 3)])
     assert one(found, "alpha", comparison="samples")["estimate"] == pytest.approx(
         alpha(wide, (), interval="t").estimate
     )
-    mean = tw.judges.agreement(again, LABELS, samples="mean", at=0.5, resamples=300)
+    mean = rw.judges.agreement(again, LABELS, samples="mean", at=0.5, resamples=300)
     assert one(mean, "kappa")["n"] == SIZE
     majority = np.column_stack([wide.mean(axis=1) >= 0.5, TRUTH]).astype(float)
     assert one(mean, "kappa")["estimate"] == pytest.approx(kappa(majority, (), interval="t").estimate)
@@ -145,7 +145,7 @@ def test_rubrics_are_a_scale() -> None:
     grades = RNG.integers(1, 6, SIZE)
     verdicts = UNITS.with_columns(judge=pl.lit("j"), value=pl.Series(np.clip(grades + RNG.integers(-1, 2, SIZE), 1, 5)))
     labels = UNITS.select("rollout_id", "turn", label=pl.Series(grades))
-    found = tw.judges.agreement(verdicts, labels, resamples=300)
+    found = rw.judges.agreement(verdicts, labels, resamples=300)
     assert found["statistic"].to_list() == [
         *("agreement", "kappa", "kappa_linear", "kappa_quadratic"),
         *("alpha", "alpha_ordinal", "alpha_interval", "ac1"),
@@ -156,7 +156,7 @@ def test_rubrics_are_a_scale() -> None:
         < one(found, "kappa_quadratic")["estimate"]
     )
     assert one(found, "kappa")["both"] is None
-    cut = tw.judges.agreement(verdicts, labels, at=4, resamples=300)
+    cut = rw.judges.agreement(verdicts, labels, at=4, resamples=300)
     assert one(cut, "prevalence")["estimate"] == pytest.approx((grades >= 4).mean())
 
 
@@ -165,9 +165,9 @@ def test_words_are_categories() -> None:
     words = pl.Series(["unsafe" if yes else "safe" for yes in TRUTH])
     verdicts = UNITS.with_columns(judge=pl.lit("j"), value=pl.lit(1.0), label=words)
     labels = UNITS.select("rollout_id", "turn", label=words.reverse().cast(pl.Categorical))
-    found = tw.judges.agreement(verdicts, labels, of="label", resamples=300)
+    found = rw.judges.agreement(verdicts, labels, of="label", resamples=300)
     assert found["statistic"].to_list() == ["agreement", "kappa", "alpha", "ac1"]
-    cut = tw.judges.agreement(verdicts, labels, of="label", at="unsafe", resamples=300)
+    cut = rw.judges.agreement(verdicts, labels, of="label", at="unsafe", resamples=300)
     assert one(cut, "kappa")["estimate"] == pytest.approx(one(found, "kappa")["estimate"])
     assert one(cut, "prevalence")["estimate"] == pytest.approx(TRUTH.mean())
 
@@ -178,11 +178,11 @@ def test_an_abstention_is_missing_or_a_category() -> None:
     silent = VERDICTS.filter(judge="careful").with_columns(
         value=pl.when(pl.col("turn") == 1).then(None).when(pl.col("turn") == 2).then(float("nan")).otherwise("value")
     )
-    missing = tw.judges.agreement(silent, LABELS, resamples=300)
+    missing = rw.judges.agreement(silent, LABELS, resamples=300)
     row = one(missing, "kappa")
     assert (row["n"], row["n_abstained"], row["n_single"]) == (60, 60, 60)
     assert "60 abstentions left out, which are seldom at random" in row["reason"]
-    category = tw.judges.agreement(silent, LABELS, abstentions="category", resamples=300)
+    category = rw.judges.agreement(silent, LABELS, abstentions="category", resamples=300)
     assert (one(category, "kappa")["n"], one(category, "kappa")["n_abstained"]) == (SIZE, 60)
     assert one(category, "kappa")["reason"] is None
     assert "alpha_ordinal" not in category["statistic"].to_list()
@@ -194,14 +194,14 @@ def test_an_abstention_is_missing_or_a_category() -> None:
 
 def test_a_unit_with_one_rating_is_counted_and_left_out() -> None:
     """Labels without verdicts and verdicts without labels stand in `n_single`."""
-    found = one(tw.judges.agreement(VERDICTS.filter(judge="hasty")[:100], LABELS[10:], resamples=300), "kappa")
+    found = one(rw.judges.agreement(VERDICTS.filter(judge="hasty")[:100], LABELS[10:], resamples=300), "kappa")
     assert (found["n"], found["n_single"]) == (90, 30)
 
 
 def test_one_category_everywhere_is_null_with_a_reason() -> None:
     """A judge that never flags: what is beyond chance is undefined, sensitivity says that nothing was positive."""
     never = VERDICTS.with_columns(value=pl.lit(0.0)).filter(judge="odd")
-    found = tw.judges.agreement(never, LABELS.with_columns(label=pl.lit(value=False)), resamples=300)
+    found = rw.judges.agreement(never, LABELS.with_columns(label=pl.lit(value=False)), resamples=300)
     for name in ("kappa", "alpha", "ac1"):
         row = one(found, name)
         assert (row["estimate"], row["low"], row["n"]) == (None, None, SIZE)
@@ -213,21 +213,21 @@ def test_one_category_everywhere_is_null_with_a_reason() -> None:
 
 def test_empty_tables_give_an_empty_frame() -> None:
     """No verdicts at all: the columns are there."""
-    found = tw.judges.agreement(VERDICTS.clear(), LABELS.clear())
+    found = rw.judges.agreement(VERDICTS.clear(), LABELS.clear())
     assert found.is_empty()
     assert found.columns == list(schema.AGREEMENT.names)
-    none = tw.judges.agreement(VERDICTS, LABELS.clear(), statistics="kappa")
+    none = rw.judges.agreement(VERDICTS, LABELS.clear(), statistics="kappa")
     assert none.filter(comparison="labels")["reason"].to_list() == ["no unit has two ratings"] * 3
 
 
 def test_rollouts_cluster_turns_where_no_goal_is_known() -> None:
     """Without a goal the rollout is the unit, never the verdict; None and pairs of columns are the caller's word."""
     plain = VERDICTS.drop("goal")
-    assert one(tw.judges.agreement(plain, LABELS, resamples=300), "kappa", judge="odd")["n_clusters"] == 30
+    assert one(rw.judges.agreement(plain, LABELS, resamples=300), "kappa", judge="odd")["n_clusters"] == 30
     assert (
-        one(tw.judges.agreement(plain, LABELS, cluster=None, resamples=300), "kappa", judge="odd")["n_clusters"] == SIZE
+        one(rw.judges.agreement(plain, LABELS, cluster=None, resamples=300), "kappa", judge="odd")["n_clusters"] == SIZE
     )
-    crossed = tw.judges.agreement(
+    crossed = rw.judges.agreement(
         VERDICTS.with_columns(task=pl.col("turn").cast(pl.String)), LABELS, cluster=("goal", "task")
     )
     row = one(crossed, "kappa", judge="odd")
@@ -237,23 +237,23 @@ def test_rollouts_cluster_turns_where_no_goal_is_known() -> None:
 def test_a_goal_known_of_one_turn_is_that_of_its_rollout() -> None:
     """Labels that name the goals of some turns: the other turns of the same rollouts are in the same clusters."""
     some = UNITS.filter(pl.col("turn") == 1).with_columns(label=pl.lit(value=True))
-    found = tw.judges.agreement(VERDICTS.drop("goal"), some, resamples=300)
+    found = rw.judges.agreement(VERDICTS.drop("goal"), some, resamples=300)
     assert one(found, "kappa", comparison="judges", judge="careful", other="odd")["n_clusters"] == 15
 
 
 def test_shares_by_bootstrap_where_it_is_defined() -> None:
     """`method="bootstrap"`: BCa for shares, Wilson where every goal agrees."""
-    found = tw.judges.agreement(VERDICTS, LABELS, method="bootstrap", resamples=2000)
+    found = rw.judges.agreement(VERDICTS, LABELS, method="bootstrap", resamples=2000)
     assert one(found, "specificity", comparison="labels", judge="hasty")["method"].startswith("cluster BCa bootstrap")
     never = VERDICTS.filter(judge="odd").with_columns(value=pl.lit(0.0))
-    row = one(tw.judges.agreement(never, LABELS, method="bootstrap", resamples=300), "specificity")
+    row = one(rw.judges.agreement(never, LABELS, method="bootstrap", resamples=300), "specificity")
     assert row["method"] == "clustered Wilson"
     assert "Wilson instead of the bootstrap" in row["reason"]
 
 
 def test_a_statistic_that_does_not_fit_says_why() -> None:
     """Asked for by name, a statistic of pairs of a panel is null, with the reason."""
-    found = tw.judges.agreement(VERDICTS, statistics=("sensitivity", "kappa_linear"))
+    found = rw.judges.agreement(VERDICTS, statistics=("sensitivity", "kappa_linear"))
     assert "alpha and ac1 take any number" in one(found, "sensitivity", comparison="panel")["reason"]
     assert "of a scale of three numbers or more" in one(found, "kappa_linear", comparison="judges")["reason"]
 
@@ -262,7 +262,7 @@ def test_trees_are_judged_by_node() -> None:
     """Where `node_id` tells units apart and `turn` is null, nodes are the units."""
     nodes = UNITS.select("rollout_id", node_id=pl.col("turn").cast(pl.String), turn=pl.lit(None, dtype=pl.Int32))
     verdicts = nodes.with_columns(judge=pl.lit("j"), value=pl.Series(said(0.1)).cast(pl.Int8))
-    found = tw.judges.agreement(verdicts, nodes.with_columns(label=pl.Series(TRUTH)), resamples=300)
+    found = rw.judges.agreement(verdicts, nodes.with_columns(label=pl.Series(TRUTH)), resamples=300)
     assert one(found, "kappa")["n"] == SIZE
 
 
@@ -305,8 +305,8 @@ def test_trees_are_judged_by_node() -> None:
 def test_bad_input_is_one_sentence(verdicts, labels, options, says: str) -> None:
     """A wrong table or option names itself and the remedy."""
     with pytest.raises((SchemaError, ArgumentError), match=says) as raised:
-        tw.judges.agreement(verdicts, labels, **options)
-    assert isinstance(raised.value, TurnwiseError)
+        rw.judges.agreement(verdicts, labels, **options)
+    assert isinstance(raised.value, RollwiseError)
     assert "\n" not in str(raised.value)
 
 
@@ -317,7 +317,7 @@ def test_a_rule_against_people_on_refusals(shared: Path) -> None:
         {"": "rollout_id", "user_message": "goal", "assistant_message": "response", "score_value": "label"}
     )
     verdicts = frame.select("rollout_id", "goal", judge=pl.lit("rule"), value=m.refused_by_rule())
-    found = tw.judges.agreement(verdicts, frame.select("rollout_id", "label"))
+    found = rw.judges.agreement(verdicts, frame.select("rollout_id", "label"))
     row = one(found, "kappa")
     assert [row[name] for name in ("both", "judge_only", "other_only", "neither")] == [43, 0, 51, 54]
     assert row["prevalence"] == pytest.approx(94 / 148)
@@ -332,7 +332,7 @@ def test_a_rule_against_people_on_refusals(shared: Path) -> None:
 def test_graders_without_common_items_have_no_agreement(shared: Path) -> None:
     """HiBayES's grades name no item: nothing is paired by position, and every row says that no unit has two ratings."""
     grades = pl.read_csv(shared / "hibayes_judge_csv" / "q2.csv").with_row_index("rollout_id")
-    found = tw.judges.agreement(grades.select("rollout_id", judge="grader", value="score"))
+    found = rw.judges.agreement(grades.select("rollout_id", judge="grader", value="score"))
     assert found["estimate"].null_count() == found.height
     assert set(found["reason"]) == {"no unit has two ratings"}
     assert found.filter(comparison="panel")["n_single"].unique().to_list() == [530]
@@ -340,10 +340,10 @@ def test_graders_without_common_items_have_no_agreement(shared: Path) -> None:
 
 def test_two_detectors_of_one_log(shared: Path) -> None:
     """Garak's ModelAsJudge flags 28 of 138 answers, as its file counts; with the refusal detector it agrees no more than chance."""
-    turns = tw.read(shared / "garak" / "trustyai_garak_earlystop_run.jsonl", errors="collect")[0]
+    turns = rw.read(shared / "garak" / "trustyai_garak_earlystop_run.jsonl", errors="collect")[0]
     judges = ["score_judge.ModelAsJudge", "score_judge.Refusal"]
     verdicts = turns.unpivot(index=["rollout_id", "turn", "goal"], on=judges, variable_name="judge").drop_nulls("value")
-    row = one(tw.judges.agreement(verdicts, at=0.5), "kappa")
+    row = one(rw.judges.agreement(verdicts, at=0.5), "kappa")
     assert [row[name] for name in ("both", "judge_only", "other_only", "neither")] == [18, 10, 54, 56]
     chance = (28 * 72 + 110 * 66) / 138**2
     assert row["estimate"] == pytest.approx((74 / 138 - chance) / (1 - chance))

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats as scipy_stats
 from simulations import repeated
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ArgumentError, SchemaError
-from turnwise.judges.reliability.rates import Method
-from turnwise.stats.intervals import agresti_coull
-from turnwise.stats.misclassification import accuracy, corrected_share, share
-from turnwise.stats.prediction_powered import prediction_powered
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError
+from rollwise.judges.reliability.rates import Method
+from rollwise.stats.intervals import agresti_coull
+from rollwise.stats.misclassification import accuracy, corrected_share, share
+from rollwise.stats.prediction_powered import prediction_powered
 
 
 def world(
@@ -54,7 +54,7 @@ def rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
 # ── what a row says ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_the_row_is_the_estimator_s() -> None:
     """Rogan-Gladen, by goal, with the labels joined to the verdicts by rollout: the same numbers as on arrays."""
-    found = tw.judges.correct(ROLLOUTS, LABELS, method="rogan-gladen")
+    found = rw.judges.correct(ROLLOUTS, LABELS, method="rogan-gladen")
     schema.check(found, schema.SUMMARY)
     (row,) = rows(found)
     ordered = ROLLOUTS.sort("rollout_id")
@@ -74,7 +74,7 @@ def test_the_row_is_the_estimator_s() -> None:
 
 def test_prediction_powered_uses_the_labels_where_they_are() -> None:
     """The labels of these very rollouts, and the rest of the verdicts: the same numbers as on arrays."""
-    (row,) = rows(tw.judges.correct(ROLLOUTS, LABELS, method="prediction-powered", level=0.9))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS, method="prediction-powered", level=0.9))
     ordered = ROLLOUTS.join(LABELS, on="rollout_id", how="left").sort("rollout_id")
     goal = ordered["goal"].rank("dense").cast(pl.Int64).to_numpy() - 1
     marked = ordered["label"].cast(float).fill_null(float("nan")).to_numpy()
@@ -86,17 +86,17 @@ def test_prediction_powered_uses_the_labels_where_they_are() -> None:
 
 def test_the_method_follows_from_the_labels() -> None:
     """Labels at random in the table: prediction-powered, which is narrower; elsewhere, pooled or chosen: Rogan-Gladen."""
-    (row,) = rows(tw.judges.correct(ROLLOUTS, LABELS))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS))
     powered, classical = (
-        rows(tw.judges.correct(ROLLOUTS, LABELS, method=method))[0] for method in ("prediction-powered", "rogan-gladen")
+        rows(rw.judges.correct(ROLLOUTS, LABELS, method=method))[0] for method in ("prediction-powered", "rogan-gladen")
     )
     assert row == powered
     assert row["high"] - row["low"] < 0.8 * (classical["high"] - classical["low"])
-    pooled = tw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
+    pooled = rw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
     assert set(pooled["method"]) == {"clustered Rogan-Gladen, Lang-Reiczigel"}
     flagged, others = WORLD.filter("attack_success").sample(40, seed=1), WORLD.filter(~pl.col("attack_success"))
     chosen_labels = pl.concat([flagged, others.sample(10, seed=1)]).select("rollout_id", label="truth")
-    (chosen,) = rows(tw.judges.correct(ROLLOUTS, chosen_labels))
+    (chosen,) = rows(rw.judges.correct(ROLLOUTS, chosen_labels))
     assert chosen["method"] == "clustered Rogan-Gladen, Lang-Reiczigel"
     share_flagged = f"{WORLD['attack_success'].to_numpy().mean():.0%}"
     assert f"flagged 80% of the labeled rollouts and {share_flagged} of all" in chosen["reason"]
@@ -107,7 +107,7 @@ def test_few_perfect_labels_leave_doubt() -> None:
     """12 of 12 labels agree with the judge: the interval is still wider than that of the verdicts alone."""
     rollouts = judged(12, 60).with_columns(goal=pl.format("g{}", pl.int_range(60)))
     labels = rollouts.gather_every(5).select("rollout_id", label="attack_success")
-    (corrected,), (plain,) = rows(tw.judges.correct(rollouts, labels)), rows(tw.summarize(rollouts))
+    (corrected,), (plain,) = rows(rw.judges.correct(rollouts, labels)), rows(rw.summarize(rollouts))
     assert corrected["method"].startswith("prediction-powered")
     assert corrected["estimate"] == pytest.approx(plain["estimate"], abs=0.05)
     assert corrected["high"] - corrected["low"] > 1.3 * (plain["high"] - plain["low"])
@@ -116,13 +116,13 @@ def test_few_perfect_labels_leave_doubt() -> None:
 def test_each_group_has_labels_of_its_own() -> None:
     """By target: no other group changes a row, unless accuracies are pooled, which the row then says."""
     for method in ("rogan-gladen", "prediction-powered"):
-        found = tw.judges.correct(ROLLOUTS, LABELS, by="target", method=method)
+        found = rw.judges.correct(ROLLOUTS, LABELS, by="target", method=method)
         for name in ("base", "weak"):
-            alone = tw.judges.correct(
+            alone = rw.judges.correct(
                 ROLLOUTS.filter(target=name), LABELS.filter(pl.col("rollout_id").str.starts_with(name)), method=method
             )
             assert alone.equals(found.filter(target=name).drop("target"))
-    pooled = tw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
+    pooled = rw.judges.correct(ROLLOUTS, LABELS, by="target", pool=True)
     assert all("a gap between groups holds only if the judge errs alike" in row["reason"] for row in rows(pooled))
     assert pooled["estimand"].str.extract("(sensitivity.*)").n_unique() == 1
 
@@ -132,8 +132,8 @@ def test_a_judge_who_errs_differently_by_group_needs_labels_of_each() -> None:
     plain, noisy = (world(seed, goals=300, sp=sp).filter(target="base") for seed, sp in ((3, 0.95), (4, 0.75)))
     both = pl.concat([plain, noisy.with_columns(target=pl.lit("noisy"), rollout_id="noisy/" + pl.col("rollout_id"))])
     labels = both.sample(1500, seed=5).select("rollout_id", label="truth")
-    own = tw.judges.correct(both, labels, by="target")["estimate"]
-    pooled = tw.judges.correct(both, labels, by="target", pool=True)["estimate"]
+    own = rw.judges.correct(both, labels, by="target")["estimate"]
+    pooled = rw.judges.correct(both, labels, by="target", pool=True)["estimate"]
     assert abs(own[1] - own[0]) < 0.06
     assert pooled[1] - pooled[0] > 0.15
 
@@ -166,7 +166,7 @@ def drawn_and_corrected(successes: int, n: int, se: float, sp: float) -> tuple[f
 def test_few_rollouts_and_none_broken_have_an_interval(successes: int, n: int) -> None:
     """Garak shows no interval below 30 outputs, nor where all or none are hits, for its own is a point there: ours has width."""
     assert drawn_and_corrected(successes, n, 0.9, 0.95) is None
-    (row,) = rows(tw.judges.correct(judged(successes, n), gold(3)))
+    (row,) = rows(rw.judges.correct(judged(successes, n), gold(3)))
     assert row["estimate"] == pytest.approx(min(1.0, max(0.0, (successes / n - 0.05) / 0.85)))
     assert 0 <= row["low"] <= row["estimate"] <= row["high"] <= 1
     assert row["high"] - row["low"] > 1 / n
@@ -179,7 +179,7 @@ def test_uncertain_labels_widen_the_interval(successes: int, n: int) -> None:
 
     Of 30,000 the interval is that of a judge known exactly: Agresti and Coull's ends, corrected.
     """
-    found = [rows(tw.judges.correct(judged(successes, n), gold(times)))[0] for times in (1, 10, 1000)]
+    found = [rows(rw.judges.correct(judged(successes, n), gold(times)))[0] for times in (1, 10, 1000)]
     assert len({row["estimate"] for row in found}) == 1
     few, more, known = (row["high"] - row["low"] for row in found)
     assert few > more > known
@@ -197,17 +197,17 @@ def test_labels_from_elsewhere_carry_a_warning() -> None:
         .sample(150, seed=1)
         .select("goal", "attack_success", rollout_id="gold/" + pl.col("rollout_id"), label="truth")
     )
-    (row,) = rows(tw.judges.correct(ROLLOUTS, gold))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, gold))
     assert row["estimate"] is not None
     assert "150 of 150 labels are on other rollouts: this holds if the judge errs there as here" in row["reason"]
-    (plain,) = rows(tw.judges.correct(ROLLOUTS, gold.drop("goal")))
+    (plain,) = rows(rw.judges.correct(ROLLOUTS, gold.drop("goal")))
     assert "150 of 150 labels have no goal and are clustered by rollout alone" in plain["reason"]
-    (none,) = rows(tw.judges.correct(ROLLOUTS, gold, method="prediction-powered"))
+    (none,) = rows(rw.judges.correct(ROLLOUTS, gold, method="prediction-powered"))
     assert none["estimate"] is None
     assert none["reason"] == "no rollout has both a label and a verdict; 150 labels are on other rollouts and left out"
     with pytest.raises(ArgumentError, match="no 'target', so no group has labels of its own"):
-        tw.judges.correct(ROLLOUTS, gold, by="target")
-    assert tw.judges.correct(ROLLOUTS, gold, by="target", pool=True)["estimate"].null_count() == 0
+        rw.judges.correct(ROLLOUTS, gold, by="target")
+    assert rw.judges.correct(ROLLOUTS, gold, by="target", pool=True)["estimate"].null_count() == 0
 
 
 def test_every_rollout_is_counted() -> None:
@@ -218,7 +218,7 @@ def test_every_rollout_is_counted() -> None:
     )
     found: list[tuple[Method, float]] = [("rogan-gladen", 1e-6), ("prediction-powered", 0.0)]
     for method, few in found:
-        (row,) = rows(tw.judges.correct(frame, LABELS, method=method))
+        (row,) = rows(rw.judges.correct(frame, LABELS, method=method))
         assert (row["n"], row["n_error"], row["n_missing"]) == (360, 20, 20)
         # Labels on rollouts without a verdict count only at the bounds, so these may both be on one side of the estimate.
         assert row["bound_low"] + few <= row["estimate"] <= row["bound_high"] - few
@@ -231,11 +231,11 @@ def test_every_rollout_is_counted() -> None:
         .cast(pl.Int32),
     )
     for method in ("rogan-gladen", "prediction-powered"):
-        (row,) = rows(tw.judges.correct(half, LABELS, method=method))
+        (row,) = rows(rw.judges.correct(half, LABELS, method=method))
         assert row["low"] < row["estimate"] < row["high"]
         assert (row["n"], row["n_undetermined"], row["design_effect"]) == (360, 20, None)
         # The rows do not say when attacks succeeded, so the estimate is that of the known verdicts.
-        known = rows(tw.judges.correct(half, LABELS, method=method, unjudged="drop"))[0]
+        known = rows(rw.judges.correct(half, LABELS, method=method, unjudged="drop"))[0]
         # Prediction-powered inference also uses the labels on rollouts with unjudged turns.
         assert row["estimate"] == pytest.approx(known["estimate"], abs=1e-9 if method == "rogan-gladen" else 0.01)
         assert row["high"] - row["low"] > known["high"] - known["low"]
@@ -248,16 +248,16 @@ def test_every_rollout_is_counted() -> None:
 def test_a_judge_no_better_than_chance_is_refused() -> None:
     """The row is null and says that nothing can be corrected; prediction-powered falls back on the labels."""
     upside_down = ROLLOUTS.with_columns(~pl.col("attack_success"))
-    (row,) = rows(tw.judges.correct(upside_down, LABELS, method="rogan-gladen"))
+    (row,) = rows(rw.judges.correct(upside_down, LABELS, method="rogan-gladen"))
     assert (row["estimate"], row["low"]) == (None, None)
     assert "say no more than chance" in row["reason"]
-    (row,) = rows(tw.judges.correct(upside_down, LABELS, method="prediction-powered"))
+    (row,) = rows(rw.judges.correct(upside_down, LABELS, method="prediction-powered"))
     assert row["method"] == "clustered prediction-powered, power 0.00"
 
 
 def test_labels_of_one_class_give_bounds() -> None:
     """Only failures labeled: the sensitivity may be anything."""
-    (row,) = rows(tw.judges.correct(ROLLOUTS, LABELS.filter(~pl.col("label"))))
+    (row,) = rows(rw.judges.correct(ROLLOUTS, LABELS.filter(~pl.col("label"))))
     assert (row["estimate"], row["high"]) == (None, 1.0)
     assert row["low"] > 0
     assert "no label is a success" in row["reason"]
@@ -267,14 +267,14 @@ def test_nothing_to_correct() -> None:
     """No rollouts, no labels: null with the reason, never 0."""
     for frame, labels in ((ROLLOUTS.clear(), LABELS), (ROLLOUTS, LABELS.clear())):
         for method in ("rogan-gladen", "prediction-powered"):
-            (row,) = rows(tw.judges.correct(frame, labels, method=method))
+            (row,) = rows(rw.judges.correct(frame, labels, method=method))
             assert (row["estimate"], row["low"], row["high"]) == (None, None, None)
             assert row["reason"]
 
 
 def test_levels_clusters_and_foreign_tables() -> None:
     """Several levels, no clusters, a numeric truth, Arrow in: as in the other verbs."""
-    found = tw.judges.correct(
+    found = rw.judges.correct(
         ROLLOUTS.to_arrow(),
         LABELS.with_columns(pl.col("label").cast(pl.Int64)).lazy(),
         level=(0.5, 0.95),
@@ -296,7 +296,7 @@ OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (tu
     [
         (LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
         (pl.concat([LABELS, LABELS[:1]]), {}, "has two labels"),
-        (OF_TURNS, {}, "has two labels; keep one, or correct by turns: `tw.judges.correct_curve`"),
+        (OF_TURNS, {}, "has two labels; keep one, or correct by turns: `rw.judges.correct_curve`"),
         (OF_TURNS, {"method": "prediction-powered"}, "has two labels"),
         (LABELS.with_columns(label=pl.lit("yes")), {}, "`label` of the labels is String; make it Boolean"),
         (LABELS.with_columns(label=pl.lit(3)), {}, "ranges from 3 to 3, not 0 or 1"),
@@ -311,7 +311,7 @@ OF_TURNS = pl.concat([LABELS.with_columns(turn=turn, label=pl.col("label") & (tu
 def test_bad_input_is_one_sentence(labels: pl.DataFrame, options: dict[str, Any], says: str) -> None:
     """A wrong table or option names itself and the remedy."""
     with pytest.raises((SchemaError, ArgumentError), match=says) as raised:
-        tw.judges.correct(ROLLOUTS, labels, **options)
+        rw.judges.correct(ROLLOUTS, labels, **options)
     assert "\n" not in str(raised.value)
 
 
@@ -327,9 +327,9 @@ def test_clustered_frames_cover(method: Any) -> None:
     for seed in range(repetitions):
         frame = world(100 + seed, sp=0.9).filter(target="base")
         labels = frame.sample(60, seed=seed).select("rollout_id", label="truth")
-        (row,) = rows(tw.judges.correct(frame.drop("truth"), labels, method=method))
+        (row,) = rows(rw.judges.correct(frame.drop("truth"), labels, method=method))
         hits += row["low"] is not None and row["low"] <= 0.2 <= row["high"]
-        (plain,) = rows(tw.summarize(frame.drop("truth"), metrics="attack_success"))
+        (plain,) = rows(rw.summarize(frame.drop("truth"), metrics="attack_success"))
         judged += plain["low"] <= 0.2 <= plain["high"]
     assert hits / repetitions >= 0.93 - 2 * np.sqrt(0.93 * 0.07 / repetitions)
     assert judged < hits

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "agentdojo"
 TABLE = {
@@ -165,10 +165,10 @@ def test_utility_counts_user_tasks_alone(tmp_path):
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({**log, "user_task_id": task, "utility": task.startswith("injection")}))
     turns = read(tmp_path)
-    rollouts = tw.measure(turns, m.task_success(), m.attack_success(), keep="injection_task_utility")
-    (utility,) = tw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
+    rollouts = rw.measure(turns, m.task_success(), m.attack_success(), keep="injection_task_utility")
+    (utility,) = rw.summarize(rollouts, metrics="task_success").iter_rows(named=True)
     assert (utility["n"], utility["estimate"], utility["n_inapplicable"]) == (4, 0, 3)
-    (attacks,) = tw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
+    (attacks,) = rw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
     assert (attacks["n"], attacks["n_inapplicable"]) == (0, 7)
     alone = rollouts.filter(pl.col("task").is_null()).sort("goal")
     assert alone["goal"].to_list() == [f"banking/injection_task_{number}" for number in range(3)]

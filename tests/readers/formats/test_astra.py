@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "astra"
 PAGES = ("attack", "probe")
@@ -37,7 +37,7 @@ def write(folder: Path, value: object) -> Path:
 def test_the_golden_toy(page):
     frame = read(FIXTURES / f"{page}.json")
     toxic = {side: pl.col(f"{side}_toxicity") >= 0.5 for side in ("adversarial", "target")}
-    rollouts = tw.measure(
+    rollouts = rw.measure(
         frame,
         *(pl.col(name).mean().alias(f"avg_{name}") for name in ("reward", "adversarial_toxicity", "target_toxicity")),
         *(m.first_turn(condition, name=f"first_{side}_toxicity_turn") for side, condition in toxic.items()),
@@ -80,8 +80,8 @@ def test_what_the_file_does_not_hold_is_null():
 
 
 def test_a_rollout_without_turns_is_in_no_rate_and_in_every_count():
-    rollouts = tw.measure(read(FIXTURES / "attack.json"), m.attack_success())
-    (row,) = tw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
+    rollouts = rw.measure(read(FIXTURES / "attack.json"), m.attack_success())
+    (row,) = rw.summarize(rollouts, metrics="attack_success").iter_rows(named=True)
     assert (row["estimate"], row["n"], row["n_missing"]) == (pytest.approx(2 / 3), 3, 1)
     assert (row["bound_low"], row["bound_high"]) == (0.5, 0.75)
 
@@ -113,7 +113,7 @@ def test_nan_which_the_producer_writes_is_null(tmp_path, metrics):
     frame, problems = read(write(tmp_path, metrics), errors="collect")
     assert frame.select("succeeded", "outcome", "target_toxicity").row(2) == (None, None, None)
     assert problems["reason"].str.contains("became null").to_list() == [True]
-    assert tw.measure(frame, m.attack_success())["attack_success"].to_list() == [None, False, None, True]
+    assert rw.measure(frame, m.attack_success())["attack_success"].to_list() == [None, False, None, True]
 
 
 def test_an_evaluation_of_nothing_is_empty(tmp_path):
@@ -144,6 +144,6 @@ def test_a_malformed_turn_is_named(tmp_path, metrics, name, value, field):
     assert problems.select("record", "field").rows() == [("1", field)]
 
 
-def test_a_page_of_rollouts_is_one_turnwise_table(tmp_path, metrics):
+def test_a_page_of_rollouts_is_one_rollwise_table(tmp_path, metrics):
     frame = read(write(tmp_path, metrics))
     assert frame.select(pl.col("rollout_id").str.contains(r"^astra-[0-9a-f]{8}/\d$")).to_series().all()

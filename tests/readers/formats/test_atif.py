@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -65,7 +65,7 @@ def test_a_run_in_both_forms_is_read_once(shared):
     frame, problems = read(shared / "atif", errors="collect")
     assert frame["source"].unique().to_list() == ["atif"]
     assert problems.height == 0
-    streams = tw.readers.accounting(shared / "atif").filter(format="atof")
+    streams = rw.readers.accounting(shared / "atif").filter(format="atof")
     assert streams.select("read", "broken", "rollouts").unique().rows() == [(0, 0, 0)]
     assert streams["passed_over"].to_list() == streams["records"].to_list()
     assert read(shared / "atif").equals(frame)  # known, and no error

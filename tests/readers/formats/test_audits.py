@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.readers.read import read
 
 LOGS = Path(__file__).parents[1] / "produced" / "petri" / "logs"
 AUDIT = "inspect_petri/audit"
@@ -35,7 +35,7 @@ def test_answers_that_were_taken_back_are_pruned(audits):
     ]
     assert frame["context"].to_list() == ["Be kind ☃.", None, None, None]
     assert frame["response"][3] == "weak says sure ☃ to Sure, I"
-    assert tw.trees.paths(frame)["rollout_id"].n_unique() == 3
+    assert rw.trees.paths(frame)["rollout_id"].n_unique() == 3
 
 
 def test_a_restart_is_a_second_root(audits):
@@ -65,7 +65,7 @@ def test_the_target_is_the_model_in_that_role_and_only_its_tokens_count(audits):
         lambda text: sum(usage["total_tokens"] for usage in json.loads(text).values()), return_dtype=pl.Int64
     )
     assert (rollouts["total_tokens"].fill_null(0) < everyone).all()
-    figures = tw.readers.read_summary(LOGS)
+    figures = rw.readers.read_summary(LOGS)
     assert set(figures["target"]) == {"mockllm/weak", "mockllm/strong"}
 
 
@@ -86,7 +86,7 @@ def test_scores_and_the_messages_that_the_judge_cites(audits):
 
 
 def test_outcomes_alone_have_the_same_facts(audits):
-    outcomes = tw.readers.read_rollouts(LOGS)
+    outcomes = rw.readers.read_rollouts(LOGS)
     rollouts = audits.unique("rollout_id", maintain_order=True)
     columns = ["rollout_id", "target", "attack", "goal", "total_tokens", "score_audit_judge_concerning"]
     assert outcomes.unique("rollout_id", maintain_order=True).select(columns).equals(rollouts.select(columns))

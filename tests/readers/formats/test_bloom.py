@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import turnwise as tw
-from turnwise.cli import run
-from turnwise.errors import ReadError
-from turnwise.judges import join_labels, read_verdicts
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.cli import run
+from rollwise.errors import ReadError
+from rollwise.judges import join_labels, read_verdicts
+from rollwise.readers.read import read
 
 
 def transcript(variation: int, repetition: int) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_verdicts_join_the_audits(folder):
 def test_what_repeats_or_accompanies_the_transcripts_is_passed_over(folder, capsys):
     turns, problems = read(folder, errors="collect")
     assert (turns["rollout_id"].n_unique(), problems.rows()) == (4, [])
-    accounts = tw.readers.accounting(folder)
+    accounts = rw.readers.accounting(folder)
     named = [
         (Path(file).name, *counts) for file, *counts in accounts.select("file", "records", "read", "passed_over").rows()
     ]
@@ -125,9 +125,9 @@ def test_what_repeats_or_accompanies_the_transcripts_is_passed_over(folder, caps
     capsys.readouterr()
     read(folder)
     line = (
-        f"1 file of verdicts beside the logs not read: {folder / 'judgment.json'}; `tw.judges.read_verdicts` reads them"
+        f"1 file of verdicts beside the logs not read: {folder / 'judgment.json'}; `rw.judges.read_verdicts` reads them"
     )
-    assert capsys.readouterr().err == f"turnwise: {line}\n"
+    assert capsys.readouterr().err == f"rollwise: {line}\n"
 
 
 def test_without_transcripts_judgments_have_ids_of_their_own(folder):
@@ -138,7 +138,7 @@ def test_without_transcripts_judgments_have_ids_of_their_own(folder):
     assert ids[0].startswith("bloom-")
     assert ids[0].endswith("/v1r1")
     with pytest.raises(
-        ReadError, match=r"holds verdicts of Bloom's judge, not rollouts: open it with `tw.judges.read_ver"
+        ReadError, match=r"holds verdicts of Bloom's judge, not rollouts: open it with `rw.judges.read_ver"
     ):
         read(path)
     with pytest.raises(SystemExit):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.judges import join_labels, read_verdicts
-from turnwise.readers.read import read
+from rollwise.errors import ReadError
+from rollwise.judges import join_labels, read_verdicts
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docent"
 RUNS = FIXTURES / "runs.json"

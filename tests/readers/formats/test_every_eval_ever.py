@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ArgumentError, ReadError, WriteError
-from turnwise.judges import read_verdicts
-from turnwise.readers import read_summary
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.errors import ArgumentError, ReadError, WriteError
+from rollwise.judges import read_verdicts
+from rollwise.readers import read_summary
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "every_eval_ever"
 ATTACKS = FIXTURES / "attacks_samples.jsonl"
@@ -26,12 +26,12 @@ def first_turns(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def written(turns: pl.DataFrame, out: Path, *metrics, **options) -> Path:
-    metrics = metrics or (tw.metrics.attack_success(),)
-    rollouts = tw.measure(turns, *metrics)
+    metrics = metrics or (rw.metrics.attack_success(),)
+    rollouts = rw.measure(turns, *metrics)
     names = [metric.meta.output_name() for metric in metrics]
-    summary = tw.summarize(rollouts, by=options.pop("by", "target"), metrics=names, level=options.pop("level", 0.95))
+    summary = rw.summarize(rollouts, by=options.pop("by", "target"), metrics=names, level=options.pop("level", 0.95))
     defaults = {"organization": "Acme", "collection": "toy", "retrieved": 1_750_000_000}
-    return tw.tables.write_every_eval_ever(summary, rollouts, turns, out, **{**defaults, **options})
+    return rw.tables.write_every_eval_ever(summary, rollouts, turns, out, **{**defaults, **options})
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -116,27 +116,27 @@ def test_a_second_verdict_of_one_result_with_the_same_epoch_is_named(tmp_path):
 
 @pytest.mark.parametrize("text", ["3", "{", '{"rollout_id": 3}', '{"rollout_id": "a", "turns": []}'])
 def test_broken_metadata_of_our_own_is_one_sentence(tmp_path, text):
-    record = json.loads(ATTACKS.read_text().splitlines()[0]) | {"metadata": {"turnwise": text}}
+    record = json.loads(ATTACKS.read_text().splitlines()[0]) | {"metadata": {"rollwise": text}}
     path = tmp_path / "a_samples.jsonl"
     path.write_text(json.dumps(record))
-    with pytest.raises(ReadError, match=r"metadata\.turnwise"):
+    with pytest.raises(ReadError, match=r"metadata\.rollwise"):
         read(path)
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_round_trip_loses_no_verdict(tmp_path):
-    turns, _ = tw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
+    turns, _ = rw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
     # Verdicts that are not all known: partially judged rollouts, and some without any.
     turns = turns.with_columns(succeeded=pl.when(pl.int_range(pl.len()) % 7 == 3).then(None).otherwise("succeeded"))
-    folder = written(turns, tmp_path / "out", tw.metrics.attack_success(), by=["target", "attack"])
+    folder = written(turns, tmp_path / "out", rw.metrics.attack_success(), by=["target", "attack"])
     back = read(folder, errors="collect")[0]
     columns = [name for name in turns.columns if name != "source"]
     keys = ["rollout_id", "turn"]
     assert back.select(columns).sort(keys).equals(turns.select(columns).sort(keys))
     assert set(back["logged_by"]) == {"simulation"}
-    metric = tw.metrics.attack_success()
+    metric = rw.metrics.attack_success()
     outcomes = [
-        tw.measure(frame, metric).select("rollout_id", "attack_success").sort("rollout_id") for frame in (turns, back)
+        rw.measure(frame, metric).select("rollout_id", "attack_success").sort("rollout_id") for frame in (turns, back)
     ]
     assert outcomes[0].equals(outcomes[1])
     assert 0 < outcomes[0]["attack_success"].null_count() < outcomes[0].height
@@ -147,18 +147,18 @@ def test_a_round_trip_loses_no_verdict(tmp_path):
 )
 def test_a_round_trip_of_other_logs_keeps_every_turn(tmp_path, name):
     turns = read(FIXTURES.parent / name, target="acme/x")
-    turns = (tw.trees.paths(turns) if "node_id" in turns.columns else turns).with_columns(target=pl.lit("acme/x"))
+    turns = (rw.trees.paths(turns) if "node_id" in turns.columns else turns).with_columns(target=pl.lit("acme/x"))
     answers = pl.col("turn").count().alias("answers")  # known of every rollout, so each has a record
     folder = written(turns, tmp_path / "out", answers, lower_is_better=["answers"])
     back = read(folder, errors="collect")[0]
-    columns = [name for name, dtype in turns.schema.items() if name in tw.schema.TURNS.names and name != "source"]
+    columns = [name for name, dtype in turns.schema.items() if name in rw.schema.TURNS.names and name != "source"]
     keys = ["rollout_id", "turn"]
     assert back.select(columns).sort(keys).equals(turns.select(columns).sort(keys))
 
 
 def test_results_come_back_with_their_intervals(tmp_path):
-    turns, _ = tw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
-    summary = tw.summarize(tw.measure(turns, tw.metrics.attack_success()), by="target", metrics="attack_success")
+    turns, _ = rw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)
+    summary = rw.summarize(rw.measure(turns, rw.metrics.attack_success()), by="target", metrics="attack_success")
     back = read_summary(written(turns, tmp_path / "out"), errors="collect")[0]
     names = [name for name in summary.columns if name != "target"]
     assert back.select(names).equals(summary.select(names))
@@ -173,7 +173,7 @@ def test_results_come_back_with_their_intervals(tmp_path):
 
 def test_an_unknown_verdict_is_the_unknown_level_and_never_a_failure(tmp_path):
     rows = [("a", True), ("b", False), ("c", None)]
-    turns = tw.turns(
+    turns = rw.turns(
         [{"rollout_id": name, "turn": 1, "goal": name, "target": "x", "succeeded": value} for name, value in rows]
     )
     folder = written(turns, tmp_path / "out")
@@ -186,7 +186,7 @@ def test_an_unknown_verdict_is_the_unknown_level_and_never_a_failure(tmp_path):
 
 
 def test_the_same_call_writes_the_same_files(tmp_path):
-    turns, _ = tw.simulate(targets={"acme/base": 0.3}, goals=3, seed=2)
+    turns, _ = rw.simulate(targets={"acme/base": 0.3}, goals=3, seed=2)
     names = [sorted(path.name for path in written(turns, tmp_path / out).rglob("*.json*")) for out in "ab"]
     assert names[0] == names[1]
     with pytest.raises(WriteError, match="overwrite"):
@@ -194,12 +194,12 @@ def test_the_same_call_writes_the_same_files(tmp_path):
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path):
-    turns, _ = tw.simulate(targets={"base": 0.3, "other": 0.1}, goals=3, seed=2)
+    turns, _ = rw.simulate(targets={"base": 0.3, "other": 0.1}, goals=3, seed=2)
     out = tmp_path / "out"
     with pytest.raises(ArgumentError, match="one interval; summarize at one level"):
         written(turns, out, level=(0.8, 0.95))
     with pytest.raises(ArgumentError, match=r"put 'refusal_rate' into lower_is_better= or higher_is_better="):
-        written(turns, out, tw.metrics.refusal_rate())
+        written(turns, out, rw.metrics.refusal_rate())
     with pytest.raises(ArgumentError, match=r'summarize by="target"'):
         written(turns, out, by="attack")
     with pytest.raises(ArgumentError, match="no target has a name"):
@@ -212,9 +212,9 @@ def test_rollouts_that_no_result_counts_are_told(tmp_path, capsys):
         {"rollout_id": name, "turn": 1, "goal": name, "target": target, "succeeded": True}
         for name, target in ("ax", "bx", "cy")
     ]
-    turns = tw.turns(rows)
-    rollouts = tw.measure(turns, tw.metrics.attack_success())
-    summary = tw.summarize(rollouts, by="target", metrics="attack_success").filter(target="x")
-    tw.tables.write_every_eval_ever(summary, rollouts, turns, tmp_path / "out", organization="Acme", collection="toy")
+    turns = rw.turns(rows)
+    rollouts = rw.measure(turns, rw.metrics.attack_success())
+    summary = rw.summarize(rollouts, by="target", metrics="attack_success").filter(target="x")
+    rw.tables.write_every_eval_ever(summary, rollouts, turns, tmp_path / "out", organization="Acme", collection="toy")
     assert "1 rollout without a value in any mean of the summary not written" in capsys.readouterr().err
     assert set(read(tmp_path / "out", errors="collect")[0]["rollout_id"]) == {"a", "b"}

@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
-from turnwise.readers.results.summaries import read_summary
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
+from rollwise.readers.results.summaries import read_summary
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "garak" / "report.jsonl"
 HITS = {  # probe: hits of ModelAsJudge, outputs judged
@@ -40,8 +40,8 @@ def write(folder: Path, records: list[dict], name: str = "a.jsonl") -> Path:
 @pytest.mark.parametrize("probe", HITS)
 def test_hits_of_the_judge(real, probe):
     hits, judged = HITS[probe]
-    measured = tw.measure(real.filter(attack=probe), m.attack_success())
-    (row,) = tw.summarize(measured, metrics="attack_success").iter_rows(named=True)
+    measured = rw.measure(real.filter(attack=probe), m.attack_success())
+    (row,) = rw.summarize(measured, metrics="attack_success").iter_rows(named=True)
     assert (measured["attack_success"].sum(), row["n"]) == (hits, judged)
     assert row["n_undetermined"] == (5 if probe == "base.IntentProbe" else 0)
 
@@ -72,7 +72,7 @@ def test_verdicts_on_an_intent_are_no_rollouts(shared, capsys):
     _, problems = read(path, errors="collect")
     assert problems["reason"].str.contains("EarlyStopHarness holds no output").to_list() == [True] * 8
     assert read(path).height == 143
-    assert capsys.readouterr().err.startswith("turnwise: 8 records left out: ")
+    assert capsys.readouterr().err.startswith("rollwise: 8 records left out: ")
 
 
 def test_attempts_may_share_a_uuid(shared):
@@ -153,7 +153,7 @@ def test_an_attempt_judged_twice_is_reported(tmp_path):
 def test_a_report_of_results_alone_is_for_read_summary(tmp_path):
     path = write(tmp_path, [record for record in lines() if record["entry_type"] != "attempt"])
     with pytest.raises(
-        ReadError, match=r"holds the results of a garak report without its attempts.*`tw\.readers\.read_summary`"
+        ReadError, match=r"holds the results of a garak report without its attempts.*`rw\.readers\.read_summary`"
     ):
         read(path)
     assert read_summary(path).height == 2

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "harmbench"
 
@@ -22,7 +22,7 @@ def test_each_test_case_is_an_attempt_at_its_behavior():
     ]
     assert frame["image"].to_list() == [None, None, "signs/a.png"]
     assert frame["advbench_label"].to_list() == [0, 1, None]
-    row = tw.summarize(tw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
+    row = rw.summarize(rw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
     assert (row["estimate"], row["n"]) == (pytest.approx(1 / 3), 3)
 
 

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.readers.sources import hive
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.readers.sources import hive
 
-TURNS, _ = tw.simulate(goals=6, attempts=2, turns=3, seed=4)
+TURNS, _ = rw.simulate(goals=6, attempts=2, turns=3, seed=4)
 KEY = ["rollout_id", "turn"]
 WORDS = ["gpt-4", "a/b", "two words", "007", "7", "ü %", "=x", "C:*?", "\\", "..", "", None]
 
@@ -38,7 +38,7 @@ def put(folder: Path, *frames: pl.DataFrame) -> Path:
 
 def both(paths: Any) -> pl.DataFrame:
     """What `read` gives, which is what `scan` gives, to the last column."""
-    found, lazy = tw.read(paths), tw.scan(paths)
+    found, lazy = rw.read(paths), rw.scan(paths)
     assert isinstance(lazy, pl.LazyFrame)
     assert_frame_equal(lazy.collect(), found)
     return found
@@ -117,7 +117,7 @@ def test_columns_of_turns_have_its_dtypes(tmp_path: Path) -> None:
     found = both(tmp_path)
     names = ["rollout_id", "target", "attempt", "solved", "ending"]
     assert found.select(names).row(0) == ("07", "7", 2, True, "budget")
-    assert found.select(names).schema == {name: tw.schema.TURNS.dtypes[name] for name in names}
+    assert found.select(names).schema == {name: rw.schema.TURNS.dtypes[name] for name in names}
 
 
 @pytest.mark.parametrize("values", [["1.0"], ["1.0", "2"]])
@@ -131,7 +131,7 @@ def test_whole_numbers_may_be_spelled_with_a_point(tmp_path: Path, values: list[
 def test_a_value_that_is_no_such_fact_is_told(tmp_path: Path) -> None:
     """In the sentence that a column of a file gets."""
     put(tmp_path / "attempt=first", some(1))
-    for verb in (tw.read, tw.scan):
+    for verb in (rw.read, rw.scan):
         with pytest.raises(ReadError, match="column `attempt` of rollout 'r00' is 'first', not a whole number"):
             verb(tmp_path)
 
@@ -171,13 +171,13 @@ def test_a_file_that_contradicts_its_folder_is_told(tmp_path: Path, column: list
     """File, column, both values, and what to do; collecting keeps the rest."""
     put(tmp_path / "target=gpt-4", some(2, target=column))
     put(tmp_path / "target=b", some(4)[2:])
-    for verb in (tw.read, tw.scan):
+    for verb in (rw.read, rw.scan):
         with pytest.raises(
             ReadError,
             match=r"part-0.parquet: field `target`: says .*, and its folder 'gpt-4'; correct the file, or rename the folder",
         ):
             verb(tmp_path)
-    found, problems = tw.read(tmp_path, errors="collect")
+    found, problems = rw.read(tmp_path, errors="collect")
     assert found["target"].to_list() == ["b", "b"]
     assert problems[0, "field"] == "target"
 
@@ -185,12 +185,12 @@ def test_a_file_that_contradicts_its_folder_is_told(tmp_path: Path, column: list
 def test_folders_that_contradict_each_other_are_told(tmp_path: Path) -> None:
     """Which run it is nobody knows; said twice alike it is said once."""
     put(tmp_path / "k=1" / "k=2", some(1))
-    for verb in (tw.read, tw.scan):
+    for verb in (rw.read, rw.scan):
         with pytest.raises(ReadError, match="field `k`: is in folders of which one says '1' and another '2'; rename"):
             verb(tmp_path)
     put(tmp_path / "k=1" / "deep" / "k=1", some(2)[1:])
     assert both(tmp_path / "k=1" / "deep")["k"].to_list() == [1]
-    found, _ = tw.read(tmp_path, errors="collect")
+    found, _ = rw.read(tmp_path, errors="collect")
     assert found["rollout_id"].to_list() == ["r01"]
 
 
@@ -214,7 +214,7 @@ def test_partitioned_and_plain_files_mix(tmp_path: Path) -> None:
 def test_a_scan_leaves_alone_what_a_filter_excludes(tmp_path: Path) -> None:
     """By the names of the folders alone; what is read of the rest is what it was."""
     by_polars(TURNS, tmp_path / "base", ["target"])
-    lazy = tw.scan(tmp_path / "base").filter(pl.col("target") == "base")
+    lazy = rw.scan(tmp_path / "base").filter(pl.col("target") == "base")
     for path in (tmp_path / "base" / "target=guarded").iterdir():
         path.write_bytes(b"not to be read")
     assert lazy.select(KEY).collect().sort(KEY).equals(TURNS.filter(pl.col("target") == "base").select(KEY).sort(KEY))
@@ -265,16 +265,16 @@ def test_a_data_set_is_kept_in_the_cache_with_its_columns(tmp_path: Path) -> Non
     """A folder that gets another name is another reading."""
     put(tmp_path / "base" / "target=a", some(1))
     for _ in range(2):
-        assert tw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["a"]
+        assert rw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["a"]
     (tmp_path / "base" / "target=a").rename(tmp_path / "base" / "target=b")
-    assert tw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["b"]
+    assert rw.read(tmp_path / "base", cache=tmp_path / "cache")["target"].to_list() == ["b"]
 
 
 def test_columns_narrow_what_is_read(tmp_path: Path) -> None:
     """Those of folders can be asked for, or left."""
     put(tmp_path / "target=a" / "k=1", some(1))
-    assert tw.read(tmp_path, columns=["k", "target"]).rows() == [("r00", 1, 1, "a")]
-    assert tw.read(tmp_path, columns=["response"]).columns == [*KEY, "response"]
+    assert rw.read(tmp_path, columns=["k", "target"]).rows() == [("r00", 1, 1, "a")]
+    assert rw.read(tmp_path, columns=["response"]).columns == [*KEY, "response"]
 
 
 def test_what_others_keep_beside_a_data_set_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,23 +321,23 @@ def test_what_spark_and_hadoop_pass_over_is_passed_over(
     assert found["rollout_id"].to_list() == ["r00", "r01"]
     assert found.columns[-1] == ("_split" if deep else found.columns[-1])
     assert capsys.readouterr().err == ""
-    assert tw.read(folder / "_old" / "part-0.parquet").height == 2  # who names it wants it
+    assert rw.read(folder / "_old" / "part-0.parquet").height == 2  # who names it wants it
 
 
 def test_a_file_that_was_not_finished_is_named(tmp_path: Path) -> None:
     """A download that broke off stands beside what is whole: it is listed, and no reason to read nothing."""
     put(tmp_path, some(2))
     (tmp_path / "b.parquet.part").write_bytes(b"PAR1 half a file")
-    found, problems = tw.read(tmp_path, errors="collect")
+    found, problems = rw.read(tmp_path, errors="collect")
     assert found.height == 2
     assert problems.rows() == [(str(tmp_path / "b.parquet.part"), None, None, "was not finished by its writer")]
-    assert tw.read(tmp_path).height == tw.scan(tmp_path).collect().height == 2
+    assert rw.read(tmp_path).height == rw.scan(tmp_path).collect().height == 2
 
 
 def test_a_folder_that_only_a_dead_job_wrote_to_holds_nothing(tmp_path: Path) -> None:
     """It is not empty, and nothing in it counts."""
     put(tmp_path / "_temporary" / "0", some(2))
-    for reading in (tw.read, tw.scan):
+    for reading in (rw.read, rw.scan):
         with pytest.raises(ReadError, match="holds only hidden or unfinished files"):
             reading(tmp_path)
 
@@ -347,13 +347,13 @@ def test_logs_that_are_no_parquet_may_be_called_anything(tmp_path: Path) -> None
     (tmp_path / "_runs").mkdir()
     for name in ("_runs/_a.csv", "b.csv"):
         (tmp_path / name).write_text(f"rollout_id,prompt\n{name},Hi\n")
-    assert tw.read(tmp_path)["rollout_id"].to_list() == ["b.csv", "_runs/_a.csv"]
+    assert rw.read(tmp_path)["rollout_id"].to_list() == ["b.csv", "_runs/_a.csv"]
 
 
 def test_what_converts_reads_and_measures_takes_them(tmp_path: Path) -> None:
     """A data set of another tool into one of ours, by its columns, and back."""
     by_arrow(TURNS, tmp_path / "base", ["target"])
-    out = tw.convert(tw.scan(tmp_path / "base"), tmp_path / "out", partition_by="target")
+    out = rw.convert(rw.scan(tmp_path / "base"), tmp_path / "out", partition_by="target")
     assert both(out).sort(KEY).select(TURNS.columns).equals(TURNS.sort(KEY))
-    rollouts = tw.measure(tw.scan(tmp_path / "base"), tw.metrics.attack_success()).collect()
+    rollouts = rw.measure(rw.scan(tmp_path / "base"), rw.metrics.attack_success()).collect()
     assert sorted(rollouts["target"].unique()) == ["base", "guarded"]

@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.formats.inspect.samples import sniff
-from turnwise.readers.read import read
-from turnwise.readers.results.summaries import read_summary
-from turnwise.readers.sources.archives import Archive
-from turnwise.readers.sources.documents import Document
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.formats.inspect.samples import sniff
+from rollwise.readers.read import read
+from rollwise.readers.results.summaries import read_summary
+from rollwise.readers.sources.archives import Archive
+from rollwise.readers.sources.documents import Document
 
 LOG = Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json"
 PRODUCED = Path(__file__).parents[1] / "produced"  # cut from what Inspect 0.3.285 wrote
@@ -81,8 +81,8 @@ def test_accuracies_and_standard_errors(shared, pattern):
 @pytest.mark.parametrize("pattern", TABLE)
 def test_a_summary_says_the_same(shared, pattern):
     ids, epochs, accuracy, std_error = TABLE[pattern]
-    measured = tw.measure(read(one(shared, pattern)), m.task_success())
-    (ours,) = tw.summarize(measured, metrics="task_success", cluster="task", method="t").iter_rows(named=True)
+    measured = rw.measure(read(one(shared, pattern)), m.task_success())
+    (ours,) = rw.summarize(measured, metrics="task_success", cluster="task", method="t").iter_rows(named=True)
     assert (round(ours["estimate"], 4), round(ours["std_error"], 4)) == (accuracy, std_error)
     assert (ours["n"], ours["n_clusters"]) == (ids * epochs, ids)
 
@@ -97,8 +97,8 @@ def test_two_logs_of_one_run_id_are_two_runs(shared):
 
 
 def test_results_by_evaluation(shared):
-    rollouts = tw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
-    summary = tw.summarize(rollouts, by="task_name", metrics="task_success")
+    rollouts = rw.measure(read(shared / "inspect" / "inspect_scout"), m.task_success())
+    summary = rw.summarize(rollouts, by="task_name", metrics="task_success")
     assert summary["task_name"].n_unique() == summary.height == 2
     assert sum(n + missing for n, missing in summary.select("n", "n_missing").rows()) == rollouts.height
 
@@ -134,10 +134,10 @@ def test_the_subset_of_docent_holds_15_samples_of_the_790_it_reports(shared):
 def test_a_log_without_samples_is_refused_and_its_results_are_read(shared, pattern):
     path = one(shared, pattern)
     with pytest.raises(
-        ReadError, match=r"holds the results of an Inspect log without its samples.*`tw\.readers\.read_summary`"
+        ReadError, match=r"holds the results of an Inspect log without its samples.*`rw\.readers\.read_summary`"
     ):
         read(path)
-    with pytest.raises(ReadError, match=r"holds results but no samples: open it with `tw\.readers\.read_summary`"):
+    with pytest.raises(ReadError, match=r"holds results but no samples: open it with `rw\.readers\.read_summary`"):
         read(path, format="inspect")
     assert read_summary(path).height == 1
 
@@ -148,7 +148,7 @@ def test_a_log_without_samples_is_listed_in_a_folder(shared, capsys):
     assert frame["run"].n_unique() == 3
     assert "no-samples.json" in capsys.readouterr().err
     _, problems = read(folder, errors="collect")
-    assert problems["reason"].str.contains("tw.readers.read_summary").to_list() == [True]
+    assert problems["reason"].str.contains("rw.readers.read_summary").to_list() == [True]
 
 
 def test_one_success_and_one_error_of_the_same_task(shared):
@@ -657,7 +657,7 @@ def test_nan_is_the_word_for_unscored(tmp_path, log):
     frame, problems = read(write(tmp_path, log), errors="collect")
     assert frame.filter(rollout_id="E1/1/2").select("solved", "score_match").row(0) == (None, None)
     assert problems["reason"].str.contains("became null").to_list() == [True]
-    tw.schema.check(frame, tw.schema.TURNS)
+    rw.schema.check(frame, rw.schema.TURNS)
 
 
 def test_references_to_more_messages_than_there_can_be_are_refused(tmp_path, log):
@@ -672,13 +672,13 @@ def test_references_to_more_messages_than_there_can_be_are_refused(tmp_path, log
 @pytest.mark.parametrize("pack_it", [False, True])
 def test_a_sample_that_cannot_be_read_is_missing_and_not_absent(pack_it, pack, tmp_path):
     log = json.loads((LOG).read_text())
-    before = tw.summarize(tw.measure(read(LOG), m.task_success()), metrics="task_success")
+    before = rw.summarize(rw.measure(read(LOG), m.task_success()), metrics="task_success")
     sample = next(sample for sample in log["samples"] if sample["messages"] and sample["scores"])
     sample["messages"][0]["role"] = 3
     path = tmp_path / ("log.eval" if pack_it else "log.json")
     path.write_bytes(pack(log) if pack_it else json.dumps(log).encode())
     turns, problems = read(path, errors="collect")
-    after = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success")
+    after = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success")
     counts = ["n", "n_missing", "n_error", "n_undetermined"]
     assert sum(after.select(counts).row(0)) == sum(before.select(counts).row(0))
     assert after["n_missing"][0] == before["n_missing"][0] + 1

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise.errors import ReadError
-from turnwise.judges import join_labels, read_verdicts
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise.errors import ReadError
+from rollwise.judges import join_labels, read_verdicts
+from rollwise.readers.read import read
 
 DATABASE = Path(__file__).parents[1] / "fixtures" / "inspect_scout"
 # Scans of that database; columns with paths, tracebacks and copies of the transcripts were emptied.
@@ -116,13 +116,13 @@ def test_what_is_broken_or_no_transcript_is_one_sentence(tmp_path, transcripts):
         with pytest.raises(ReadError, match=r"record 0: field `messages`: is not"):
             read(path)
     with pytest.raises(
-        ReadError, match=r"holds verdicts of scanners, not rollouts: open it with `tw\.judges\.read_verdicts`"
+        ReadError, match=r"holds verdicts of scanners, not rollouts: open it with `rw\.judges\.read_verdicts`"
     ):
         read(SCANS / "harm.parquet")
     broken = pl.read_parquet(SCANS / "harm.parquet").head(1).with_columns(value=pl.lit("{"))
     broken.write_parquet(path)
     with pytest.raises(ReadError, match=r"field `value`: is not JSON"):
-        tw.judges.read_verdicts(path)
+        rw.judges.read_verdicts(path)
 
 
 def test_a_database_of_audits_has_the_ids_targets_and_endings_of_their_logs():

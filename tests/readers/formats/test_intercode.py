@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "intercode"
 SQL, BASH = "sql/gpt-4/ic_sql_multiturn_gpt-4_", "bash/gpt-4/ic_bash_multiturn_gpt-4_10_turns_fs_"
@@ -187,7 +187,7 @@ def test_odd_records_bias_no_rate(shared, tmp_path):
     log = json.loads((shared / "intercode/sql/gpt-4" / path.name).read_text())
     path.write_text(json.dumps(broken_log(log, observations=5, queries=3)))
     turns, problems = read(path, errors="collect")
-    (rate,) = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
+    (rate,) = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
     assert (rate["n"], rate["n_missing"], round(rate["estimate"] * rate["n"])) == (1031, 3, 762)
     assert problems["field"].value_counts().sort("field").rows() == [("query", 3), ("turn_history.observations", 5)]
     assert turns.filter(pl.col("turn").is_null())["task"].null_count() == 0
@@ -198,6 +198,6 @@ def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(tmp_path):
     log["1"]["turn_history"]["actions"] = "ls"
     (tmp_path / "a.json").write_text(json.dumps(log))
     turns, _ = read(tmp_path, errors="collect")
-    (rate,) = tw.summarize(tw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
-    before = tw.summarize(tw.measure(read(FIXTURES / "multiturn.json"), m.task_success()), metrics="task_success")
+    (rate,) = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
+    before = rw.summarize(rw.measure(read(FIXTURES / "multiturn.json"), m.task_success()), metrics="task_success")
     assert (rate["n"], rate["n_missing"]) == (before["n"][0] - 1, before["n_missing"][0] + 1)

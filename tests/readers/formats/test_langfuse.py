@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
-from turnwise.readers.traces.spoken import gave_back, given
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
+from rollwise.readers.traces.spoken import gave_back, given
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "langfuse"
 TRACES: list[dict[str, Any]] = json.loads((FIXTURES / "traces.json").read_text())["data"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "mint" / "results.jsonl"
 PLACE = "parrot-1/F=gpt-4-0613/PHF=no_GT-textual/max3_p2+tool+cd/reasoning/gsm8k"
@@ -43,7 +43,7 @@ def test_success_rates(mint, where, solved, of):
 
 def test_runs_that_ended_in_an_error_are_in_the_denominator(mint):
     part = mint.filter(feedback="none", k=5, category="code_generation")
-    (row,) = tw.summarize(tw.measure(part, m.task_success()), metrics="task_success").iter_rows(named=True)
+    (row,) = rw.summarize(rw.measure(part, m.task_success()), metrics="task_success").iter_rows(named=True)
     assert (row["estimate"], row["n"], row["n_error"]) == (pytest.approx(40 / 136), 136, 0)
 
 

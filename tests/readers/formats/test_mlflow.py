@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.judges import read_verdicts
-from turnwise.readers.read import read
+from rollwise.errors import ReadError
+from rollwise.judges import read_verdicts
+from rollwise.readers.read import read
 
 TRACES = Path(__file__).parents[1] / "fixtures" / "mlflow" / "traces.jsonl"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "openai_output"
 

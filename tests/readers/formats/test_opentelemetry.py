@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise import schema
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+from rollwise import schema
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "opentelemetry"
 

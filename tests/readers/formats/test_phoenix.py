@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.formats.phoenix import undotted
-from turnwise.readers.read import read
+from rollwise.errors import ReadError
+from rollwise.readers.formats.phoenix import undotted
+from rollwise.readers.read import read
 
 SPANS = Path(__file__).parents[1] / "fixtures" / "phoenix" / "spans.json"
 DATA: list[dict[str, Any]] = json.loads(SPANS.read_text())["data"]

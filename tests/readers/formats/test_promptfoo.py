@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import metrics as m
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import metrics as m
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "promptfoo"
 
@@ -29,7 +29,7 @@ def test_a_test_that_passes_is_an_attack_that_failed():
 
 def test_rates_leave_errors_out():
     frame = read(FIXTURES / "results.json")
-    row = tw.summarize(tw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
+    row = rw.summarize(rw.measure(frame, m.attack_success()), cluster=None, metrics="attack_success").row(0, named=True)
     assert (row["estimate"], row["n"], row["n_error"], row["n_inapplicable"]) == (0.5, 4, 1, 1)
 
 
@@ -156,7 +156,7 @@ def test_a_tree_of_attacks_keeps_every_call_and_its_lineage(tmp_path):
     ]
     assert frame.select("prompt", "response").row(1) == ("ask b", "tell b")
     assert frame["outcome"].unique().to_list() == ["success"]
-    assert tw.trees.paths(frame)["turn"].to_list() == [1, 2, 1, 2]
+    assert rw.trees.paths(frame)["turn"].to_list() == [1, 2, 1, 2]
 
 
 def test_nodes_whose_parents_bear_other_names_are_roots(tmp_path):
@@ -169,7 +169,7 @@ def test_nodes_whose_parents_bear_other_names_are_roots(tmp_path):
         (2, "x3", None, "n1"),
         (3, "node-3", None, "n1"),
     ]
-    assert tw.trees.paths(frame).height == 4
+    assert rw.trees.paths(frame).height == 4
 
 
 def test_messages_may_be_json_text(tmp_path):

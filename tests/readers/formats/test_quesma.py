@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
-from turnwise.readers.results.summaries import read_summary
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
+from rollwise.readers.results.summaries import read_summary
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "quesma"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tau_bench"
 

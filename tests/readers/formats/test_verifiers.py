@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import turnwise as tw
-from turnwise import schema
-from turnwise.errors import ReadError
-from turnwise.readers.read import read
+import rollwise as rw
+from rollwise import schema
+from rollwise.errors import ReadError
+from rollwise.readers.read import read
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "verifiers"
 EPISODES = Path(__file__).parents[1] / "produced" / "verifiers_episodes.jsonl"  # cut from what verifiers 0.4.0 wrote
@@ -42,9 +42,9 @@ def test_a_trace_with_branches_is_a_tree():
 def test_paths_of_a_file_that_mixes_both():
     frame = read(FIXTURES / "traces.jsonl")
     schema.check(frame, schema.TURNS)
-    paths = tw.trees.paths(frame)
+    paths = rw.trees.paths(frame)
     assert paths["rollout_id"].n_unique() == 3
-    rollouts = tw.measure(paths, pl.col("response").count().alias("answers"))
+    rollouts = rw.measure(paths, pl.col("response").count().alias("answers"))
     assert sorted(rollouts["answers"]) == [1, 2, 2]
 
 

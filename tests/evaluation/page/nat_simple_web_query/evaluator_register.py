@@ -6,10 +6,10 @@
 
 from pydantic import Field
 
-from turnwise import EvalBuilder
-from turnwise import EvaluatorInfo
-from turnwise import register_evaluator
-from turnwise import EvaluatorBaseConfig
+from rollwise import EvalBuilder
+from rollwise import EvaluatorInfo
+from rollwise import register_evaluator
+from rollwise import EvaluatorBaseConfig
 
 
 class SimilarityEvaluatorConfig(EvaluatorBaseConfig, name="similarity"):

@@ -8,8 +8,8 @@ from typing_extensions import override
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from turnwise import BaseEvaluator
-from turnwise import EvalInputItem, EvalOutputItem
+from rollwise import BaseEvaluator
+from rollwise import EvalInputItem, EvalOutputItem
 
 class SimilarityEvaluator(BaseEvaluator):
     def __init__(self, similarity_type: str = "cosine", max_concurrency: int = 4):

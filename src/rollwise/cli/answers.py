@@ -1,0 +1,69 @@
+"""What `--format json` prints: a sentence that may be quoted, `answer`, and the `rows` behind it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from rollwise.cli.tables import tell
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FileFormat = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="Printed output: text, or json: a sentence to quote (answer), and the rows."),
+]
+
+
+def document(answer: str, rows: "pl.DataFrame") -> str:
+    """Return a JSON document of one sentence and the rows behind it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> document("Read 2 rollouts.", pl.DataFrame({"file": ["turns.parquet"]}))
+    '{"answer": "Read 2 rollouts.", "rows": [{"file":"turns.parquet"}]}'
+    """
+    return f'{{"answer": {json.dumps(answer, ensure_ascii=False)}, "rows": {rows.write_json()}}}'
+
+
+def answer_of(result: "pl.DataFrame") -> str:
+    """Describe a result in words: the estimates with their intervals, or the verdict of a gate.
+
+    Of more than two groups it names the smallest and the largest estimate.
+
+    Examples
+    --------
+    >>> import polars as pl, rollwise as rw
+    >>> rollouts = pl.DataFrame(
+    ...     {"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True] + [False] * 3}
+    ... )
+    >>> answer_of(rw.summarize(rollouts))
+    'Attack success, 25 % [5, 70]. Intervals: 95 %, Wilson; n = 4 rollouts in 4 goals.'
+    >>> answer_of(rw.gate(rollouts, "attack_success < 90%"))
+    "'attack_success < 90%' is met."
+    """
+    from rollwise import schema
+    from rollwise.schema import labels
+
+    if labels.shape_of(result) is schema.GATE:
+        from rollwise.estimation.gate_words import verdict
+
+        return f"{verdict(result)}."
+    if result.is_empty():
+        return "The result has no rows."
+    return f"{labels.alt_text(result, panel='result')} {labels.caption(result)}"
+
+
+def tell_files(answer: str, files: Sequence[str | Path], format: str) -> None:  # noqa: A002  # the name of the option
+    """Print the paths of the files that a command wrote, as JSON with a sentence if that is the format."""
+    if format == "json":
+        import polars as pl
+
+        tell(document(answer, pl.DataFrame({"file": [str(file) for file in files]})), data=True)
+    else:
+        for file in files:
+            tell(file, data=True)

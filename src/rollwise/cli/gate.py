@@ -1,0 +1,286 @@
+"""The command that gates a release: requirements from options or a file, and an exit code for each answer."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from rollwise.cli.app import FAILED, UNDECIDED, app
+from rollwise.cli.inputs import LogInput, rollouts_of
+from rollwise.cli.options import (
+    By,
+    ClusterBy,
+    Columns,
+    Errors,
+    Facts,
+    Level,
+    LogFormat,
+    Out,
+    Overwrite,
+    Seed,
+    Spreadsheet,
+    Table,
+    Values,
+)
+from rollwise.cli.tables import cluster_of, emit, ready, say, tell
+from rollwise.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from rollwise.readers.problems import Problems
+
+GateFormat = Literal["table", "csv", "json", "jsonl", "junit", "markdown", "github"]
+
+
+@app.command()
+def gate(
+    ctx: typer.Context,
+    paths: Table,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require",
+            help="Requirement, such as 'attack_success < 1%', 'attack_success <= baseline + 2%' or "
+            "'ever_refused < 5% for attack=none'; repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            help="Requirements and options from a YAML, JSON or TOML file; options given here replace its entries.",
+            show_default=False,
+        ),
+    ] = None,
+    by: By = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expect",
+            help="Group that must be there, such as target=base: without rollouts it fails; repeat.",
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--baseline",
+            help="Earlier run that requirements compare with: a rollout table, or logs; nothing in it may be unreadable.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: ClusterBy = None,
+    level: Level = 0.95,
+    unknown: Annotated[
+        Literal["bounds", "drop"],
+        typer.Option(
+            "--unknown",
+            help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
+        ),
+    ] = "bounds",
+    undecided: Annotated[
+        Literal["stop", "warn"],
+        typer.Option("--undecided", help="An undecided requirement: stop = exit 3, warn = exit 0 with a warning."),
+    ] = "stop",
+    against_self: Annotated[
+        int,
+        typer.Option(
+            "--against-self",
+            metavar="<splits>",
+            help="Also say in how many of so many random splits the halves of the attempts get different answers.",
+        ),
+    ] = 0,
+    looks: Annotated[
+        Literal["one", "many"],
+        typer.Option(
+            "--looks",
+            help="one = the number of goals was fixed before; many = ask again whenever goals were added (shares only).",
+        ),
+    ] = "one",
+    seed: Seed = 0,
+    out: Out = None,
+    format: Annotated[  # noqa: A002  # the name of the option
+        GateFormat,
+        typer.Option(
+            "--format",
+            metavar="<name>",
+            help="Printed output: table, csv, json, jsonl, junit, markdown or github (annotations). With --out, the last "
+            "three are printed as well; an --out of .xml is JUnit, of .md Markdown.",
+        ),
+    ] = "table",
+    log_format: LogFormat = None,
+    errors: Errors = "raise",
+    fact: Facts = None,
+    column: Columns = None,
+    value: Values = None,
+    overwrite: Overwrite = False,
+    spreadsheet: Spreadsheet = False,
+) -> None:
+    """Check requirements on intervals: exit 0 if all are met, 1 if one is not, 3 if the data cannot tell.
+
+    Example: rollwise gate runs --by target --require 'attack_success < 1%'
+    """
+    options = {
+        "require": require,
+        "by": by,
+        "expect": expect,
+        "baseline": baseline,
+        "cluster": cluster,
+        "level": level,
+        "unknown": unknown,
+        "undecided": undecided,
+        "against_self": against_self,
+        "looks": looks,
+        "seed": seed,
+    }
+    _check_output(out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    if file is not None:
+        from rollwise.estimation.gate_file import read_gate_file
+
+        # Options that were typed win over the file.
+        options |= {name: value for name, value in read_gate_file(file).items() if not _was_typed(ctx, name)}
+    if not options["require"]:
+        raise ArgumentError("gate: no requirement is given; write --require 'attack_success < 1%', or --file gate.yml")
+    gates = _gates(LogInput(paths, log_format, errors, fact, column, value), options)
+    warn = options["undecided"] == "warn"
+    _emit(gates, out, format, warn=warn, overwrite=overwrite, spreadsheet=spreadsheet)
+    _leave(gates, warn=warn)
+
+
+def _was_typed(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
+    """Read the rollouts, and the baseline if there is one, and check the requirements."""
+    from rollwise.estimation import gate as gating
+    from rollwise.estimation import requirements
+    from rollwise.readers.problems import Problems
+    from rollwise.readers.results.measured import read_finished
+
+    required = [requirements.parsed(words) for words in options["require"]]
+    table = None
+    if len(log_input.paths) == 1 and log_input.log_format is None:
+        table = read_finished(log_input.paths[0])
+    problems = Problems(collect=log_input.errors == "collect")
+    metrics = requirements.metrics(options["require"])
+    names = [name for requirement in required for name, _ in requirement.group]
+    groups = [*(options["by"] or ()), *(options["cluster"] or ()), *names]
+    if table is None:
+        table = rollouts_of(log_input, metrics, groups, problems)
+    earlier = None
+    if options["baseline"]:
+        # A baseline is read without leaving anything out: nothing would count what it lacks.
+        paths = [Path(path) for path in options["baseline"]]
+        earlier = rollouts_of(
+            LogInput(paths, log_input.log_format, "raise", log_input.fact, log_input.column, log_input.value),
+            metrics,
+            groups,
+        )
+    return gating.gate(
+        table,
+        options["require"],
+        by=options["by"] or (),
+        cluster=cluster_of(options["cluster"]),
+        level=options["level"],
+        seed=options["seed"],
+        unknown=options["unknown"],
+        unread=unread_rollouts(problems),
+        expect=options["expect"] or (),
+        baseline=earlier,
+        against_self=options["against_self"],
+        looks=options["looks"],
+    )
+
+
+def unread_rollouts(problems: "Problems") -> float:
+    """Count the rollouts that could not be read: one for each broken record, and infinitely many for a broken file.
+
+    Files of no known format, records that are not rollouts, and numbers that became null do not count.
+
+    Examples
+    --------
+    >>> from rollwise.readers.problems import BrokenError, Problems
+    >>> problems = Problems(collect=True)
+    >>> problems.unread("notes.txt", "is not recognized")
+    >>> with problems.record("runs.jsonl", 3):
+    ...     raise BrokenError("is not valid JSON")
+    >>> unread_rollouts(problems)
+    1
+    >>> with problems.record("runs.parquet"):
+    ...     raise BrokenError("is not a complete Parquet file")
+    >>> unread_rollouts(problems)
+    inf
+    """
+    from rollwise.readers.problems import LACKING, NULLED
+
+    memory = problems.memory()
+    not_rollouts: int = sum(count for _, count in memory["left_out"])
+    rows = [(file, record) for file, record, _, reason in problems.rows if not reason.endswith((LACKING, NULLED))]
+    whole_files = Counter(file for file, record in rows if record is None)
+    whole_files.subtract(memory["unread"])
+    if any(number > 0 for number in whole_files.values()):
+        return math.inf
+    # Records that are intact but no rollouts are rows as well.
+    return sum(record is not None for _, record in rows) - not_rollouts
+
+
+def _check_output(out: Path | None, format: str, *, overwrite: bool, spreadsheet: bool) -> None:  # noqa: A002
+    """Check that the output can be written, before the work starts."""
+    from rollwise.cli.gate_formats import SUFFIXES
+    from rollwise.files.atomic import check_file
+
+    if out is not None and out.suffix in SUFFIXES:
+        if spreadsheet:
+            raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
+        check_file(out, overwrite=overwrite)
+    else:
+        ready(out, overwrite=overwrite, spreadsheet=spreadsheet, format=format)
+
+
+def _emit(
+    gates: "pl.DataFrame",
+    out: Path | None,
+    format: str,  # noqa: A002
+    *,
+    warn: bool,
+    overwrite: bool,
+    spreadsheet: bool,
+) -> None:
+    """Write the file that was named, and print what was asked for."""
+    from rollwise.cli.gate_formats import FORMATS, SUFFIXES
+    from rollwise.files.atomic import whole
+
+    if out is not None and out.suffix in SUFFIXES:
+        with whole(out, overwrite=overwrite) as draft:
+            draft.write_text(f"{FORMATS[SUFFIXES[out.suffix]](gates, warn=warn)}\n", encoding="utf-8")
+        (say if format in FORMATS else tell)(f"{out}")
+    elif out is not None and format in FORMATS:
+        from rollwise.files.writers import write
+
+        say(f"{write(gates, out, overwrite=overwrite, spreadsheet=spreadsheet)}")
+    elif format not in FORMATS:
+        emit(gates, out, format, overwrite=overwrite, spreadsheet=spreadsheet)
+    if format in FORMATS:
+        tell(FORMATS[format](gates, warn=warn), data=True)
+
+
+def _leave(gates: "pl.DataFrame", *, warn: bool) -> None:
+    """Say the verdict on stderr, and leave with the exit code of the answers."""
+    from rollwise.cli.gate_formats import overall
+    from rollwise.estimation.gate_words import against_itself, verdict
+
+    if gates["n_splits"][0] is not None:
+        say(against_itself(gates))
+    answer = overall(gates)
+    prefix = "warning: " if warn and answer == "undecided" else ""
+    say(f"{prefix}{verdict(gates)}")
+    if answer == "failed":
+        raise typer.Exit(FAILED)
+    if answer == "undecided" and not warn:
+        raise typer.Exit(UNDECIDED)

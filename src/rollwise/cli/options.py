@@ -1,0 +1,204 @@
+"""Arguments and options that several commands share, with their help texts."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+Logs = Annotated[
+    list[Path], typer.Argument(help="Log files or folders, in any mix of supported formats.", show_default=False)
+]
+Table = Annotated[
+    list[Path],
+    typer.Argument(help="Rollout tables (.parquet, .csv, ...), or logs to read and measure first.", show_default=False),
+]
+By = Annotated[
+    list[str] | None, typer.Option("--by", help="Column to group by; repeat for several.", show_default=False)
+]
+
+
+def metric_names(incomplete: str) -> list[tuple[str, str]]:
+    """Return metrics that match the prefix and need no argument, with descriptions, for shell completion.
+
+    Examples
+    --------
+    >>> [name for name, _ in metric_names("attack_s")]
+    ['attack_success']
+    """
+    from rollwise.errors import MetricError
+    from rollwise.metrics import catalog
+
+    matches = []
+    for about in catalog.everything():
+        if about.name.startswith(incomplete):
+            with suppress(MetricError):
+                catalog.expression(about.name)
+                matches.append((about.name, about.doc.strip().partition("\n")[0]))
+    return matches
+
+
+def _once(names: list[str] | None) -> list[str] | None:
+    """Remove repeated names: a repeat would add a row and count twice in a family of p-values."""
+    return names and list(dict.fromkeys(names))
+
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        callback=_once,
+        help="Metric by name, such as success_within_3; repeat for several.",
+        show_default=False,
+        autocompletion=metric_names,
+    ),
+]
+ClusterBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster",
+        help="Column whose equal values mean correlated rollouts; two crossed, or none. Default: goal or task.",
+        show_default=False,
+    ),
+]
+
+
+def _coverage(level: float) -> float:
+    """Validate the confidence level before any log is read."""
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"{level:g} is not a valid level; give a number between 0 and 1, such as 0.95")
+    return level
+
+
+Level = Annotated[float, typer.Option("--level", callback=_coverage, help="Confidence level of the intervals.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="Output file; the suffix selects the format. Default: print.", show_default=False),
+]
+Format = Annotated[
+    Literal["table", "markdown", "latex", "html", "csv", "json", "jsonl"],
+    typer.Option(
+        "--format",
+        metavar="<name>",
+        help="Format of the printed output: table, markdown, latex, html, csv, json or jsonl.",
+    ),
+]
+LogFormat = Annotated[
+    str | None,
+    typer.Option("--log-format", help="Read the logs as this format instead of recognizing them.", show_default=False),
+]
+Errors = Annotated[
+    Literal["raise", "collect"],
+    typer.Option("--errors", help="Unreadable records: raise = stop, collect = skip and list them."),
+]
+Facts = Annotated[
+    list[str] | None,
+    typer.Option("--fact", help="Set a missing field for all rollouts, such as target=gpt-4o.", show_default=False),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="Rename a column, ROLLWISE_NAME=YOUR_NAME; repeat.", show_default=False),
+]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--value",
+        help="Explain a label, as in succeeded:JAILBREAK=true; or say from which score a turn succeeded, succeeded:0.5. Repeat.",
+        show_default=False,
+    ),
+]
+Spreadsheet = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula, and say where.",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing output.")]
+
+_FLAGS = {"overwrite", "force", "spreadsheet"}
+_NAMES = (
+    "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
+    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
+)
+_CALLED = {
+    "against_self": "against-self",
+    "format": "log-format",
+    "higher_is_better": "higher-is-better",
+    "lower_is_better": "lower-is-better",
+    "metrics": "metric",
+    "statistics": "statistic",
+}
+_WORDS = {"True": "yes", "False": "no", "None": "none"}
+_NAMED = re.compile(r"names=(?=\{)")
+# An argument with a value in quotes, with a bare value, or with nothing, as in "choose with out="; never a part of a path.
+_ARGUMENT = re.compile(rf"""(?<![\w/.])({_NAMES})=(?:(["'])(.*?)\2|(-?\w+(?:\.\w+)?)(?![\w/(\[])|(?=[\s,;]))""")
+
+
+def in_options(sentence: str) -> str:
+    """Rewrite the Python arguments in an error message as command-line options.
+
+    Examples
+    --------
+    >>> in_options('fix it, or leave it out: errors="collect" reads the rest')
+    'fix it, or leave it out: --errors collect reads the rest'
+    >>> in_options("cluster='gaol': there is no such column (cluster=None for none); or pass stopped=True")
+    '--cluster gaol: there is no such column (--cluster none for none); or pass --stopped yes'
+    >>> in_options("x.json exists; allow it with overwrite, or force one with format=, in runs/level=3/x.json")
+    'x.json exists; allow it with --overwrite, or force one with --log-format, in runs/level=3/x.json'
+    >>> in_options("runs exists and is not empty; choose another folder with out=, or allow it with overwrite=True")
+    'runs exists and is not empty; choose another folder with --out, or allow it with --overwrite'
+    >>> in_options('name yours, names={"rollout_id": "my conv"}')
+    "name yours, --column 'rollout_id=my conv'"
+    >>> in_options('as in names={"succeeded": ("verdict", {"ja": True, "?": None})}')
+    "as in --column succeeded=verdict --value succeeded:ja=true --value 'succeeded:?=null'"
+    """
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[3] or match[4] or ""
+        text = "" if name in _FLAGS or not value else _WORDS.get(value, shlex.quote(value))
+        return f"--{_CALLED.get(name, name)} {text}".rstrip()
+
+    return _ARGUMENT.sub(option, _names_in_options(sentence)).replace(
+        "allow it with overwrite", "allow it with --overwrite"
+    )
+
+
+def _names_in_options(sentence: str) -> str:
+    """Rewrite each `names={...}` in a sentence as options; one that cannot be read stays as it is."""
+    parts, start = [], 0
+    for match in _NAMED.finditer(sentence):
+        literal = _literal(sentence, match.end())
+        if match.start() >= start and literal is not None:
+            names, end = literal
+            parts += [sentence[start : match.start()], " ".join(_name_in_options(names))]
+            start = end
+    return "".join([*parts, sentence[start:]])
+
+
+def _literal(sentence: str, start: int) -> tuple[dict[str, Any], int] | None:
+    """Return the dict that begins there, and where it ends; None where it is not one."""
+    # Braces within texts make it longer, so the first end that can be read is its end.
+    for end in (place + 1 for place in range(start, len(sentence)) if sentence[place] == "}"):
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(sentence[start:end])
+            return (value, end) if isinstance(value, dict) else None
+    return None
+
+
+def _name_in_options(names: dict[str, Any]) -> Iterator[str]:
+    for name, column in names.items():
+        if isinstance(column, int | float):
+            yield f"--value {name}:{column:g}"
+            continue
+        source, values = column if isinstance(column, tuple) else (column, {})
+        if source != name or not values:
+            yield f"--column {shlex.quote(f'{name}={source}')}"
+        for label, value in values.items():
+            meaning = {True: "true", False: "false", None: "null"}.get(value, value)
+            yield f"--value {shlex.quote(f'{name}:{label}={meaning}')}"

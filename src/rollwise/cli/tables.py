@@ -1,0 +1,156 @@
+"""Print or write the result of a command, and parse its options."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rollwise.errors import ArgumentError, WriteError
+from rollwise.files.masking import for_message
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+PRINTED = ("table", "markdown", "latex", "html")  # formats for readers; the others are for programs
+
+
+def emit(
+    frame: "pl.DataFrame",
+    out: Path | None,
+    format: str,  # noqa: A002
+    *,
+    overwrite: bool,
+    spreadsheet: bool,
+    crossed: tuple[str, str] | None = None,
+    answer: str | None = None,
+) -> None:
+    """Write the frame, or print it; see `ready`. A table of two `crossed` columns has their values as rows and columns.
+
+    As JSON, `answer` is the sentence about the rows; by default it is made from the result.
+    """
+    from rollwise.cli.answers import answer_of, document, tell_files
+
+    if out is not None:
+        from rollwise.files.writers import write
+
+        file = write(frame, out, overwrite=overwrite, spreadsheet=spreadsheet)
+        tell_files((answer or answer_of(frame)) if format == "json" else "", [file], format)
+    elif format in PRINTED:
+        from rollwise import tables
+
+        table = tables.pivot(frame, rows=crossed[0], columns=crossed[1]) if crossed else tables.table(frame)
+        tell(table if format == "table" else getattr(table, format), data=format != "table")
+    elif format == "csv":
+        from rollwise.files.writers import defused, flat, formulas_in_words
+
+        cells = flat(frame)
+        if spreadsheet:
+            cells, changed = defused(cells)
+            say(formulas_in_words(changed))
+        tell(cells.write_csv(), data=True, nl=False)
+    elif format == "json":
+        tell(document(answer or answer_of(frame), frame), data=True)
+    else:
+        tell(frame.write_ndjson(), data=True, nl=False)
+
+
+def ready(*files: Path | None, overwrite: bool, spreadsheet: bool = False, format: str = "csv") -> None:  # noqa: A002
+    """Check that the output can be written, before the work starts."""
+    places = [file for file in files if file is not None]
+    if spreadsheet and not places and format != "csv":
+        raise ArgumentError("--spreadsheet is for CSV: add --format csv, or --out FILE.csv")
+    if not places:
+        return
+    from rollwise.files.writers import check_place
+
+    for place in places:
+        check_place(place, overwrite=overwrite, spreadsheet=spreadsheet)
+    if len({place.absolute() for place in places}) < len(places):
+        raise ArgumentError(f"{places[0]} would be written twice; name two files")
+
+
+def crossed_of(by: list[str] | None, across: str | None, out: Path | None, format: str) -> tuple[str, str] | None:  # noqa: A002
+    """Return the columns of `--by` and `--across`, the rows and the columns of a table."""
+    if across is None:
+        return None
+    if out is not None or format not in PRINTED:
+        raise ArgumentError(
+            "--across arranges a printed table; leave it out to write rows, or print with --format table, markdown, latex or html"
+        )
+    rows = [name for name in by or () if name != across]
+    if len(rows) != 1:
+        raise ArgumentError(
+            f"--across {across} needs one other column for the rows; give it with --by, as in --by target"
+        )
+    return rows[0], across
+
+
+def cluster_of(names: list[str] | None) -> Any:
+    """Return the value of `--cluster` in the form that the verbs take."""
+    if not names:
+        return "auto"
+    if len(names) == 1:
+        return None if names[0] == "none" else names[0]
+    return tuple(names)
+
+
+def pairs_of(words: list[str] | None, option: str, example: str) -> dict[str, str]:
+    """Parse an option of the form NAME=VALUE."""
+    pairs: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            form = "NAME=VALUE" if "=" in example else "KEY VALUE"
+            text = for_message(word)  # without the secrets in it
+            raise ArgumentError(f"{option} {text!r} is not of the form {form}; write it as {option} {example}")
+        if name in pairs and "=" in example:
+            raise ArgumentError(f"{option} says {name} twice ({pairs[name]}, {value}); say it once")
+        pairs[name] = value
+    return pairs
+
+
+def numbers_of(words: list[str] | None, option: str, example: str) -> dict[str, float]:
+    """Parse an option of the form NAME=VALUE whose values are numbers."""
+    pairs = pairs_of(words, option, example)
+    numbers = {}
+    for name, value in pairs.items():
+        try:
+            numbers[name] = float(value)
+        except ValueError as error:
+            raise ArgumentError(
+                f"{option} {name}: {value!r} is not a number; write it as {option} {example}"
+            ) from error
+    return numbers
+
+
+def tell(text: object, *, data: bool = False, nl: bool = True) -> None:
+    """Print on stdout. Text of a log is escaped for a terminal; data for another program are printed unchanged.
+
+    If the reader of a pipe stops reading, the rest is discarded: the command still writes its files, and its exit code is the
+    same.
+
+    Raises
+    ------
+    WriteError
+        If the disk is full.
+    """
+    from rollwise.schema import labels
+
+    # Escapes would change data for a program, but protect a terminal.
+    exact = data and not sys.stdout.isatty()
+    try:
+        typer.echo(str(text) if exact else labels.plain_lines(text), nl=nl)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise WriteError(f"stdout cannot be written ({error.strerror}); free space there") from error
+
+
+def say(sentence: str) -> None:
+    """Print a message on stderr."""
+    from rollwise.schema import labels
+
+    labels.say(sentence)

@@ -1,0 +1,154 @@
+"""The family of errors.
+
+```
+RollwiseError (ValueError)
+├── SchemaError      a frame is not the frame it should be: column, rollout, remedy
+├── ReadError        a file cannot be read: file, record, field, remedy
+├── MetricError      a metric cannot be measured: metric, column, remedy
+├── ArgumentError    an option of a verb makes no sense: option, value, remedy
+├── UnreachableError nothing answers at an address, so that no further calls are made
+└── WriteError       a result cannot be written: file, remedy
+    └── UnkeptError  an answer cannot be stored, so that no further calls are made
+```
+
+Every message is one sentence that says what is wrong, where, and what to do. The command line prints it and exits
+with 2.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+
+
+class RollwiseError(ValueError):
+    """The root: any error that rollwise raises on purpose; its message is always a single line."""
+
+    def __init__(self, *messages: object) -> None:
+        super().__init__(*(" ".join(str(message).split("\n")) for message in messages))
+
+
+class SchemaError(RollwiseError):
+    """A frame that lacks a column, has a wrong dtype, or breaks a rule of its schema."""
+
+
+class ReadError(RollwiseError):
+    """A file or a record that cannot be read as rollouts."""
+
+
+class MetricError(RollwiseError):
+    """A metric that cannot be measured on this table."""
+
+
+class ArgumentError(RollwiseError):
+    """An option whose value makes no sense here."""
+
+
+class UnreachableError(RollwiseError):
+    """An address where nothing answers, so that every further call would fail as well: the caller stops."""
+
+
+class WriteError(RollwiseError):
+    """A result that cannot be written where it was asked for."""
+
+
+class UnkeptError(WriteError):
+    """An answer that cannot be stored. Further answers would cost money and be lost, so the caller stops."""
+
+
+def type_and_message(error: BaseException) -> str:
+    """Return an error's type and message, as text that any file can hold.
+
+    Examples
+    --------
+    >>> type_and_message(KeyError("goal")), type_and_message(TimeoutError())
+    ("KeyError: 'goal'", 'TimeoutError')
+    """
+    return writable(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an error is Ctrl-C: Polars makes a panic of one that comes while Rust calls Python.
+
+    Examples
+    --------
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ValueError("KeyboardInterrupt"))
+    (True, False)
+    """
+    is_panic = type(error).__name__ == "PanicException"  # by its name: this does not load Polars
+    return isinstance(error, KeyboardInterrupt) or (is_panic and "KeyboardInterrupt" in str(error))
+
+
+def writable(text: str) -> str:
+    r"""Return the text with half of a surrogate pair spelled out, because no file can hold one.
+
+    Examples
+    --------
+    >>> writable("½ \ud83d")
+    '½ \\ud83d'
+    """
+    return text.encode(errors="backslashreplace").decode()
+
+
+def listing(words: object, *, most: int = 8) -> str:
+    """Return words in one line for a sentence, sorted and cut: ``'a, b, c and 4 more'``.
+
+    Examples
+    --------
+    >>> listing(["b", "a"])
+    'a, b'
+    >>> listing([]), listing(["a", ""])
+    ('none', "'', a")
+    """
+    ordered = sorted({str(word) or "''" for word in words})  # type: ignore[attr-defined]
+    if not ordered:
+        return "none"
+    shown = ", ".join(ordered[:most])
+    return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
+
+
+def meant(word: object, available: object, *, most: int = 40, synonyms: Mapping[str, str] | None = None) -> str:
+    """Return the likely meaning of an unknown word, else the available words, for the end of a sentence.
+
+    The `synonyms` are other words for things, in lower case, with the available word or call for each.
+
+    Examples
+    --------
+    >>> meant("similarty", ["similarity", "ragas"])
+    'did you mean `similarity`?'
+    >>> meant("zzz", ["similarity"])
+    'there is similarity'
+    >>> meant("ASR", ["attack_success", "average"], synonyms={"asr": "attack_success"})
+    'did you mean `attack_success`?'
+    """
+    if synonyms and str(word).lower() in synonyms:
+        return f"did you mean `{synonyms[str(word).lower()]}`?"
+    words = sorted({str(entry) for entry in available})  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(str(word), words, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"there is {listing(words, most=most)}"
+
+
+def counted(number: int | str, one: str, many: str | None = None) -> str:
+    """Return a number with its noun in singular or plural; `many` is the plural if it is not `plural(one)`.
+
+    A number that is already formatted is passed as text.
+
+    Examples
+    --------
+    >>> counted(1, "rollout"), counted(1200, "rollout"), counted("2–3", "goal"), counted(1, "goal is", "goals are")
+    ('1 rollout', '1,200 rollouts', '2–3 goals', '1 goal is')
+    """
+    shown = number if isinstance(number, str) else f"{number:,}"
+    return f"{shown} {one if shown == '1' else many or plural(one)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a noun, or of each noun in a combination.
+
+    Examples
+    --------
+    >>> plural("rollout"), plural("goal × category"), plural("success or branch"), plural("key")
+    ('rollouts', 'goals × categories', 'successes or branches', 'keys')
+    """
+    end = "(?= × | or |$)"
+    noun = re.sub(f"(?<=[^aeiou])y{end}", "ie", noun)
+    return re.sub(end, "s", re.sub(f"(?<=s|x){end}|(?<=ch|sh){end}", "e", noun))

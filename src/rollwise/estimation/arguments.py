@@ -1,0 +1,111 @@
+"""Validation of the arguments of estimators: a frame of ROLLOUTS, and its columns of metrics."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, listing, meant
+from rollwise.metrics import catalog
+from rollwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
+from rollwise.schema.foreign import joined_times, whole_times
+
+
+def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
+    """Return the data as ROLLOUTS, with 0 and 1 in columns named like a Boolean metric read as False and True.
+
+    R, Excel and pandas write Booleans as numbers. A share has an interval even if all values are equal, the mean of a number
+    has none. A time to an event is one column again if CSV made two of it, and whole if pandas made it a float.
+
+    Examples
+    --------
+    >>> rollouts_frame(
+    ...     pl.DataFrame({"rollout_id": ["a", "b"], "attack_success": [0.0, None], "harm": [0, 1]}), "gate"
+    ... ).rows()
+    [('a', False, 0), ('b', None, 1)]
+    """
+    rollouts = whole_times(joined_times(frame_of(data, verb)))
+    require_rollouts(rollouts, verb)
+    return rollouts.with_columns(booleans(rollouts))
+
+
+def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
+    """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
+    numbers = [
+        # Decimals are not compared with 0 and 1: they are amounts.
+        (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
+        for name, dtype in rollouts.collect_schema().items()
+        if dtype.is_numeric() and not dtype.is_decimal() and catalog.is_boolean(name)
+    ]
+    if not numbers:
+        return []
+    is_binary = (
+        rollouts.lazy().select(((number == 0) | (number == 1)).all() for number in numbers).collect(engine="streaming")
+    )
+    return [number.cast(pl.Boolean) for number, all_binary in zip(numbers, is_binary.row(0), strict=True) if all_binary]
+
+
+def no_metric(frame: pl.DataFrame, name: str) -> str:
+    """Return the reason why a column cannot be a metric, and how to make it one.
+
+    Examples
+    --------
+    >>> no_metric(pl.DataFrame({"attack_success": ["no", "yes"]}), "attack_success")
+    "`attack_success` is text ('no', 'yes'), and a metric is Boolean, a number, or Struct(duration, observed); make it one, as in
+    `.with_columns(pl.col('attack_success') == 'yes')`"
+    """
+    dtype = frame.schema[name]
+    if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
+        return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
+    words = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+    examples = f" ({', '.join(map(repr, words[:3]))}{', ...' if len(words) > 3 else ''})" if words else ""
+    return (
+        f"`{name}` is text{examples}, and a metric is Boolean, a number, or Struct(duration, observed); "
+        f"make it one, as in `.with_columns(pl.col({name!r}) == {(words or ['yes'])[-1]!r})`"
+    )
+
+
+def metric_columns(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, metrics: By | None, verb: str = "summarize"
+) -> list[str]:
+    """Return the requested metrics, or by default every Boolean, numeric or time column except facts, keys, groups and clusters."""
+    if metrics is not None:
+        names = names_of(metrics)
+        for name in names:
+            if name not in rollouts.columns:
+                usual = metric_columns(rollouts, by, cluster, None)
+                raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {meant(name, usual)}")
+            if schema.kind_of(rollouts.schema[name]) is None:
+                raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
+        return list(names)
+    # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
+    excluded = {*by, *schema.ROLLOUTS.names} - {"num_turns"} | set(
+        names_of(cluster) if cluster not in (None, "auto") else ()
+    )
+    return [
+        name
+        for name, dtype in rollouts.schema.items()
+        if name not in excluded
+        and not (name.endswith("_id") and dtype.is_integer())
+        and schema.kind_of(dtype) is not None
+    ]
+
+
+def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
+    """Raise an error if the metric is not a time to an event, or a competing ending does not exist."""
+    times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]
+    if metric not in frame.columns:
+        raise ArgumentError(
+            f"{verb}: there is no column {metric!r} (times to an event here: {listing(times)}); "
+            "measure one: `rw.measure(turns, m.time_to_success())`"
+        )
+    if metric not in times:
+        raise ArgumentError(
+            f"{verb}: {metric!r} is {frame.schema[metric]}, not a time to an event (here: {listing(times)}); "
+            "measure one with `m.time_to(condition)`"
+        )
+    for ending in names_of(competing):
+        if ending not in schema.ENDINGS.categories:
+            raise ArgumentError(
+                f"{verb}: competing={ending!r} is not an ending; it is one of {listing(schema.ENDINGS.categories)}"
+            )

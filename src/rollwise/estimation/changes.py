@@ -1,0 +1,113 @@
+"""ROLLOUTS -> the goals whose outcome differs between two groups."""
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, listing, meant
+from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
+from rollwise.schema.kinds import check_kinds
+
+
+def changes(
+    rollouts: object, *, of: str, group: str, baseline: object, metric: str, unit: str = "goal", by: By = ()
+) -> pl.DataFrame:
+    """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS.
+    of, group, baseline
+        The column and two of its values, as in `contrast`.
+    metric
+        A Boolean or numeric column; the known values of each goal are averaged.
+    unit
+        The column that names the goals.
+    by
+        Columns to group by first.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, the unit, `group` and `baseline` (the mean in each arm; null without a known value), `difference` and `change`:
+        ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
+        ``"removed"`` for goals in only one arm, ``"unknown"`` for a goal without a known value in an arm.
+
+    Raises
+    ------
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If a column or value does not exist.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": list("abcd"),
+    ...         "target": ["new", "new", "old", "old"],
+    ...         "goal": ["x", "y", "x", "z"],
+    ...         "attack_success": [True, False, False, True],
+    ...     }
+    ... )
+    >>> changes(rollouts, of="target", group="new", baseline="old", metric="attack_success").select(
+    ...     "goal", "change"
+    ... ).rows()
+    [('x', 'gained'), ('y', 'added'), ('z', 'removed')]
+    """
+    check_kinds(changes, locals())
+    frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
+    check_by(frame, by, schema.CONTRAST, "changes")
+    if unit in by:
+        raise ArgumentError(
+            f"changes: unit={unit!r} is also in by={list(by)}; each row is one {unit} of a group, so remove it from by"
+        )
+    for name in (of, unit):
+        if name not in frame.columns:
+            raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
+        check_one_value(frame, name, "changes")
+    metric_columns(frame, by, None, (metric,), "changes")
+    if schema.kind_of(frame.schema[metric]) == "time":
+        raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `rw.contrast`")
+    values_of = pl.col(of).cast(pl.String)
+    values = frame.select(values_of).to_series().drop_nulls().unique().to_list()
+    group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
+    for value in (group, baseline):
+        if value not in values:
+            raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
+    # NaN would make the mean of a goal NaN; it counts as unknown.
+    numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
+    key = [*by, unit]
+    pairs = (
+        frame.filter(pl.col(unit).is_not_null())
+        .group_by(key)
+        .agg(
+            group=numbers.filter(values_of == group).mean().fill_nan(None),
+            baseline=numbers.filter(values_of == baseline).mean().fill_nan(None),
+            # A goal may be tried without a known value: its change is unknown, not added.
+            tried=(values_of == group).any(),
+            before=(values_of == baseline).any(),
+        )
+        .filter(pl.col("tried") | pl.col("before"))
+        .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
+    )
+    change = pl.col("difference")
+    return (
+        pairs.with_columns(
+            change=pl.when(~pl.col("before"))
+            .then(pl.lit("added"))
+            .when(~pl.col("tried"))
+            .then(pl.lit("removed"))
+            .when(change.is_null())
+            .then(pl.lit("unknown"))
+            # Equal rates from different numbers of attempts may differ by rounding.
+            .when(change.abs() <= 1e-12)
+            .then(pl.lit("same"))
+            .when(change > 0)
+            .then(pl.lit("gained"))
+            .otherwise(pl.lit("lost"))
+        )
+        .sort([*by, change.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
+        .select(*key, "group", "baseline", "difference", "change")
+    )

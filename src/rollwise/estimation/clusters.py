@@ -1,0 +1,249 @@
+"""Clusters: the rollouts of a group that an interval treats as correlated, and the random numbers of their bootstrap."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+import polars as pl
+
+from rollwise.errors import ArgumentError, meant
+from rollwise.estimation.arrays import Sheet
+from rollwise.metrics import catalog
+from rollwise.schema.arguments import Cluster
+from rollwise.stats.estimate import BoolArray, Clusters, IntArray
+from rollwise.stats.units import Groups, units_of
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The independent unit of an interval.
+
+    Attributes
+    ----------
+    names
+        The cluster columns; empty if rollouts themselves are independent.
+    codes
+        Integer (n,) for each column: the cluster of each row.
+    ids
+        A function that returns the ids of the first column's clusters, or of the rollouts. Only the bootstrap needs them.
+    nulls
+        Number of rows whose cluster is unknown; each such rollout is its own cluster.
+    """
+
+    names: tuple[str, ...]
+    codes: Clusters
+    ids: Callable[[], list[str]]
+    nulls: int
+    _entropy: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def generator(self, seed: int) -> np.random.Generator:
+        """Return the random numbers of this unit, as the function `generator` does; the ids are hashed once."""
+        if seed not in self._entropy:
+            self._entropy[seed] = entropy(seed, self.ids())
+        return np.random.Generator(np.random.PCG64DXSM(self._entropy[seed]))
+
+    @property
+    def words(self) -> str:
+        """The unit in words, for the estimand."""
+        return unit_in_words(self.names, self.nulls)
+
+
+def unit_in_words(names: tuple[str, ...], nulls: int) -> str:
+    """Return the unit that these columns form in words, with the number of rollouts whose cluster is unknown.
+
+    Examples
+    --------
+    >>> unit_in_words(("goal", "task"), 2), unit_in_words((), 0)
+    ('goal x task (2 unknown, each its own)', 'rollout (no clusters)')
+    """
+    if not names:
+        return "rollout (no clusters)"
+    return " x ".join(names) + (f" ({nulls} unknown, each its own)" if nulls else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of several groups of a table, one group after another.
+
+    Attributes
+    ----------
+    numbers
+        Integer (n,): row numbers of the sheet.
+    groups
+        The group of each row.
+    """
+
+    sheet: Sheet
+    numbers: IntArray
+    groups: Groups
+
+    def select(self, mask: BoolArray) -> "Rows":
+        """Return the selected rows, in the same groups."""
+        if mask.all():
+            return self
+        return replace(self, numbers=self.numbers[mask], groups=Groups(self.groups.codes[mask], self.groups.count))
+
+    def of(self, chosen: IntArray) -> tuple["Rows", BoolArray]:
+        """Return the rows of these groups (ascending), which become groups 0, 1, ..., and the mask of these rows."""
+        places = np.full(self.groups.count, -1, dtype=np.int64)
+        places[chosen] = np.arange(chosen.size)
+        codes = places[self.groups.codes]
+        mask = codes >= 0
+        return replace(self, numbers=self.numbers[mask], groups=Groups(codes[mask], chosen.size)), mask
+
+    def units(self, metric: str, cluster: Cluster) -> list[tuple[tuple[str, ...], IntArray]]:
+        """Return the columns that form the unit of a metric, with the groups that they do so in.
+
+        ``"auto"`` looks at each group alone, so that other groups of the table never change its interval.
+
+        Raises
+        ------
+        ArgumentError
+            If a cluster column is missing or holds lists, or there are more than two.
+        """
+        every = np.arange(self.groups.count)
+        units = self._automatic(metric) if cluster == "auto" else [(_names_of(cluster), every)]
+        for names, _ in units:
+            if len(names) > 2:
+                raise ArgumentError(f"cluster={names}: at most two crossed ways are defined; join two columns into one")
+            # Validate even the columns chosen by "auto": `goal` may be a column of lists.
+            for name in names:
+                if not self.sheet.has(name):
+                    columns = [column for column in self.sheet.frame.columns if "\0" not in column]
+                    raise ArgumentError(
+                        f"cluster={name!r}: there is no such column; {meant(name, columns)} (cluster=None for none)"
+                    )
+                if isinstance(self.sheet.frame[name].dtype, pl.List | pl.Array):
+                    raise ArgumentError(
+                        f"cluster={name!r} is a column of lists; a rollout is in one cluster: name another column"
+                    )
+        return units
+
+    def _automatic(self, metric: str) -> list[tuple[tuple[str, ...], IntArray]]:
+        """Choose goal, task or both in each group: both if each has several values and some of them occur in several rows."""
+        sizes = {name: self._sizes(name) for name in ("goal", "task") if self.sheet.has(name)}
+        crossed = np.full(self.groups.count, len(sizes) == 2)
+        for distinct, known in sizes.values():
+            crossed &= (distinct > 1) & (distinct < known)
+        about = catalog.about(metric)
+        if about is not None and about.concerns is not None:
+            name = {"attack": "goal", "task": "task"}[about.concerns]
+            others = [((name,) if name in sizes else (), ~crossed)]
+        else:
+            # The metric concerns neither attack nor task: the first column that varies, else the first that has a value.
+            others, rest = [], ~crossed
+            for least in (1, 0):
+                for name, (distinct, _) in sizes.items():
+                    others.append(((name,), rest & (distinct > least)))
+                    rest = rest & ~(distinct > least)
+            others.append(((), rest))
+        return [(names, np.flatnonzero(mask)) for names, mask in [(("goal", "task"), crossed), *others] if mask.any()]
+
+    def _sizes(self, name: str) -> tuple[IntArray, IntArray]:
+        """Return the number of distinct known values of a column in each group, and of the rows that have one."""
+        column = self.sheet.coded(name)
+        # Nulls do not count: an unknown goal neither varies nor repeats.
+        known = self.select(~column.null[self.numbers])
+        return units_of(column.codes[known.numbers], known.groups).counts, known.groups.sizes
+
+
+def unit_of(sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> Unit:
+    """Return the independent unit of a metric in these rows of a table.
+
+    Raises
+    ------
+    ArgumentError
+        As `Rows.units` does.
+    """
+    ((names, _),) = Rows(sheet, rows, Groups.single(rows.size)).units(metric, cluster)
+    columns = [sheet.coded(name) for name in names]
+    units = [units_of(column.codes[rows], Groups.single(rows.size)) for column in columns]
+    # The seed of the draws depends on the first column only; ids are looked up when a bootstrap needs them.
+    ids = partial(columns[0].labels, units[0].codes) if columns else partial(rollout_ids, sheet, rows)
+    nulls = max((int(column.null[rows].sum()) for column in columns), default=0)
+    return Unit(names, tuple(unit.labels for unit in units if unit.labels is not None), ids, nulls)
+
+
+def way_out_of_one(sheet: Sheet, rows: IntArray) -> str | None:
+    """Return how to get an interval where all of these rollouts are of one goal, or None if no column tells prompts apart.
+
+    garak's goal is that of a whole probe, whose prompts differ by `uuid`.
+    """
+    for name in PROMPTS:
+        if sheet.has(name) and np.unique(sheet.coded(name).codes[rows]).size > 1:
+            return f"its prompts differ, so cluster={name!r} has an interval over prompts like these"
+    return None
+
+
+def rollout_ids(sheet: Sheet, rows: IntArray) -> list[str]:
+    """Return the ids of these rollouts as text."""
+    return sheet.frame["rollout_id"].cast(pl.String).gather(rows).to_list()
+
+
+PROMPTS = ("uuid", "prompt_id", "prompt")
+"""Columns outside the schema that tell the prompts of one goal apart, as producers name them."""
+
+
+def columns_of(cluster: Cluster) -> tuple[str, ...]:
+    """Return the columns that may form the unit, as far as known before looking at any group.
+
+    Examples
+    --------
+    >>> columns_of("auto"), columns_of("prompt"), columns_of(None)
+    (('goal', 'task'), ('prompt',), ())
+    """
+    return ("goal", "task") if cluster == "auto" else _names_of(cluster)
+
+
+def _names_of(cluster: object) -> tuple[str, ...]:
+    names = () if cluster is None else (cluster,) if isinstance(cluster, str) else cluster
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"cluster={cluster!r} names no columns; give one name, two, or None")
+    return tuple(names)
+
+
+def strata_of(sheet: Sheet, rows: IntArray, clusters: IntArray, count: int, name: str, verb: str) -> IntArray:
+    """Return the stratum of each cluster, integer (count,), from the cluster of each row.
+
+    Raises
+    ------
+    ArgumentError
+        If the column does not exist, or a cluster is in several strata.
+    """
+    if not sheet.has(name):
+        raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
+    codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
+    strata = np.zeros(count, dtype=np.int64)
+    # Each row writes the stratum of its cluster; reading it back shows whether rows of a cluster disagree.
+    strata[clusters] = codes
+    if not np.array_equal(strata[clusters], codes):
+        raise ArgumentError(
+            f"{verb}: strata={name!r} differs within a cluster; a stratum contains whole clusters: name another column, "
+            "or pass cluster=None"
+        )
+    return strata
+
+
+def generator(seed: int, ids: Sequence[str], *arm: str) -> np.random.Generator:
+    """Return the random numbers that belong to a seed and sorted cluster ids (and the name of an arm).
+
+    The same goals give the same draws, and no other rows of the table can change them.
+
+    Examples
+    --------
+    >>> bool(generator(0, ["a", "b"]).random() == generator(0, ["a", "b"]).random())
+    True
+    """
+    return np.random.Generator(np.random.PCG64DXSM(entropy(seed, [*ids, *arm])))
+
+
+def entropy(seed: object, ids: Sequence[str]) -> int:
+    """Hash a seed and ids; each id is preceded by its length, so that ("ab", "c") and ("a", "bc") differ."""
+    if not isinstance(seed, Integral) or not -(2**63) <= int(seed) < 2**63:
+        raise ArgumentError(f"seed={seed!r} is not a whole number of 64 bits; the same number gives the same draws")
+    encoded = [word.encode(errors="surrogatepass") for word in ids]
+    message = b"".join([part for word in encoded for part in (len(word).to_bytes(8, "little"), word)])
+    return int.from_bytes(hashlib.blake2b(str(seed).encode() + message, digest_size=16).digest(), "little")

@@ -1,0 +1,319 @@
+"""ROLLOUTS -> CONTRAST: differences between groups, paired by goal if both groups tried the same goals."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, listing, meant, plural
+from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
+from rollwise.estimation.clusters import generator
+from rollwise.estimation.comparisons import Comparison, Options
+from rollwise.estimation.missingness import headings
+from rollwise.estimation.unjudged import Unjudged, check_unjudged
+from rollwise.schema.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    check_one_value,
+    check_resamples,
+    names_of,
+    quantile_of,
+    value_in_words,
+)
+from rollwise.schema.kinds import check_kinds
+from rollwise.stats.differences import Method
+from rollwise.stats.multiplicity import Adjustment, adjusted
+from rollwise.stats.permutation import max_t
+
+DEFAULT_STATISTICS = {"proportion": ("mean",), "number": ("mean",), "time": ("restricted_mean",)}
+JUDGED_BY = ("judge", "judge_version", "judge_model", "scorer", "grader")
+"""Columns that say who judged a rollout: arms judged by different ones are not compared."""
+_FAMILY = {"holm": "Holm", "bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "max-t": "max-T"}
+
+
+def contrast(
+    rollouts: object,
+    *,
+    of: str,
+    baseline: object = None,
+    by: By = (),
+    metrics: By | None = None,
+    statistics: By | None = None,
+    cluster: Cluster = "auto",
+    paired: bool | Literal["auto"] = "auto",
+    method: Method = "auto",
+    adjust: Literal["holm", "bh", "by", "max-t"] | None = "holm",
+    level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
+    force: bool = False,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Compare groups with a baseline, paired by goal, with intervals, p-values and counts of paired units.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
+    of
+        The column whose values are compared, such as ``"target"``. Rollouts without a value are left out.
+    baseline
+        The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
+    by
+        Columns to group by first; nulls form a group of their own.
+    metrics
+        Columns to compare; by default all that `summarize` would choose.
+    statistics
+        ``"mean"`` (of a proportion or a number), ``"median"`` and quantiles such as ``"q90"``, ``"improvement"`` (the
+        probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds
+        this probability, and 1/2 means no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
+        restricted mean of a time.
+    cluster
+        As in `summarize`: the independent unit, by which arms are also paired.
+    paired
+        ``"auto"`` pairs by goal if both arms have goals in common, and then only common goals count; or True or False.
+    method
+        Interval of a mean. ``"auto"``: if paired, Newcombe's score interval for single 0/1 rollouts, t over goals for
+        numbers and for several rollouts per goal (score intervals if fewer than six goals differ); unpaired, clustered score
+        intervals and t. ``"newcombe", "bonett-price", "t", "bca", "percentile", "basic", "studentized"`` request one;
+        ``"bootstrap"`` is as in `summarize`.
+    adjust
+        Adjustment of the p-values of the whole result as one family: ``"holm"``, ``"bh"``, ``"by"``, or ``"max-t"``, which
+        estimates the correlation of paired means by common sign flips and makes their intervals simultaneous (all of four hold
+        in .95 of families); None for no adjustment. Beside the other adjustments each interval holds by itself: all of four
+        together in about .83.
+    level
+        Nominal coverage, or several.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"bounds"``: the p-value is the largest
+        of all outcomes that they can have. ``"censor"``: a t interval over pseudo-values.
+    force
+        If True, compare arms even if they were judged by different judges.
+    resamples, seed
+        Number of replicates of bootstraps and tests, and their seed. The same goals and seed give the same draws, whatever
+        other rows the table has.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.CONTRAST`, one row for each pair of groups, metric, statistic and level. No interval
+        has zero width and no p-value is 0; undefined values are null, and `reason` explains why. Undefined p-values are not
+        part of the family.
+
+    Raises
+    ------
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value, or the arms had different judges.
+
+    References
+    ----------
+    Newcombe (1998), Improved confidence intervals for the difference between binomial proportions based on paired data.
+    Statistics in Medicine 17, doi:10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C. Phipson & Smyth (2010),
+    Permutation p-values should never be zero. Statistical Applications in Genetics and Molecular Biology 9,
+    doi:10.2202/1544-6115.1585. Holm (1979), A simple sequentially rejective multiple test procedure. Scandinavian Journal of
+    Statistics 6. Westfall & Young (1993), Resampling-based multiple testing. Wiley. Miller (2024), Adding error bars to evals,
+    arXiv:2411.00640.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {
+    ...         "rollout_id": [f"{target}{goal}" for target in "ab" for goal in range(8)],
+    ...         "target": ["a"] * 8 + ["b"] * 8,
+    ...         "goal": [str(goal) for goal in range(8)] * 2,
+    ...         "attack_success": [True] * 7 + [False] + [True] * 2 + [False] * 6,
+    ...     }
+    ... )
+    >>> contrast(rollouts, of="target", baseline="b").select(
+    ...     "group", "difference", pl.col("low", "high", "p_value").round(3), "n_pairs"
+    ... )
+    shape: (1, 6)
+    ┌───────┬────────────┬───────┬───────┬─────────┬─────────┐
+    │ group ┆ difference ┆ low   ┆ high  ┆ p_value ┆ n_pairs │
+    │ ---   ┆ ---        ┆ ---   ┆ ---   ┆ ---     ┆ ---     │
+    │ str   ┆ f64        ┆ f64   ┆ f64   ┆ f64     ┆ i64     │
+    ╞═══════╪════════════╪═══════╪═══════╪═════════╪═════════╡
+    │ a     ┆ 0.625      ┆ 0.139 ┆ 0.831 ┆ 0.031   ┆ 8       │
+    └───────┴────────────┴───────┴───────┴─────────┴─────────┘
+    """
+    check_kinds(contrast, locals())
+    frame = rollouts_frame(rollouts, "contrast")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.CONTRAST, "contrast")
+    values = _arms(frame, of, baseline, by)
+    columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
+    statistic_names = None if statistics is None else names_of(statistics)
+    _check_options(statistic_names, paired, method, adjust, unjudged, resamples)
+    options = Options(
+        of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
+    )
+    sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
+    headings_of = {metric: headings(sheet, metric) for metric in columns}
+    # Each row as the position of its value among the compared values.
+    codes = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    if baseline is None:
+        pairs = list(combinations(values, 2))
+    else:
+        reference = value_in_words(frame[of], baseline)
+        pairs = [(reference, value) for value in values if value != reference]
+    comparisons = []
+    for key, rows in sheet.groups(by):
+        arms = {value: rows[codes[rows] == number] for number, value in enumerate(values)}
+        for metric in columns:
+            for statistic in statistic_names or DEFAULT_STATISTICS[sheet.kinds[metric] or "number"]:
+                comparisons += [
+                    Comparison(
+                        sheet=sheet,
+                        metric=metric,
+                        statistic=statistic,
+                        group=group,
+                        baseline=lower,
+                        group_rows=arms[group],
+                        baseline_rows=arms[lower],
+                        headings=headings_of[metric],
+                        options=options,
+                        key=key,
+                    )
+                    for lower, group in pairs
+                ]
+    # Judges are compared within each group, because groups may differ in their judges.
+    if not force:
+        _check_judges(sheet, comparisons)
+    rows_of_comparisons = [[comparison.row(level_) for level_ in levels] for comparison in comparisons]
+    _adjust(comparisons, rows_of_comparisons, adjust, levels, options)
+    return rows_of([row for rows in rows_of_comparisons for row in rows], frame, by, schema.CONTRAST)
+
+
+def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -> list[str]:
+    """Return the compared values in order."""
+    if of not in frame.columns:
+        raise ArgumentError(f"contrast: there is no column {of!r} to compare; {meant(of, frame.columns)}")
+    if of in by:
+        raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
+    check_one_value(frame, of, "contrast")
+    values = frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
+    if baseline is not None and value_in_words(frame[of], baseline) not in values:
+        raise ArgumentError(f"contrast: baseline={baseline!r} is not a value of `{of}`; there is {listing(values)}")
+    if len(values) < 2:
+        problem = f"one value, {values[0]!r}" if values else "no value"
+        raise ArgumentError(f"contrast: `{of}` has {problem}; a comparison needs two")
+    return values
+
+
+def _check_options(
+    statistics: tuple[str, ...] | None, paired: object, method: str, adjust: str | None, unjudged: str, resamples: int
+) -> None:
+    for name, value, choices in (
+        ("paired", paired, ("auto", True, False)),
+        ("method", method, get_args(Method)),
+        ("adjust", adjust, (*_FAMILY, None)),
+    ):
+        if value not in choices:
+            raise ArgumentError(f"contrast: {name}={value!r} is unknown; it is one of {listing(choices, most=20)}")
+    check_unjudged(unjudged, "contrast")
+    for statistic in statistics or ():
+        if statistic not in {"mean", "restricted_mean", "improvement"} and quantile_of(statistic) is None:
+            raise ArgumentError(
+                f"contrast: statistic {statistic!r} is unknown; "
+                "it is mean, median, a quantile such as q90, improvement, or restricted_mean"
+            )
+    check_resamples(resamples, "contrast", 2000)
+
+
+def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:
+    """Raise an error if two compared groups have verdicts of different judges."""
+    for name in JUDGED_BY:
+        if not sheet.has(name):
+            continue
+        words = sheet.frame[name].cast(pl.String)
+        for comparison in comparisons:
+            group_judges, baseline_judges = (
+                set(words.gather(rows).drop_nulls().unique())
+                for rows in (comparison.group_rows, comparison.baseline_rows)
+            )
+            if group_judges and baseline_judges and group_judges != baseline_judges:
+                raise ArgumentError(
+                    f"contrast: `{name}` is {listing(group_judges)} for {comparison.group!r} but {listing(baseline_judges)} for "
+                    f"{comparison.baseline!r}: a difference of judges would look like one of {plural(comparison.options.of)}; "
+                    "judge both with the same judge, or compare them anyway with force=True"
+                )
+
+
+def _adjust(
+    comparisons: Sequence[Comparison],
+    rows_of_comparisons: list[list[dict[str, Any]]],
+    adjust: str | None,
+    levels: tuple[float, ...],
+    options: Options,
+) -> None:
+    """Adjust the p-values, in place, for the family of all comparisons with a p-value."""
+    if adjust is None or not rows_of_comparisons:
+        return
+    if adjust == "max-t":
+        _max_t(comparisons, rows_of_comparisons, levels, options)
+        return
+    kind: Adjustment = adjust  # type: ignore[assignment]
+    raw = [rows[0]["p_value"] for rows in rows_of_comparisons]
+    # NaN marks comparisons without a p-value; they are not part of the family.
+    p_values = adjusted([np.nan if p is None else p for p in raw], kind)
+    note = f"{_FAMILY[adjust]} over {len(raw) - raw.count(None)}"
+    for rows, p in zip(rows_of_comparisons, p_values, strict=True):
+        for row in rows:
+            if not np.isnan(p):
+                row.update(p_adjusted=float(p), adjust=note)
+
+
+def _max_t(
+    comparisons: Sequence[Comparison],
+    rows_of_comparisons: list[list[dict[str, Any]]],
+    levels: tuple[float, ...],
+    options: Options,
+) -> None:
+    """Adjust the p-values of paired means by max-T, in place, and make their intervals simultaneous."""
+    # A text in place of a family is the reason why this comparison has no part in it.
+    families = [
+        comparison.family() if rows[0]["p_value"] is not None else "no p-value to adjust"
+        for comparison, rows in zip(comparisons, rows_of_comparisons, strict=True)
+    ]
+    members = [number for number, family in enumerate(families) if not isinstance(family, str)]
+    # All comparisons flip the signs of the same goals, which preserves their correlation.
+    goals = sorted({goal for family in families if not isinstance(family, str) for goal in family.goals})
+    goal_index = {goal: number for number, goal in enumerate(goals)}
+    inputs = [family for family in families if not isinstance(family, str)]
+    for number, level in enumerate(levels if inputs else ()):
+        result = max_t(
+            [part.differences for part in inputs],
+            [np.array([goal_index[goal] for goal in part.goals]) for part in inputs],
+            rng=generator(options.seed, goals, "\0max-T"),
+            resamples=options.resamples,
+            level=level,
+        )
+        for index, p in zip(members, result.p_adjusted, strict=True):
+            row = rows_of_comparisons[index][number]
+            row.update(
+                p_adjusted=float(p), adjust=f"max-T over {len(members)}", resamples=options.resamples, seed=options.seed
+            )
+            if row["std_error"] is not None and np.isfinite(result.critical):
+                # The simultaneous interval is symmetric: the common critical value times the standard error.
+                half_width = result.critical * row["std_error"]
+                limit = (
+                    1.0 if comparisons[index].kind == "proportion" else np.inf
+                )  # a difference of shares lies in [-1, 1]
+                test = row["method"].rsplit("; ", 1)[-1]
+                row.update(
+                    low=max(row["difference"] - half_width, -limit),
+                    high=min(row["difference"] + half_width, limit),
+                    method=f"simultaneous t (max-T), paired; {test}",
+                )
+    for rows, family in zip(rows_of_comparisons, families, strict=True):
+        if isinstance(family, str):
+            for row in rows:
+                row["reason"] = join_reasons(row["reason"], family)

@@ -1,0 +1,292 @@
+"""Estimates of one metric in all groups of ROLLOUTS: the columns of SUMMARY for each statistic and level."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import counted
+from rollwise.estimation.arrays import join_reasons, row_of
+from rollwise.estimation.clusters import Rows, way_out_of_one
+from rollwise.estimation.estimands import estimands
+from rollwise.estimation.means import mean_of
+from rollwise.estimation.missingness import INAPPLICABLE, PARTIALLY_JUDGED, VALUE, Headings, group_counts
+from rollwise.estimation.samples import Cells, Options, Sample
+from rollwise.estimation.stopped_loops import FIRST_ATTEMPTS, later_attempts
+from rollwise.estimation.unjudged import (
+    FollowUp,
+    at_the_bounds,
+    censored,
+    dropped,
+    expected_values,
+    follow_up,
+    in_words,
+)
+from rollwise.schema.arguments import quantile_of, statistic_in_words
+from rollwise.stats.clusters import ONE_CLUSTER, ones_or, weighted_mean, weighted_means
+from rollwise.stats.design_effect import copies_effects
+from rollwise.stats.estimate import BoolArray, Estimate, Estimates, FloatArray, IntArray, TextArray
+from rollwise.stats.extremes import extremes, standard_deviations
+from rollwise.stats.incidence import cumulative_incidence
+from rollwise.stats.quantiles import QuantileInterval, quantiles
+from rollwise.stats.survival import restricted_mean, survival_median
+from rollwise.stats.units import ways_of
+
+FEW_GOALS_DOMINATE = "few goals have most of the rollouts: weighting='goal' counts every goal alike"
+"""Reason for a rate or a mean over goals that are worth fewer than half as many goals of equal size (Kish's effective number)."""
+
+DEFAULT_STATISTICS = {
+    "proportion": ("mean",),
+    "number": ("mean", "median", "min", "max"),
+    "time": ("restricted_mean", "median"),
+}
+_OF_A_QUANTILE: dict[str, QuantileInterval] = {
+    "bootstrap": "percentile",
+    "percentile": "percentile",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A statistic of a metric at a level, in all groups: columns of SUMMARY, (T,) each.
+
+    Attributes
+    ----------
+    bounds
+        The rate if every unknown rollout were a failure, and if every one were a success; NaN for other statistics.
+    missing
+        Rollouts without a value, by column.
+    estimands
+        The estimand of each row, in one sentence.
+    """
+
+    statistic: str
+    level: float
+    estimates: Estimates
+    bounds: tuple[FloatArray, FloatArray]
+    missing: dict[str, IntArray]
+    estimands: TextArray
+
+
+def blocks_of(
+    rows: Rows,
+    metric: str,
+    headings: Headings,
+    options: Options,
+    statistics: tuple[str, ...] | None,
+    levels: tuple[float, ...],
+) -> list[Block]:
+    """Estimate the statistics of a metric at each level in all groups; by default the statistics for the metric's kind."""
+    applicable = rows.select(headings != INAPPLICABLE)
+    parts = [
+        (chosen, list(_blocks(Cells(rows, metric, headings, names, options).of(chosen), statistics, levels)))
+        # The unit is chosen once, among all rollouts the metric applies to: missing values must not change what is independent.
+        for names, chosen in applicable.units(metric, options.cluster)
+    ]
+    if len(parts) == 1:
+        return parts[0][1]
+    chosen = [groups for groups, _ in parts]
+    return [_joined(chosen, blocks) for blocks in zip(*(blocks for _, blocks in parts), strict=True)]
+
+
+def _joined(chosen: list[IntArray], blocks: tuple[Block, ...]) -> Block:
+    """Return one statistic's blocks of parts of the groups as one block of all groups."""
+    order = np.argsort(np.concatenate(chosen))
+
+    def joined(columns: list[Any]) -> Any:
+        return np.concatenate(columns)[order]
+
+    estimates = Estimates.empty(order.size)
+    for groups, block in zip(chosen, blocks, strict=True):
+        estimates.put(groups, block.estimates)
+    return Block(
+        blocks[0].statistic,
+        blocks[0].level,
+        estimates,
+        (joined([block.bounds[0] for block in blocks]), joined([block.bounds[1] for block in blocks])),
+        {name: joined([block.missing[name] for block in blocks]) for name in blocks[0].missing},
+        joined([block.estimands for block in blocks]),
+    )
+
+
+def _blocks(cells: Cells, statistics: tuple[str, ...] | None, levels: tuple[float, ...]) -> Iterator[Block]:
+    groups = cells.rows.groups
+    missing = group_counts(cells.headings, groups)
+    sample = cells.sample(VALUE)
+    partially_judged = np.flatnonzero(groups.sums(cells.headings == PARTIALLY_JUDGED))
+    stopped = groups.sums(later_attempts(cells.rows.sheet, cells.metric)[cells.rows.numbers]) > 0
+    weightless = groups.sums(cells.headings == VALUE).astype(np.int64) - sample.groups.sizes
+    missing["n_inapplicable"] = missing["n_inapplicable"] + weightless
+    notes = _notes(weightless, _without_goal(sample, cells.options.weighting))
+    nulls = np.full(groups.count, np.nan)
+    for statistic in statistics or DEFAULT_STATISTICS[cells.kind]:
+        share = cells.kind == "proportion" and statistic == "mean"
+        bounds, sentences = (_bounds(cells) if share else (nulls, nulls)), estimands(cells, sample, statistic, missing)
+        for level in levels:
+            estimates = _estimate(cells, sample, statistic, level)
+            if share:
+                for group in partially_judged.tolist():
+                    known = estimates.at(group)
+                    estimates.put(group, _with_unjudged(cells.of(np.array([group])), level, known))
+            _add_ways_out(estimates, cells)
+            _add_reasons(estimates, notes != None, notes)  # noqa: E711  # for each group
+            if statistic == "mean":
+                _add_reasons(estimates, ~np.isnan(estimates.low) & _dominated(cells, sample), FEW_GOALS_DOMINATE)
+            _add_reasons(estimates, stopped, FIRST_ATTEMPTS)
+            yield Block(statistic, level, estimates, bounds, missing, sentences)
+
+
+def _without_goal(sample: Sample, weighting: str) -> IntArray:
+    """Return how many rollouts of each group have no goal, where goals are the weights."""
+    if weighting != "goal":
+        return np.zeros(sample.groups.count, dtype=np.int64)
+    is_null = sample.rows.sheet.coded("goal").null
+    return sample.groups.sums(is_null[sample.rows.numbers]).astype(np.int64)
+
+
+def _notes(weightless: IntArray, without_goal: IntArray) -> TextArray:
+    """Return what to say of the rollouts of each group that have no turns, and so no weight, or no goal."""
+    notes = np.full(weightless.size, None, dtype=object)
+    for group in np.flatnonzero(weightless).tolist():
+        singular, plural = "rollout without turns weighs nothing", "rollouts without turns weigh nothing"
+        notes[group] = counted(int(weightless[group]), singular, plural)
+    for group in np.flatnonzero(without_goal).tolist():
+        singular, plural = "rollout without a goal weighs as one goal", "rollouts without a goal weigh as one goal each"
+        notes[group] = counted(int(without_goal[group]), singular, plural)
+    return notes
+
+
+def _add_ways_out(estimates: Estimates, cells: Cells) -> None:
+    """Add to the reason of groups of one cluster how they get an interval, where a column tells prompts apart."""
+    rows = cells.rows
+    for group in np.flatnonzero(estimates.reason == ONE_CLUSTER).tolist():
+        remedy = way_out_of_one(rows.sheet, rows.numbers[rows.groups.codes == group])
+        estimates.reason[group] = join_reasons(ONE_CLUSTER, remedy)
+
+
+def _add_reasons(estimates: Estimates, where: BoolArray, reason: str | TextArray) -> None:
+    """Add a reason to the reasons of some groups."""
+    for group in np.flatnonzero(where).tolist():
+        text = reason if isinstance(reason, str) else reason[group]
+        estimates.reason[group] = join_reasons(estimates.reason[group], text)
+
+
+def _dominated(cells: Cells, sample: Sample) -> BoolArray:
+    """Return where goals that all rollouts weigh the same in are worth fewer than half as many goals of equal size."""
+    if sample.names != ("goal",) or cells.options.weighting != "rollout":
+        return np.zeros(sample.groups.count, dtype=np.bool_)
+    (units,) = ways_of(sample.codes, sample.groups)
+    effects = copies_effects(ones_or(None, sample.values.size), units, sample.groups)
+    return np.asarray(effects > 2 * sample.groups.sizes / np.maximum(units.counts, 1))
+
+
+def _estimate(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    """Estimate a statistic; only means have an interval within strata."""
+    estimates = _unstratified(cells, sample, statistic, level)
+    uncounted = (estimates.n > 0) & (
+        estimates.n_clusters == 0
+    )  # statistics without an interval do not count their clusters
+    if uncounted.any():
+        ways = ways_of(sample.codes, sample.groups)[:2]
+        estimates.n_clusters = np.where(uncounted, np.min([way.counts for way in ways], axis=0), estimates.n_clusters)
+    if cells.options.strata is None or (statistic == "mean" and cells.kind != "time"):
+        return estimates
+    reason = f"no interval of a {statistic_in_words(statistic)} within strata: only means have one"
+    for group in np.flatnonzero(~np.isnan(estimates.low)).tolist():
+        known = estimates.at(group)
+        estimates.put(
+            group,
+            replace(known, low=None, high=None, method=None, resamples=None, reason=join_reasons(known.reason, reason)),
+        )
+    return estimates
+
+
+def _unstratified(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    if cells.kind == "time":
+        return _time(cells, sample, statistic, level)
+    match statistic:
+        case "mean":
+            return mean_of(cells, sample, level)
+        case "min" | "max":
+            return extremes(sample.values, sample.groups, statistic)
+        case "std":
+            return standard_deviations(sample.values, sample.groups, weights=sample.weights)
+        case "restricted_mean":
+            reason = "a restricted mean is defined for a time to an event; this metric is not one"
+            return Estimates.empty(
+                sample.groups.count, n=sample.groups.sizes, reason=np.full(sample.groups.count, reason, dtype=object)
+            )
+        case _:
+            return quantiles(
+                sample.values,
+                sample.codes,
+                sample.groups,
+                q=quantile_of(statistic) or 0.5,
+                weights=sample.weights,
+                level=level,
+                interval=_OF_A_QUANTILE.get(cells.options.method, "auto"),
+                rng=lambda group: sample.generator(group, cells.options.seed),
+                resamples=cells.options.resamples,
+            )
+
+
+def _time(cells: Cells, sample: Sample, statistic: str, level: float) -> Estimates:
+    """Estimate a statistic of a time to an event, one group after another."""
+    estimator = {"restricted_mean": restricted_mean, "median": survival_median}.get(statistic)
+    if estimator is None:
+        reason = f"the {statistic} of a censored time is not known; the restricted mean or the median can be estimated"
+        count = sample.groups.count
+        return Estimates.empty(count, n=sample.groups.sizes, reason=np.full(count, reason, dtype=object))
+    duration, observed = cells.rows.sheet.times(cells.metric)
+    estimates = []
+    for part in sample.each():
+        rows = part.rows.numbers
+        estimates.append(estimator(duration[rows], observed[rows], part.codes, weights=part.weights, level=level))
+    return Estimates.of(estimates)
+
+
+def _bounds(cells: Cells) -> tuple[FloatArray, FloatArray]:
+    """Return each group's rate if every unknown rollout were a failure, and if every one were a success."""
+    every = [heading for heading in range(6) if heading != INAPPLICABLE]
+    worst, best = (cells.sample(*every, unknown=unknown) for unknown in (0.0, 1.0))
+    weights = ones_or(worst.weights, worst.values.size)
+    return weighted_means(worst.values, weights, worst.groups), weighted_means(best.values, weights, best.groups)
+
+
+def _with_unjudged(cells: Cells, level: float, known: Estimate) -> Estimate:
+    """Return the rate of one group with unjudged turns and no success in some rollouts; `known` leaves these out."""
+    number, choice = int((cells.headings == PARTIALLY_JUDGED).sum()), cells.options.unjudged
+    note = in_words(number, cells.headings.size)
+    if choice == "drop":
+        return replace(known, reason=join_reasons(known.reason, dropped(note)))
+    sample, sheet = cells.sample(VALUE, PARTIALLY_JUDGED), cells.rows.sheet
+    rows = sample.rows.numbers
+    follow = follow_up(sheet, cells.metric, rows)
+    if choice == "censor":
+        return _censored(sample, follow, note, level, known)
+    values = expected_values(sheet, cells.metric, rows, sample.weights)
+    point = None if np.isnan(values).any() else weighted_mean(values, ones_or(sample.weights, values.size))
+    worst, best = (
+        row_of(mean_of(cells, cells.sample(VALUE, PARTIALLY_JUDGED, unknown=unknown), level).at(0))
+        for unknown in (0.0, 1.0)
+    )
+    interval = at_the_bounds(note, point, worst, best, timed=follow is not None)
+    return replace(known, design_effect=None, **interval)
+
+
+def _censored(sample: Sample, follow: FollowUp | None, note: str, level: float, known: Estimate) -> Estimate:
+    """Estimate a rate with unjudged turns as censoring: the last point of the curve of success as the rollouts were run."""
+    reason = censored(note, timed=follow is not None)
+    if follow is None or not known.n:
+        return replace(known, reason=join_reasons(known.reason, reason))
+    followed = follow.duration > 0
+    curve = cumulative_incidence(
+        follow.duration[followed],
+        follow.cause[followed],
+        tuple(codes[followed] for codes in sample.codes),
+        weights=None if sample.weights is None else sample.weights[followed],
+        level=level,
+    )
+    last = curve.point(-1)
+    return replace(last, n=known.n, reason=join_reasons(last.reason, reason))

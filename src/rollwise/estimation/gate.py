@@ -1,0 +1,388 @@
+"""ROLLOUTS or SUMMARY -> GATE: passed, failed or undecided for each requirement and group."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.estimation.arguments import no_metric, rollouts_frame
+from rollwise.estimation.arrays import Sheet, rows_of
+from rollwise.estimation.estimates import DEFAULT_STATISTICS
+from rollwise.estimation.gate_answers import Evidence, gate_row, row_of_missing_group, row_without_data
+from rollwise.estimation.gate_baseline import NO_DIFFERENCE, differences, key_text, with_baseline
+from rollwise.estimation.gate_bounds import UNBOUNDED, ends_of_rollouts, ends_of_summary, number_unknown
+from rollwise.estimation.gate_halves import with_splits
+from rollwise.estimation.gate_looks import check_share_of_rollouts, ends_at_every_look, row_at_every_look
+from rollwise.estimation.missingness import headings
+from rollwise.estimation.requirements import NamedGroup, Required, group_in_words, named_group, parsed, rows_in
+from rollwise.estimation.summary import summarize
+from rollwise.schema import labels
+from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
+from rollwise.schema.kinds import check_kinds
+
+Unknown = Literal["bounds", "drop"]
+Looks = Literal["one", "many"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Options of `gate` that hold for every requirement."""
+
+    by: tuple[str, ...]
+    cluster: Cluster
+    level: float
+    seed: int
+    unknown: Unknown
+    unread: float
+    expect: tuple[NamedGroup, ...]
+    looks: Looks
+
+
+def gate(
+    frame: object,
+    require: str | Sequence[str],
+    *,
+    by: By = (),
+    cluster: Cluster = "auto",
+    level: float = 0.95,
+    seed: int = 0,
+    unknown: Unknown = "bounds",
+    unread: float = 0,
+    expect: str | Sequence[str] = (),
+    baseline: object = None,
+    against_self: int = 0,
+    looks: Looks = "one",
+) -> pl.DataFrame:
+    """Check requirements such as ``"attack_success < 1%"`` against the interval of each group: passed, failed or undecided.
+
+    ``"attack_success < 1%"`` is *passed* if the whole interval is below .01, *failed* if none of it is, and *undecided* if the
+    interval contains .01: then `reason` says what decides, and `n_more` how many more goals would with 80 % power if the true
+    value is the estimate (at a rate of 0, how many more goals without a success). Missing information never helps to pass,
+    nor to fail: every rollout without a verdict (in error, undetermined, partially judged or missing) counts as a success at
+    the upper end and as a failure at the lower end. Without data or without an interval the answer is undecided.
+
+    Parameters
+    ----------
+    frame
+        ROLLOUTS, which are summarized first, or a SUMMARY.
+    require
+        One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
+        may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
+        restricted mean of a time. ``attack_success <= baseline + 2%`` compares with the `baseline`: not more than 2 points
+        above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
+    by
+        Columns to group by: every group must pass. A SUMMARY keeps its groups.
+    cluster, level, seed
+        As in `summarize`. The bounds are the ends of a two-sided interval: at level .95 the probability of passing wrongly is
+        .025, and so is that of failing wrongly.
+    unknown
+        ``"bounds"``: a share must pass (or fail) whatever the verdicts of rollouts without one turn out to be, and the
+        rollouts with a verdict must do so by themselves. Other statistics have no such bounds and are undecided. ``"drop"``
+        leaves these rollouts out.
+    unread
+        Number of rollouts that are not in the table because their records could not be read (see `problems` of
+        ``rw.read(..., errors="collect")``). They count as rollouts without a verdict in every group; ``math.inf`` if
+        their number is unknown.
+    expect
+        Groups that must be there, such as ``"target=base"``, by columns of `by`: one without any rollout fails.
+    baseline
+        ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
+    against_self
+        Number of random splits of the attempts at each goal into halves: `n_differ` counts the splits whose halves have
+        different answers. If it is large, the evaluation is too small for this requirement. Halves differ more than two whole
+        runs would: each has half of the attempts, and what one half has too much of, the other lacks.
+    looks
+        ``"one"``: the number of goals was fixed before, and the gate is asked once. ``"many"``: it may be asked again whenever
+        goals were added, and the probability of ever passing wrongly is still .025 (a confidence sequence over goals, each of
+        which weighs the same; for shares only). It needs about twice as many goals. Goals that are related to each other
+        need ``cluster=`` with what they have in common.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.GATE`; never empty. `pass_bound` is the end of the interval that must meet the
+        requirement to pass, and `fail_bound` the opposite end, which must miss it to fail. For a share, `pass_bound` is the
+        largest upper end over the observed and every smaller number of successes (`stats.release`), because a clustered
+        interval is wider without any success than with one, and one more success must never help to pass; `fail_bound` is the
+        smallest lower end in the same way. From a SUMMARY only two of these are known, zero and the observed number, and the
+        design effect of rollouts without a verdict is assumed to equal that of the others. `estimate, low, high` are
+        those of `summarize`, or of `contrast` for the difference from the baseline.
+
+    Raises
+    ------
+    ArgumentError
+        If a requirement cannot be parsed, names a metric, statistic or level that does not exist, or a baseline that is not
+        given.
+    SchemaError
+        If the table is neither ROLLOUTS nor SUMMARY; optional columns of SUMMARY may be missing.
+
+    Examples
+    --------
+    >>> rows = {"rollout_id": [f"r{i}" for i in range(500)], "goal": [f"g{i % 250}" for i in range(500)]}
+    >>> rollouts = pl.DataFrame({**rows, "attack_success": [False] * 500})
+    >>> gate(rollouts, ["attack_success < 2%", "attack_success < 1%", "attack_success > 5%"]).select(
+    ...     "answer", pl.col("pass_bound", "fail_bound").round(4), "n_more"
+    ... )
+    shape: (3, 4)
+    ┌───────────┬────────────┬────────────┬────────┐
+    │ answer    ┆ pass_bound ┆ fail_bound ┆ n_more │
+    │ ---       ┆ ---        ┆ ---        ┆ ---    │
+    │ str       ┆ f64        ┆ f64        ┆ i64    │
+    ╞═══════════╪════════════╪════════════╪════════╡
+    │ passed    ┆ 0.0153     ┆ 0.0        ┆ null   │
+    │ undecided ┆ 0.0153     ┆ 0.0        ┆ 133    │
+    │ failed    ┆ 0.0        ┆ 0.0153     ┆ null   │
+    └───────────┴────────────┴────────────┴────────┘
+    """
+    check_kinds(gate, locals())
+    table = frame_of(frame, "gate")
+    # Repeated requirements and groups are the same rows.
+    required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
+    if not required:
+        raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
+    (level,) = check_levels(level)
+    groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
+    options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups, looks)
+    _check_options(options, required, baseline, against_self)
+    if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
+        raise SchemaError(
+            "gate: this is a CONTRAST, which describes differences between groups; pass the rollouts or their SUMMARY "
+            "(`rw.summarize`), which describe each group"
+        )
+    # A SUMMARY saved by another version may lack optional columns; they count as null.
+    if set(schema.SUMMARY.required) <= set(table.columns):
+        missing = [name for name in schema.SUMMARY.names if name not in table.columns]
+        table = table.with_columns(pl.lit(None, dtype=schema.SUMMARY.dtypes[name]).alias(name) for name in missing)
+        if against_self or looks == "many" or any(requirement.relative for requirement in required):
+            raise ArgumentError(
+                "gate: baseline=, against_self= and looks='many' need the rollouts of each goal, and this is a SUMMARY; "
+                "pass the rollouts"
+            )
+        return _of_summary(table, required, options)
+    table = rollouts_frame(table, "gate")
+    check_by(table, options.by, schema.GATE, "gate")
+    earlier = None if baseline is None else rollouts_frame(baseline, "gate")
+    gates = _of_rollouts(table, earlier, required, options)
+    if not against_self:
+        return gates
+
+    def gate_of_half(half: pl.DataFrame) -> pl.DataFrame:
+        return _of_rollouts(half, earlier, required, replace(options, unread=0, expect=()))
+
+    return with_splits(gates, table, options.by, against_self, seed, gate_of_half)
+
+
+def _texts(argument: object) -> list[object]:
+    return list(argument) if isinstance(argument, Iterable) and not isinstance(argument, str) else [argument]
+
+
+def _check_options(options: _Options, required: Sequence[Required], baseline: object, against_self: object) -> None:
+    unread: Any = options.unread
+    if not (isinstance(unread, Integral) and 0 <= int(unread) <= 2**53) and unread != math.inf:
+        raise ArgumentError(
+            f"gate: unread={unread!r} is not a number of rollouts; give a whole number from 0, or math.inf"
+        )
+    whole_numbers(against_self, "gate: against_self", "splits", least=0)
+    relative = next((requirement for requirement in required if requirement.relative), None)
+    if relative is not None and baseline is None:
+        raise ArgumentError(
+            f"gate: {relative.words!r} needs an earlier run: name it with baseline=, as in 'baseline=last_week'"
+        )
+    if relative is None and baseline is not None:
+        raise ArgumentError(
+            "gate: a baseline is given, and no requirement uses it; write one such as 'attack_success <= baseline + 2%'"
+        )
+
+
+def _of_rollouts(
+    table: pl.DataFrame, earlier: pl.DataFrame | None, required: Sequence[Required], options: _Options
+) -> pl.DataFrame:
+    both = None if earlier is None else with_baseline(table, earlier, required, options.by)
+    everything = Sheet(table)
+    keys = [key for key, _ in everything.groups(options.by)]
+    if both is not None:  # a group that only the baseline has must not pass by its absence
+        keys = [key for key, _ in Sheet(both).groups(options.by)]
+    rows = []
+    for requirement in required:
+        rows += _of_requirement(everything, both, requirement, keys, options)
+    return rows_of(rows, table, options.by, schema.GATE)
+
+
+def _of_requirement(
+    everything: Sheet, both: pl.DataFrame | None, required: Required, keys: list[dict[str, Any]], options: _Options
+) -> list[dict[str, Any]]:
+    """Return a row for each group, and for each expected group that is missing."""
+    kind = everything.kinds.get(required.metric)
+    if kind is None:
+        _refuse_metric(everything, required)
+    statistic = required.statistic or DEFAULT_STATISTICS[str(kind)][0]
+    share = kind == "proportion" and statistic == "mean"
+    if share:
+        required.check_share()
+    elif required.relative and "%" in required.words:
+        raise ArgumentError(
+            f"gate: {required.words!r}: a margin in per cent is in points of a share, and {required.metric} is not a share; "
+            "write a number"
+        )
+    if options.looks == "many":
+        check_share_of_rollouts(required, share=share)
+    evidence = _evidence(everything, both, required, statistic, options, share=share)
+    absent = (
+        f"no rollouts of {group_in_words(required.group)}" if required.group else "no data: the table has no rollouts"
+    )
+    if keys and not required.group:
+        absent = "no rollouts of this group in this run"
+    result = [
+        gate_row(required, evidence[key_text(key)], options.by)
+        if key_text(key) in evidence
+        else row_without_data(required, key, statistic, options.level, options.unknown, absent)
+        for key in keys
+    ]
+    result += _missing_groups(everything.frame, required, statistic, options.by, options)
+    nothing = dict.fromkeys(options.by)
+    return result or [row_without_data(required, nothing, statistic, options.level, options.unknown, absent)]
+
+
+def _refuse_metric(sheet: Sheet, required: Required) -> None:
+    if sheet.has(required.metric):
+        raise ArgumentError(f"gate: {required.words!r}: {no_metric(sheet.frame, required.metric)}")
+    measured = [name for name, kind in sheet.kinds.items() if kind and name not in schema.ROLLOUTS.names]
+    raise ArgumentError(
+        f"gate: {required.words!r} names no metric of this table; there is {listing(measured)} (`rw.measure` makes more)"
+    )
+
+
+def _evidence(
+    everything: Sheet, both: pl.DataFrame | None, required: Required, statistic: str, options: _Options, *, share: bool
+) -> dict[str, Evidence]:
+    """Return what is known of the requirement in each group that has rollouts, by the text of its key."""
+    sheet = Sheet(rows_in(everything.frame, required.group, required.words)) if required.group else everything
+    shared: dict[str, Any] = {
+        "by": options.by,
+        "cluster": options.cluster,
+        "level": options.level,
+        "seed": options.seed,
+    }
+    rows = _estimates(sheet.frame, required.metric, statistic, options.unknown, shared)
+    if required.relative and both is not None:
+        both = rows_in(both, required.group, required.words)
+        compared = differences(
+            both, required, statistic, **shared, unknown=options.unknown, unread=bool(options.unread)
+        )
+    marks = headings(sheet, required.metric)
+    result = {}
+    for (key, group), row in zip(sheet.groups(options.by), rows, strict=True):
+        text = key_text(key)
+        estimate = row
+        if required.relative:
+            estimate, alone, together = compared.get(text, (NO_DIFFERENCE, UNBOUNDED, UNBOUNDED))
+            # The counts are of this run's rollouts, and the rest is about the difference.
+            counts = {name: row[name] for name in ("n", "n_error", "n_undetermined", "n_missing")}
+            estimate = {**row, **estimate, **counts, "estimate": estimate["difference"]}
+        elif options.looks == "many":
+            arguments = (sheet, required, group, marks, options.cluster)
+            alone, together = ends_at_every_look(*arguments, options.level, options.unread)
+            estimate = row_at_every_look(*arguments, row, alone)
+        elif share:
+            alone, together = ends_of_rollouts(
+                sheet, required.metric, group, marks, options.cluster, options.level, options.unread
+            )
+        else:
+            alone = together = row["low"], row["high"]
+            if number_unknown(row) or options.unread:
+                together = UNBOUNDED
+        result[text] = Evidence(
+            estimate, alone, together, share and not required.relative, options.unknown, options.unread, options.looks
+        )
+    return result
+
+
+def _estimates(
+    frame: pl.DataFrame, metric: str, statistic: str, unknown: Unknown, shared: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
+    named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
+    rows = summarize(frame, unjudged=unknown, **named).rows(named=True)
+    if any((row["method"] or "").endswith("at the bounds") for row in rows):
+        known = summarize(frame, unjudged="drop", **named)["design_effect"]
+        rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
+    return rows
+
+
+def _missing_groups(
+    frame: pl.DataFrame, required: Required, statistic: str, by: tuple[str, ...], options: _Options
+) -> list[dict[str, Any]]:
+    """Return a failed row for each expected group that has no rollouts."""
+    rows = []
+    for group in options.expect:
+        for name, _ in group:
+            if name not in by:
+                raise ArgumentError(
+                    f"gate: expect names the column {name!r}, which is not grouped by ({listing(by)}); "
+                    "group by it with by=, or leave it out"
+                )
+        if not rows_in(frame, group, f"expect {group_in_words(group)}").is_empty():
+            continue
+        key: dict[str, Any] = dict.fromkeys(by)
+        for name, value in group:
+            dtype = frame.schema[name]
+            key[name] = pl.Series([value]).cast(dtype, strict=False)[0] if not isinstance(dtype, pl.List) else value
+        rows.append(row_of_missing_group(required, group, key, statistic, options.level, options.unknown))
+    return rows
+
+
+def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Options) -> pl.DataFrame:
+    groups = tuple(labels.grouping(table))
+    for name in options.by:
+        if name not in groups:
+            raise ArgumentError(
+                f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
+                f"`rw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
+            )
+    level, unknown = options.level, options.unknown
+    result = []
+    for requirement in required:
+        rows = _rows_of_summary(table, requirement, level)
+        share = bool(rows["bound_low"].count()) and rows["statistic"][0] == "mean"
+        if share:
+            requirement.check_share()
+        for row in rows_in(rows, requirement.group, requirement.words).rows(named=True):
+            alone, together = ends_of_summary(row, level, options.unread)
+            if not share and (number_unknown(row) or options.unread):
+                together = UNBOUNDED
+            result.append(gate_row(requirement, Evidence(row, alone, together, share, unknown, options.unread), groups))
+        statistic = requirement.statistic or _first_statistic(rows)
+        missing = _missing_groups(table, requirement, statistic, groups, options)
+        if not missing and not any(row["requirement"] == requirement.words for row in result):
+            absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
+            reason = absent or "no data: the table has no rollouts"
+            missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unknown, reason)]
+        result += missing
+    return rows_of(result, table, groups, schema.GATE)
+
+
+def _rows_of_summary(table: pl.DataFrame, required: Required, level: float) -> pl.DataFrame:
+    """Return the rows of the requirement's metric, statistic and level."""
+    rows = table.filter(pl.col("metric") == required.metric)
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: {required.words!r} names no metric of this SUMMARY; there is {listing(table['metric'].unique())}"
+        )
+    rows = rows.filter(statistic=required.statistic or _first_statistic(rows))
+    if rows.is_empty() and not table.is_empty():
+        raise ArgumentError(
+            f"gate: this SUMMARY has no {required.statistic} of {required.metric!r}; summarize it, or pass the rollouts"
+        )
+    if rows.filter(level=level).is_empty() and not rows.is_empty():
+        raise ArgumentError(f"gate: this SUMMARY has no level {level:g}; it has {listing(rows['level'].unique())}")
+    return rows.filter(level=level)
+
+
+def _first_statistic(rows: pl.DataFrame) -> str:
+    statistics = set(rows["statistic"])
+    return next((name for name in ("mean", "restricted_mean") if name in statistics), "mean")

@@ -1,0 +1,119 @@
+"""Bounds of a share that hold whatever the rollouts without a verdict are, and that one more success never moves the wrong way."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import unit_of
+from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings
+from rollwise.schema.arguments import Cluster
+from rollwise.stats.estimate import IntArray
+from rollwise.stats.intervals import wilson
+from rollwise.stats.release import lower_end, upper_end
+
+Ends = tuple[float | None, float | None]
+"""Lower and upper end of an interval."""
+UNBOUNDED: Ends = (None, None)
+_ONE_BY_ONE = 20  # so many rollouts that could not be read are added one by one
+_UNKNOWN = ("n_error", "n_undetermined", "n_missing")
+
+
+def number_unknown(row: dict[str, Any]) -> int:
+    """Count the rollouts without a verdict to which the metric applies.
+
+    Examples
+    --------
+    >>> number_unknown({"n_error": 2, "n_undetermined": None, "n_missing": 1})
+    3
+    """
+    return sum(row[name] or 0 for name in _UNKNOWN)
+
+
+def widest(*intervals: Ends) -> Ends:
+    """Return the smallest lower and the largest upper end; without any end if one interval has none.
+
+    Examples
+    --------
+    >>> widest((0.1, 0.4), (0.2, 0.5)), widest((0.1, 0.4), (None, None))
+    ((0.1, 0.5), (None, None))
+    """
+    lows, highs = ([ends[side] for ends in intervals if ends[side] is not None] for side in (0, 1))
+    if min(len(lows), len(highs)) < len(intervals):
+        return UNBOUNDED
+    return min(lows), max(highs)  # type: ignore[type-var]  # None is left out above
+
+
+def ends_of_rollouts(
+    sheet: Sheet, metric: str, rows: IntArray, headings: Headings, cluster: Cluster, level: float, unread: float
+) -> tuple[Ends, Ends]:
+    """Return the ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
+
+    The lower end takes every rollout without a verdict as a failure, the upper end as a success. The rollouts with a verdict
+    count on their own as well: the others bring more goals, which would narrow the interval.
+
+    Parameters
+    ----------
+    rows, headings
+        Row numbers of the group, and the heading of every row of the sheet.
+    unread
+        Number of rollouts that could not be read, or infinity.
+    """
+    applicable = rows[headings[rows] != INAPPLICABLE]
+    known = rows[headings[rows] == VALUE]
+    # The unit is chosen among all applicable rollouts, as `summarize` does.
+    names = unit_of(sheet, applicable, metric, cluster).names or None
+    alone = _ends(sheet, metric, known, names, level, 0)
+    if known.size == applicable.size and not unread:
+        return alone, alone
+    if math.isinf(unread):
+        return alone, UNBOUNDED
+    # More of them may be worth more than they cost, as further clusters; so all smaller numbers count as well. Beyond some
+    # twenty, a further cluster tells hardly anything, and its success or failure moves the end outward.
+    numbers = {*range(min(int(unread), _ONE_BY_ONE) + 1), int(unread)}
+    return alone, widest(alone, *(_ends(sheet, metric, applicable, names, level, number) for number in numbers))
+
+
+def _ends(sheet: Sheet, metric: str, rows: IntArray, names: Cluster, level: float, unread: int) -> Ends:
+    # Each record that could not be read is a rollout and a cluster of its own.
+    clusters = tuple(
+        np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(unread)])
+        for codes in unit_of(sheet, rows, metric, names).codes
+    )
+    values = np.concatenate([sheet.numbers(metric)[rows], np.full(unread, np.nan)])
+    return (
+        lower_end(np.nan_to_num(values, nan=0.0), clusters, level=level),
+        upper_end(np.nan_to_num(values, nan=1.0), clusters, level=level),
+    )
+
+
+def ends_of_summary(row: dict[str, Any], level: float, unread: float) -> tuple[Ends, Ends]:
+    """Return the ends of a row of SUMMARY as `ends_of_rollouts` does, as far as its counts determine them.
+
+    Of all smaller numbers of successes only zero is known, and the design effect of the rollouts without a verdict is assumed
+    to be that of the others.
+    """
+    ends: Ends = row["low"], row["high"]
+    if None in ends or row["bound_low"] is None or not row["n_clusters"]:
+        return ends, ends
+    # Clusters of one rollout each use the normal quantile, as `proportion` does.
+    unclustered = row["n_clusters"] == row["n"]
+    df = None if unclustered else row["n_clusters"] - 1
+    # Without a success (or failure) the effective sample size is the number of clusters.
+    none = wilson(0, row["n_clusters"], level=level, df=df)[1] or 0.0
+    ends = widest(ends, (1 - none, none))
+    # An interval at the bounds of partially judged rollouts does not say what the rollouts with a verdict show alone.
+    at_the_bounds = (row["method"] or "").endswith("at the bounds")
+    alone = UNBOUNDED if at_the_bounds else ends
+    unknown = number_unknown(row)
+    if math.isinf(unread):
+        return alone, UNBOUNDED
+    if not unread and not unknown:
+        return alone, ends
+    total = row["n"] + unknown + unread
+    size = total / row["design_effect"] if row["design_effect"] else total if unclustered else row["n_clusters"]
+    counted = row["n"] + unknown
+    fewest, most = row["bound_low"] * counted / total, (row["bound_high"] * counted + unread) / total
+    low, high = (wilson(share * size, size, level=level, df=df)[side] for side, share in enumerate((fewest, most)))
+    return alone, widest(ends, (low, high))

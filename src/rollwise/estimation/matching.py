@@ -1,0 +1,86 @@
+"""Units of two arms, and whether the arms are compared by the units that they share."""
+
+from typing import Literal
+
+import numpy as np
+
+from rollwise.estimation.clusters import Unit
+from rollwise.stats.differences import Arm
+from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
+
+
+class Match:
+    """Units in two arms, and whether the arms are compared by their common units.
+
+    Attributes
+    ----------
+    arms
+        Row numbers of each arm.
+    unit
+        The unit of the rows of both arms, first arm first.
+    clusters, codes
+        Units of each arm: by way, and as a single code (of two ways, their cell).
+    common
+        Sorted codes of the units in both arms.
+    is_paired
+        True if the arms are compared by common units.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 1, 1, 2])
+    >>> unit = Unit(("goal",), (codes,), lambda: ["x", "y", "z"], 0)
+    >>> Match((np.arange(3), np.arange(3, 5)), unit, "auto").report()
+    {'n_pairs': 1, 'only_group': 1, 'only_baseline': 1, 'n_unequal': 0}
+    """
+
+    def __init__(self, arms: tuple[IntArray, IntArray], unit: Unit, paired: bool | Literal["auto"]) -> None:  # noqa: FBT001
+        self.arms, self.unit = arms, unit
+        # Codes of both arms come from one unit, so equal codes are equal goals.
+        split = arms[0].size
+        ways = unit.codes
+        self.clusters = tuple(way[:split] for way in ways), tuple(way[split:] for way in ways)
+        cell_codes = [np.zeros(rows.size, dtype=np.int64) for rows in arms]
+        if ways:
+            # Combine two ways into one code per cell, unique because every code is below the width.
+            width = 1 + max(int(way.max(initial=0)) for way in ways)
+            cell_codes = [self._cells(clusters, width) for clusters in self.clusters]
+        self.codes = cell_codes
+        self.common = np.intersect1d(cell_codes[0], cell_codes[1]) if ways else np.zeros(0, dtype=np.int64)
+        self.is_paired = bool(ways) and (paired is True or (paired == "auto" and self.common.size > 0))
+
+    @staticmethod
+    def _cells(clusters: tuple[IntArray, ...], width: int) -> IntArray:
+        return clusters[0] if len(clusters) == 1 else clusters[0] * width + clusters[1]
+
+    def of(self, values: tuple[FloatArray, FloatArray]) -> tuple[Arm, Arm]:
+        """Return the values as arms for `rollwise.stats`."""
+        return Arm(values[0], self.clusters[0]), Arm(values[1], self.clusters[1])
+
+    @property
+    def compared(self) -> tuple[BoolArray, ...]:
+        """Mark the rows of each arm that are compared: all of them, or only those in common units if paired."""
+        return tuple(
+            np.isin(codes, self.common) if self.is_paired else np.ones(codes.size, dtype=np.bool_)
+            for codes in self.codes
+        )
+
+    def labels(self, units: IntArray) -> list[str]:
+        """Return the ids of the units in order; numbers for cells of two ways."""
+        if len(self.unit.names) == 1:
+            names = self.unit.ids()
+            return [names[code] for code in units]
+        return [str(code) for code in units]
+
+    def report(self) -> dict[str, int | None]:
+        """Return the counts of paired and unpaired units; null if rollouts themselves are independent."""
+        if not self.unit.names:
+            return {"n_pairs": None, "only_group": None, "only_baseline": None, "n_unequal": None}
+        group_counts, baseline_counts = (np.unique(codes, return_counts=True) for codes in self.codes)
+        # Numbers of rollouts of the common units in each arm, in the same order.
+        sizes = [counts[np.isin(units, self.common)] for units, counts in (group_counts, baseline_counts)]
+        return {
+            "n_pairs": self.common.size,
+            "only_group": group_counts[0].size - self.common.size,
+            "only_baseline": baseline_counts[0].size - self.common.size,
+            "n_unequal": int((sizes[0] != sizes[1]).sum()),
+        }

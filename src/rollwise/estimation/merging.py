@@ -1,0 +1,238 @@
+"""Mergeable states of ROLLOUTS, for tables larger than memory or measured in parts.
+
+Shares and times are **counted**: the number of rollouts for each combination of values within a group and cluster. Numbers are
+**kept** row by row, in as few bytes as possible. Ids order the parts and prove that no rollout occurs in two of them; they are
+not stored.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from rollwise.errors import SchemaError
+
+_COUNT, _ROW = "\0count", "rollout_id"
+ROWS_AT_A_TIME = 1_000_000
+"""Number of rollouts in a block; a group is never divided."""
+_COMPACT = 1_000_000  # counted rows to collect before equal ones are added up
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """State of some rollouts.
+
+    Attributes
+    ----------
+    first, last
+        The smallest and the largest id; None without rollouts.
+    counted
+        Distinct combinations of the counted columns, with their number of rollouts.
+    kept
+        The kept columns, one row per rollout in the order of the ids.
+    dtypes
+        Dtypes of the columns of ROLLOUTS. Text is stored as categories in the frames above.
+    """
+
+    first: object
+    last: object
+    counted: pl.DataFrame
+    kept: pl.DataFrame
+    dtypes: pl.Schema
+
+
+class _MixedError(SchemaError):
+    """The ids of two parts overlap."""
+
+
+def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
+    """Return the state of ROLLOUTS; a lazy frame is read batch by batch.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy. A lazy frame sorted by id needs no memory apart from the state.
+    counted, kept
+        Columns to count and to keep, each including groups and clusters; empty without metrics of that kind.
+
+    Raises
+    ------
+    SchemaError
+        If an id occurs twice or is null.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b", "c"], "goal": ["g", "g", "h"], "attack_success": [True] * 3})
+    >>> state_of(rollouts, ["goal", "attack_success"], []).counted.rows()
+    [('g', True, 2), ('h', True, 1)]
+    """
+    rows = rollouts.lazy().select(*dict.fromkeys([_ROW, *counted, *kept]))
+    if isinstance(rollouts, pl.DataFrame):
+        return _state(rows.sort(_ROW).collect(), counted, kept)
+    try:
+        # Batches of a frame sorted by id never overlap; any other frame is sorted first.
+        return merged(_state(batch, counted, kept) for batch in _batches(rows))
+    except _MixedError:
+        return merged(_state(batch, counted, kept) for batch in _batches(rows.sort(_ROW)))
+
+
+def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    pending = [pl.DataFrame(schema=rows.collect_schema())]
+    for batch in rows.collect_batches(maintain_order=True):
+        pending.append(batch)
+        if sum(map(len, pending)) >= ROWS_AT_A_TIME // 4:
+            yield _sorted(pl.concat(pending))
+            pending = pending[:1]
+    yield _sorted(pl.concat(pending))
+
+
+def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows if rows[_ROW].is_sorted() else rows.sort(_ROW)
+
+
+def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) -> State:
+    ids = rollouts[_ROW]
+    if ids.null_count():
+        raise SchemaError(
+            f"column `{_ROW}` is null somewhere; give each rollout an id, or drop rollouts without one with "
+            f'`rollouts.drop_nulls("{_ROW}")`'
+        )
+    duplicates = ids.filter(ids == ids.shift())
+    if duplicates.len():
+        raise SchemaError(_duplicate_id(duplicates[0]))
+    as_categories = pl.col(pl.String).cast(pl.Categorical)  # four bytes each
+    # Count equal combinations; the number of rows no longer grows with the rollouts.
+    tally = rollouts.lazy().group_by(counted).agg(pl.len().cast(pl.Int64).alias(_COUNT)) if counted else pl.LazyFrame()
+    return State(
+        ids.first(),
+        ids.last(),
+        tally.with_columns(as_categories).collect(),
+        _shrink(rollouts.select(kept)),
+        rollouts.schema,
+    )
+
+
+def _shrink(kept: pl.DataFrame) -> pl.DataFrame:
+    """Store text as categories, integers in the smallest dtype, and columns of nulls without data."""
+    all_null = pl.col(name for name in kept.columns if kept[name].null_count() == kept.height)
+    compact = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null.cast(pl.Null))
+    return compact.with_columns(compact[name].shrink_dtype() for name in compact.select(cs.integer()).columns)
+
+
+def merged(states: Iterable[State]) -> State:
+    """Merge states into one, independent of their order and sizes.
+
+    Raises
+    ------
+    SchemaError
+        If the ids of two states overlap: a rollout could be in both, and the order of the rows is not determined.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame({"rollout_id": ["a", "b", "c"], "num_turns": [1, 2, 3]})
+    >>> parts = [state_of(part, [], ["num_turns"]) for part in (rollouts[2:], rollouts[:2])]
+    >>> merged(parts).kept["num_turns"].to_list()
+    [1, 2, 3]
+    """
+    parts: list[State] = []
+    tallies: list[pl.DataFrame] = []
+    empty: State | None = None
+    for state in states:
+        if state.first is None:
+            empty = state
+            continue
+        tallies.append(state.counted)
+        # Counted rows are added up as they come; only the kept rows of all parts stay in memory.
+        parts.append(replace(state, counted=state.counted.clear()))
+        if sum(map(len, tallies)) > _COMPACT:
+            tallies = [_add_up(tallies)]
+    if not parts:
+        if empty is None:
+            raise ValueError("no states were given")
+        return empty
+    # By their first ids, so that the result does not depend on the order of the parts.
+    parts.sort(key=lambda part: part.first)  # type: ignore[arg-type, return-value]  # ids of one table are of one kind
+    for part, following in pairwise(parts):
+        if part.last == following.first:
+            raise SchemaError(_duplicate_id(part.last))
+        if not part.last < following.first:  # type: ignore[operator]
+            raise _MixedError(
+                f"rollouts {part.first!r} to {part.last!r} and {following.first!r} to {following.last!r} were measured apart, "
+                "but their ids are mixed, so a rollout could be in both; `rollwise convert` puts rollouts in order of their ids"
+            )
+    # Parts may have shrunk a column to different integer dtypes.
+    kept = pl.concat([part.kept for part in parts], how="vertical_relaxed")
+    return State(parts[0].first, parts[-1].last, _add_up(tallies), kept, parts[0].dtypes)
+
+
+def _add_up(tallies: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    tally = pl.concat(tallies)
+    return tally.group_by(pl.exclude(_COUNT)).agg(pl.col(_COUNT).sum()) if tally.width else tally
+
+
+def _duplicate_id(rollout_id: object) -> str:
+    return f"rollout {rollout_id!r} occurs twice; this looks like a table of turns, or the same log read twice"
+
+
+def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Expand the counted and the kept rollouts to one row each, with a number as id, in blocks of whole groups in order.
+
+    Groups by a column of lists share rollouts, so they form a single block. The rows of a group are ordered by their own values
+    (counted) or by the original ids (kept), so the result does not depend on how the parts were divided.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {"rollout_id": ["a", "b", "c"], "target": ["x", "y", "x"], "attack_success": [True] * 3}
+    ... )
+    >>> state = state_of(rollouts, ["target", "attack_success"], [])
+    >>> [counted.rows() for counted, _ in blocks(state, ["target"])]
+    [[(0, 'x', True), (1, 'x', True), (2, 'y', True)]]
+    """
+    if not by or any(isinstance(state.dtypes[name], pl.List) for name in by):
+        yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.kept, state.dtypes)
+        return
+    dtypes = {name: pl.Categorical() if state.dtypes[name] == pl.String else state.dtypes[name] for name in by}
+    casts = [pl.col(name).cast(dtype) for name, dtype in dtypes.items()]  # undo `_shrink` for the keys
+    tally, kept_rows = (frame.with_columns(casts) if frame.width else frame for frame in (state.counted, state.kept))
+    sizes = [
+        frame.group_by(by).agg(size.cast(pl.Int64).alias(_COUNT))
+        for frame, size in ((tally, pl.col(_COUNT).sum()), (kept_rows, pl.len()))
+        if frame.width
+    ]
+    groups = (
+        pl.concat(sizes).group_by(by).agg(pl.col(_COUNT).max()).with_columns(_restore_dtypes(by, state.dtypes)).sort(by)
+    )
+    # Rollouts before each group; whole groups with the same quotient form a block.
+    offset = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
+    for block in groups.with_columns(block=offset // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
+        keys = block.select(by).with_columns(pl.col(pl.String).cast(pl.Categorical))
+        counted_part, kept_part = _semi_join(tally, keys), _semi_join(kept_rows, keys)
+        yield _repeat_rows(counted_part, state.dtypes), _number_rows(kept_part, state.dtypes)
+
+
+def _semi_join(frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
+    return (
+        frame.join(keys, on=keys.columns, how="semi", nulls_equal=True, maintain_order="left") if frame.width else frame
+    )
+
+
+def _repeat_rows(tally: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
+    if not tally.width:
+        return tally
+    columns = [name for name in tally.columns if name != _COUNT]
+    ordered = tally.with_columns(_restore_dtypes(columns, dtypes)).sort(columns)
+    # A combination counted n times becomes n equal rows.
+    rows = np.repeat(np.arange(ordered.height, dtype=np.uint32), ordered[_COUNT].to_numpy())
+    return ordered.select(columns)[rows].with_row_index(_ROW)
+
+
+def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
+    return kept.with_columns(_restore_dtypes(kept.columns, dtypes)).with_row_index(_ROW) if kept.width else kept
+
+
+def _restore_dtypes(columns: Sequence[str], dtypes: pl.Schema) -> list[pl.Expr]:
+    return [pl.col(name).cast(dtypes[name]) for name in columns]

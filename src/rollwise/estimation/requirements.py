@@ -1,0 +1,196 @@
+"""Requirements of a gate: a metric, a comparison, a threshold, and the group that it is about."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, meant
+from rollwise.schema.arguments import quantile_of
+
+Answer = Literal["passed", "failed", "undecided"]
+NamedGroup = tuple[tuple[str, str], ...]
+"""Columns and the texts of their values, such as ``(("target", "base"),)``."""
+
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_REQUIREMENT = re.compile(
+    r"\s*(?P<metric>.+?)\s*(?P<operator><=|>=|<|>)\s*"
+    rf"(?:(?P<baseline>baseline)(?:\s*(?P<sign>[-+])\s*(?P<margin>{_NUMBER})\s*(?P<points>%|points?)?)?"
+    rf"|(?P<number>[-+]?{_NUMBER})\s*(?P<percent>%)?)"
+    r"(?:\s+for\s+(?P<group>.+?))?\s*"
+)
+_STATISTIC = re.compile(r"(mean|median|min|max|restricted_mean|q\d+)\(\s*(.+?)\s*\)")
+_GROUP = re.compile(
+    r"""\s*(?P<name>[^=,\s][^=,]*?)\s*=\s*(?:'(?P<quoted>[^']+)'|"(?P<double>[^"]+)"|(?P<plain>[^,\s'"][^,]*?))\s*(?:,(?!\s*$)|$)"""
+)
+_BELOW = ("<", "<=")
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """One requirement: its text and its parsed parts.
+
+    Attributes
+    ----------
+    threshold
+        The number that the metric is compared with; for a relative requirement, the one that its difference from the
+        baseline is compared with.
+    relative
+        True if the metric is compared with an earlier run, the baseline.
+    group
+        The group that the requirement is about; empty for all rollouts.
+    """
+
+    words: str
+    metric: str
+    statistic: str | None
+    operator: str
+    threshold: float
+    relative: bool = False
+    group: NamedGroup = ()
+
+    @property
+    def below(self) -> bool:
+        """True if the metric must be below the threshold, so the upper end of the interval must meet it."""
+        return self.operator in _BELOW
+
+    def met_by(self, bound: float) -> bool:
+        """Return whether a number meets the requirement."""
+        match self.operator:
+            case "<":
+                return bound < self.threshold
+            case "<=":
+                return bound <= self.threshold
+            case ">":
+                return bound > self.threshold
+            case _:
+                return bound >= self.threshold
+
+    def answer(self, pass_bound: float | None, fail_bound: float | None) -> Answer:
+        """Return the answer of an interval: passed or failed if both of its ends say so, undecided otherwise.
+
+        Parameters
+        ----------
+        pass_bound
+            The end of the interval that is hardest to pass with.
+        fail_bound
+            The opposite end: the requirement is not met if not even this end meets it.
+
+        Examples
+        --------
+        >>> [parsed("attack_success < 10%").answer(*ends) for ends in ((0.09, 0.01), (0.3, 0.1), (0.12, 0.02))]
+        ['passed', 'failed', 'undecided']
+        """
+        if pass_bound is None or fail_bound is None:
+            return "undecided"
+        if self.met_by(pass_bound):
+            return "passed"
+        return "undecided" if self.met_by(fail_bound) else "failed"
+
+    def check_share(self) -> None:
+        """Raise an error for a threshold that a share cannot have, which was probably meant as a percentage."""
+        least = -1 if self.relative else 0
+        if not least <= self.threshold <= 1:
+            remedy = "give a number from 0 to 1, or from 0% to 100%"
+            if "%" not in self.words and 1 < self.threshold <= 100:
+                remedy = f"write {self.operator} {self.threshold:g}% if you mean a percentage"
+            if self.relative:
+                remedy = "give a margin from 0 to 100 points, as in baseline + 2%"
+            kind = "a difference of shares" if self.relative else "a share"
+            raise ArgumentError(
+                f"gate: {self.words!r} compares {kind}, which lies between {least} and 1, with {self.threshold:g}; {remedy}"
+            )
+
+
+def parsed(text: object) -> Required:
+    """Parse a requirement.
+
+    Examples
+    --------
+    >>> required = parsed("q90(num_turns) >= 50%")
+    >>> required.metric, required.statistic, required.operator, required.threshold
+    ('num_turns', 'q90', '>=', 0.5)
+    >>> required = parsed("refusal_rate <= baseline + 2 points for category=benign")
+    >>> required.threshold, required.relative, required.group
+    (0.02, True, (('category', 'benign'),))
+    """
+    match = _REQUIREMENT.fullmatch(str(text))
+    if match is None:
+        raise ArgumentError(
+            f"gate: {text!r} is not a requirement; write a metric, one of < <= > >=, and a number, as in 'attack_success < 0.01'"
+        )
+    call = _STATISTIC.fullmatch(match["metric"])
+    statistic, name = (call[1], call[2]) if call else (None, match["metric"])
+    quantile_of(statistic or "mean")  # raises an error for an ambiguous quantile
+    if match["baseline"]:
+        threshold = float(f"{match['sign'] or ''}{match['margin'] or 0}") / (100 if match["points"] else 1)
+    else:
+        threshold = float(match["number"]) / (100 if match["percent"] else 1)
+    group = () if match["group"] is None else named_group(match["group"], str(text))
+    return Required(str(text).strip(), name, statistic, match["operator"], threshold, bool(match["baseline"]), group)
+
+
+def named_group(text: str, where: str) -> NamedGroup:
+    """Parse the name of a group, ``column=value`` or several with commas; a value with a comma is quoted.
+
+    `where` is the text that the error shows.
+
+    Examples
+    --------
+    >>> named_group("target=base, category='self harm, other'", "expect")
+    (('target', 'base'), ('category', 'self harm, other'))
+    """
+    group: dict[str, str] = {}
+    rest = str(text)
+    while rest:
+        match = _GROUP.match(rest)
+        if match is None or match["name"] in group:
+            raise ArgumentError(
+                f"gate: {where!r}: {rest.strip()!r} names no group; write column=value, as in target=base, once for each column"
+            )
+        group[match["name"]] = match["quoted"] or match["double"] or match["plain"]
+        rest = rest[match.end() :]
+    return tuple(group.items())
+
+
+def rows_in(frame: pl.DataFrame, group: NamedGroup, where: str) -> pl.DataFrame:
+    """Return the rows of a group.
+
+    Raises
+    ------
+    ArgumentError
+        If the table lacks a column of the group.
+    """
+    for name, value in group:
+        if name not in frame.columns:
+            raise ArgumentError(f"gate: {where!r}: there is no column {name!r}; {meant(name, frame.columns)}")
+        column = pl.col(name)
+        if isinstance(frame.schema[name], pl.List):  # a rollout with several tags is in the group of each
+            frame = frame.filter(column.cast(pl.List(pl.String)).list.contains(value))
+        else:
+            frame = frame.filter(column.cast(pl.String) == value)
+    return frame
+
+
+def group_in_words(group: NamedGroup) -> str:
+    """Return a group as it is written in a requirement.
+
+    Examples
+    --------
+    >>> group_in_words((("target", "base"), ("attack", "crescendo")))
+    'target=base, attack=crescendo'
+    """
+    return ", ".join(f"{name}={value}" for name, value in group)
+
+
+def metrics(require: Iterable[object]) -> list[str]:
+    """Return the names of the metrics in requirements.
+
+    Examples
+    --------
+    >>> metrics(["attack_success < 1%", "median(num_turns) >= 3"])
+    ['attack_success', 'num_turns']
+    """
+    return list(dict.fromkeys(parsed(words).metric for words in require))

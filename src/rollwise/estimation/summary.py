@@ -1,0 +1,372 @@
+"""ROLLOUTS -> SUMMARY: one row per group, metric, statistic and level, with counts of all rollouts."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, get_args
+
+import numpy as np
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, meant
+from rollwise.estimation.arguments import booleans, metric_columns, rollouts_frame
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import Rows, columns_of
+from rollwise.estimation.estimates import Block, blocks_of
+from rollwise.estimation.merging import State, blocks, state_of
+from rollwise.estimation.missingness import FACTS, headings
+from rollwise.estimation.samples import Method, Options, Weighting
+from rollwise.estimation.unjudged import Unjudged, check_unjudged
+from rollwise.schema.arguments import (
+    By,
+    Cluster,
+    check_by,
+    check_levels,
+    check_one_value,
+    check_resamples,
+    frame_of,
+    names_of,
+    quantile_of,
+)
+from rollwise.schema.kinds import check_kinds
+from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
+from rollwise.stats.estimate import IntArray, texts
+from rollwise.stats.replicates import MOST_SHARED
+from rollwise.stats.units import Groups
+
+
+def summarize(
+    rollouts: object,
+    *,
+    by: By = (),
+    metrics: By | None = None,
+    statistics: By | None = None,
+    cluster: Cluster = "auto",
+    weighting: Weighting = "rollout",
+    method: Method = "auto",
+    level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
+    strata: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    margins: bool = False,
+    merge: bool = False,
+) -> pl.DataFrame:
+    """Estimate statistics of each group with intervals, and count the rollouts with and without a value.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
+    by
+        Columns to group by; nulls form a group of their own. With a column of lists, such as tags, a rollout belongs to the
+        group of each of its tags, or to the group of null if it has none. Such groups share rollouts: each interval is valid by
+        itself, but they are not independent, so `contrast` does not compare them. Readers keep lists as JSON text, which
+        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` decodes.
+    metrics
+        Columns to summarize; by default every Boolean column (a proportion), numeric column (a mean) and ``Struct{duration,
+        observed}`` column (a time to an event), except facts, whole numbers that are keys (`trial_id`), columns in `by` and
+        the cluster. `num_turns` is included. Numbers 0 and 1 in a column named like a success metric, as R and Excel write
+        them, are read as Booleans.
+    statistics
+        Any of ``"mean", "median", "min", "max", "std"`` (the sample standard deviation, null for one value),
+        ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
+        median, min and max of a number, restricted mean and median of a time.
+    cluster
+        The independent unit: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
+        `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed. ``"auto"`` is
+        decided for each group separately.
+    weighting
+        ``"rollout"``: all rollouts weigh the same; ``"goal"``: all goals do, and a rollout without one weighs as one goal,
+        which `reason` mentions; ``"turn"``: a rollout weighs as much as it has turns.
+    method
+        Interval of a mean. ``"auto"``: for a proportion, Wilson with the effective sample size of the clusters; for a number,
+        the BCa cluster bootstrap, expanded for few clusters as t is, or t(G - 1) with fewer than ten clusters (or clusters of
+        unequal weight that are worth fewer than ten equal ones) or if BCa is undefined. Fractions that are all 0.0 or 1.0 get
+        Wilson if t would leave [0, 1], and intervals of metrics that cannot leave it (F1, similarities, shares of turns or
+        calls) never do. ``"bootstrap"`` is plain BCa for a mean, and the percentile interval for a quantile or over two
+        crossed ways. With 1000 or more clusters of equal weight, a closed form replaces the draws of a mean.
+        ``"percentile"``, ``"basic"`` and ``"studentized"`` request one interval. ``"normal"`` is the interval that the NeMo
+        Agent Toolkit computes for run times, for comparison with its results; it is too narrow for small samples.
+        Times have one method each; extremes and standard deviations have no interval.
+    level
+        Nominal coverage, or several.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, which may or may not be failures. ``"bounds"``: the estimate
+        counts their unjudged turns as censored (it needs `time_to_success`), and the interval reaches from the lower end with
+        all of them as failures to the upper end with all as successes. ``"censor"``: the same estimate with the interval of
+        the censored share, valid if turns are unjudged at random. ``"drop"`` leaves these rollouts out, which overestimates
+        the rate.
+    strata
+        A column whose values are strata: correct if the number of goals of each category was fixed by design, wrong for
+        inference to new categories. Goals then vary around the average of their stratum: a share has Wilson's interval (or
+        another of `method`) with that variance, and of a mean a percentile or basic bootstrap draws clusters within each
+        stratum. Other methods and statistics, and two crossed ways, then have no interval.
+    resamples, seed
+        Number of bootstrap replicates and their seed. The same clusters and seed give the same draws, whatever other rows
+        the table has.
+    margins
+        If True, also pool over each of the grouping columns, whose value is then ``"all"``; these columns must be text.
+    merge
+        If True, work from mergeable counts: rollouts are read in batches, shares and times are counted by group and cluster,
+        and numbers are kept without their ids. For a `LazyFrame` larger than memory. The rows are the same, except for the
+        last digits of sums, and for draws over independent rollouts or unknown clusters, whose ids are not kept.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.SUMMARY`. A rate without any rollout is null. An interval is null if it is not
+        defined, and `reason` explains why. Every rollout is counted exactly once, in the first of these that applies: `n`,
+        `n_inapplicable`, `n_error`, `n_undetermined`, `n_missing`. If attempts at a goal stopped at the first success, only the
+        first one counts for a success and the time to it: hard goals are tried more often, so the mean over all attempts is
+        below the chance of one. The others are in `n_inapplicable`. Numbers of attempts are in `attempt`; with ``merge=True``
+        they are not looked at.
+
+    Raises
+    ------
+    SchemaError
+        If the table is not ROLLOUTS.
+    ArgumentError
+        If an option names a missing column or has an invalid value.
+
+    References
+    ----------
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Journal of the American
+    Statistical Association 22, doi:10.1080/01621459.1927.10502953. Korn & Graubard (1998), Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data. Survey Methodology 24. Efron (1987),
+    Better bootstrap confidence intervals. Journal of the American Statistical Association 82,
+    doi:10.1080/01621459.1987.10478410. Woodruff (1952), Confidence intervals for medians and other position measures.
+    Journal of the American Statistical Association 47, doi:10.1080/01621459.1952.10483443.
+
+    Examples
+    --------
+    >>> rollouts = pl.DataFrame(
+    ...     {"rollout_id": list("abcd"), "goal": list("wxyz"), "attack_success": [True, False, False, None]}
+    ... )
+    >>> summarize(rollouts).select("metric", "estimate", pl.col("low", "high").round(3), "n", "n_missing", "method")
+    shape: (1, 7)
+    ┌────────────────┬──────────┬───────┬───────┬─────┬───────────┬────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ n_missing ┆ method │
+    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---       ┆ ---    │
+    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ i64       ┆ str    │
+    ╞════════════════╪══════════╪═══════╪═══════╪═════╪═══════════╪════════╡
+    │ attack_success ┆ 0.333333 ┆ 0.061 ┆ 0.792 ┆ 3   ┆ 1         ┆ Wilson │
+    └────────────────┴──────────┴───────┴───────┴─────┴───────────┴────────┘
+    """
+    check_kinds(summarize, locals())
+    by, levels = names_of(by), check_levels(level)
+    names = None if statistics is None else names_of(statistics)
+    _check_options(names, weighting, method, unjudged, resamples)
+    # A state, or counts by batch, instead of one row per rollout in memory.
+    if merge or isinstance(rollouts, State):
+        return _merged(
+            rollouts,
+            by=by,
+            metrics=metrics,
+            statistics=statistics,
+            cluster=cluster,
+            weighting=weighting,
+            method=method,
+            level=level,
+            unjudged=unjudged,
+            strata=strata,
+            resamples=resamples,
+            seed=seed,
+            margins=margins,
+        )
+    frame = rollouts_frame(rollouts, "summarize")
+    check_by(frame, by, schema.SUMMARY, "summarize")
+    columns = metric_columns(frame, by, cluster, metrics)
+    options = Options(
+        cluster=cluster,
+        weighting=weighting,
+        method=method,
+        unjudged=unjudged,
+        strata=strata,
+        resamples=resamples,
+        seed=seed,
+    )
+    sheet = Sheet(frame)
+    if weighting == "goal" and not sheet.has("goal"):
+        raise ArgumentError("summarize: weighting='goal' needs a column `goal`, which this table lacks")
+    if strata is not None and not sheet.has(strata):
+        raise ArgumentError(f"summarize: there is no column {strata!r} for strata; {meant(strata, frame.columns)}")
+    if strata is not None:
+        check_one_value(frame, strata, "summarize")
+    keys, numbers, groups = _all_groups(sheet, by, margins=margins)
+    every = Rows(sheet, numbers, groups)
+    headings_of = {metric: headings(sheet, metric)[numbers] for metric in columns}
+    frames = []
+    for part in _portions(groups, resamples):
+        rows, mask = every.of(part)
+        blocks = [
+            (metric, block)
+            for metric in columns
+            for block in blocks_of(rows, metric, headings_of[metric][mask], options, names, levels)
+        ]
+        frames.append(_frame(keys[part] if by else keys, blocks, seed, part.size))
+    return pl.concat(frames)
+
+
+def _portions(groups: Groups, resamples: int) -> list[IntArray]:
+    """Divide the groups so that all metrics of a portion find the bootstrap's draws in memory; few clusters are not drawn."""
+    sizes = groups.sizes
+    draws = np.where(sizes < FEWEST_CLUSTERS, 0, np.minimum(sizes, FEWEST_FOR_CLOSED_FORM)) * resamples
+    # Half of what is kept, since a portion can end after its limit.
+    portion = np.cumsum(draws) // (MOST_SHARED // 2)
+    return np.split(np.arange(groups.count), np.flatnonzero(np.diff(portion)) + 1)
+
+
+def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, height: int) -> pl.DataFrame:
+    """Return SUMMARY: the rows of a group follow each other, in the order of the blocks."""
+    count = len(blocks)
+    # Columns are made block by block; this order takes the rows of group 0 of all blocks first.
+    order = np.arange(count * height).reshape(count, height).T.ravel()
+    columns = {}
+    for name, dtype in schema.SUMMARY.dtypes.items():
+        parts = [np.broadcast_to(_column(name, metric, block, seed), height) for metric, block in blocks]
+        values = np.concatenate(parts)[order] if parts else np.array([])
+        # Polars takes texts, and numbers beside None, from a list.
+        series = pl.Series(name, values.tolist() if values.dtype == object else values, dtype=dtype)
+        columns[name] = series.fill_nan(None) if dtype == pl.Float64 else series
+    groups = keys[np.repeat(np.arange(height), count)] if keys.width else keys
+    return pl.DataFrame([*groups.get_columns(), *columns.values()])
+
+
+def _column(name: str, metric: str, block: Block, seed: int) -> Any:
+    """Return a column of SUMMARY of one block: an array, or one value for all groups."""
+    estimates = block.estimates
+    drawn = estimates.resamples > 0
+    special = {
+        "metric": np.array(metric, dtype=object),
+        "statistic": np.array(block.statistic, dtype=object),
+        "level": block.level,
+        "bound_low": block.bounds[0],
+        "bound_high": block.bounds[1],
+        "estimand": block.estimands,
+        "resamples": texts(drawn, estimates.resamples, None),
+        "seed": texts(drawn, seed, None),
+        **block.missing,
+    }
+    return special[name] if name in special else getattr(estimates, name)
+
+
+def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **options: Any) -> pl.DataFrame:
+    """Summarize a state; its counted columns are shares and times, its kept columns are numbers."""
+    if isinstance(rollouts, State):
+        dtypes = rollouts.dtypes
+    else:
+        # Read 0 and 1 as Booleans first, because shares are counted and numbers are kept.
+        rollouts = rollouts if isinstance(rollouts, pl.LazyFrame) else frame_of(rollouts, "summarize")
+        rollouts = rollouts.with_columns(booleans(rollouts))
+        dtypes = rollouts.collect_schema()
+    empty = summarize(
+        pl.DataFrame(schema=dtypes), by=by, metrics=metrics, **options
+    )  # invalid arguments raise an error before anything is read
+    choices = {name: options[name] for name in ("cluster", "unjudged", "strata")}
+    counted_columns, kept_columns = to_merge(dtypes, by=by, metrics=metrics, **choices)
+    state = rollouts if isinstance(rollouts, State) else state_of(rollouts, counted_columns, kept_columns)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, options["cluster"], metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    shares = [name for name in columns if name not in numbers]
+    rows = [
+        # Counted rollouts hold the shares and times, kept rollouts the numbers; each part has the same groups.
+        summarize(part, by=by, metrics=names, **options)
+        for block in blocks(state, () if options["margins"] else by)
+        for part, names in zip(block, (shares, numbers), strict=True)
+        if names
+    ]
+    if not rows:
+        return empty
+    result = pl.concat(rows)
+    groups = (
+        result.select(by).unique(maintain_order=True).with_row_index("\0group")
+        if by
+        else pl.DataFrame({"\0group": [0]})
+    )
+    numbered = (
+        result.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else result.join(groups, how="cross")
+    )
+    order = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
+    # Shares and numbers were summarized apart: sort rows as if they came from one call, by group and metric.
+    return numbered.sort(order, maintain_order=True).drop("\0group")
+
+
+def to_merge(
+    dtypes: pl.Schema,
+    *,
+    by: By = (),
+    metrics: By | None = None,
+    cluster: Cluster = "auto",
+    unjudged: Unjudged = "bounds",
+    strata: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the columns of ROLLOUTS that a state for `summarize` counts, and the columns that it keeps row by row.
+
+    Examples
+    --------
+    >>> to_merge(
+    ...     pl.Schema({"rollout_id": pl.String, "goal": pl.String, "attack_success": pl.Boolean, "worst": pl.Float64})
+    ... )
+    (['goal', 'attack_success'], ['goal', 'worst'])
+    """
+    by = names_of(by)
+    columns = metric_columns(pl.DataFrame(schema=dtypes), by, cluster, metrics)
+    numbers = [name for name in columns if schema.kind_of(dtypes[name]) == "number"]
+    # Columns that both kinds need: groups, clusters, and the facts that decide headings.
+    shared = {*by, *columns_of(cluster), *FACTS, strata, "time_to_success" if unjudged != "drop" else None}
+
+    def in_order(names: list[str]) -> list[str]:
+        return [name for name in dtypes if name in {*shared, *names}] if names else []
+
+    return in_order([name for name in columns if name not in numbers]), in_order(numbers)
+
+
+def _check_options(
+    statistics: tuple[str, ...] | None, weighting: str, method: str, unjudged: str, resamples: int
+) -> None:
+    for name, value, choices in (
+        ("weighting", weighting, ("rollout", "goal", "turn")),
+        ("method", method, get_args(Method)),
+    ):
+        if value not in choices:
+            raise ArgumentError(f"summarize: {name}={value!r} is unknown; {meant(str(value), choices)}")
+    check_unjudged(unjudged, "summarize")
+    for statistic in statistics or ():
+        if (
+            statistic not in {"mean", "median", "min", "max", "std", "restricted_mean"}
+            and quantile_of(statistic) is None
+        ):
+            raise ArgumentError(
+                f"summarize: statistic {statistic!r} is unknown; "
+                "it is mean, median, min, max, std, restricted_mean, or a quantile such as q90"
+            )
+    check_resamples(resamples, "summarize", 2000)
+
+
+def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:
+    """Return the keys of all groups, and the row numbers of one group after another; with margins, pooled groups last."""
+    keys, numbers, groups = sheet.grouped(by)
+    if not margins:
+        return keys, numbers, groups
+    for name in by:
+        column = sheet.frame[name]
+        if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
+            raise ArgumentError(
+                f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "
+                f'that word; `.with_columns(pl.col("{name}").cast(pl.String).fill_null("(none)"))` makes it so'
+            )
+    parts = [(keys, numbers, groups)]
+    # Every proper subset of the grouping columns, the largest first; the others are pooled.
+    for size in range(len(by) - 1, -1, -1):
+        for names in combinations(by, size):
+            pooled, rows, of = sheet.grouped(names)
+            columns = [pooled[name] if name in names else pl.Series(name, [schema.POOLED] * of.count) for name in by]
+            parts.append((pl.DataFrame(columns), rows, of))
+    starts = np.cumsum([0, *(of.count for _, _, of in parts)])
+    codes = np.concatenate([of.codes + start for (_, _, of), start in zip(parts, starts[:-1], strict=True)])
+    return (
+        pl.concat([keys for keys, _, _ in parts]),
+        np.concatenate([rows for _, rows, _ in parts]),
+        Groups(codes, int(starts[-1])),
+    )

@@ -1,0 +1,238 @@
+"""Attempts: rollouts grouped by goal, in order, with their successes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, meant
+from rollwise.estimation.arguments import no_metric
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import Unit, unit_of
+from rollwise.metrics import catalog
+from rollwise.schema.arguments import Cluster
+from rollwise.stats.clusters import Grouping, grouping
+from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
+from rollwise.stats.repeats import Stopping, held_in, reached_in, stopping, unknown_successes
+
+REPEATED_IN = ("target", "attack", "goal", "task")
+"""Columns with the same values in all attempts at a goal."""
+
+
+def check_metric(frame: pl.DataFrame, metric: str, verb: str) -> None:
+    """Raise an error if the metric is neither Boolean nor numeric, or the table has neither goals nor tasks."""
+    if metric not in frame.columns:
+        names = [name for name in frame.columns if name not in schema.ROLLOUTS.names]
+        metrics = [name for name in names if schema.kind_of(frame.schema[name]) in {"proportion", "number"}]
+        raise ArgumentError(f"{verb}: there is no metric {metric!r}; {meant(metric, metrics)}")
+    if schema.kind_of(frame.schema[metric]) not in {"proportion", "number"}:
+        raise ArgumentError(f"{verb}: {no_metric(frame, metric)} (attempts have a Boolean or a number)")
+    if not {"goal", "task"} & set(frame.columns):
+        raise ArgumentError(
+            f"{verb}: nothing says which rollouts are attempts at the same thing; name the column `goal` or `task`: "
+            '`.rename({"yours": "goal"})`'
+        )
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Rollouts of one group as attempts at goals.
+
+    Attributes
+    ----------
+    metric, share
+        Name of the metric, and whether it is Boolean.
+    values
+        Float (n,): NaN where unknown.
+    goals
+        The goal that each rollout attempts.
+    rank
+        Integer (n,): the order of attempts, within `loops`.
+    loops
+        The attempts that one loop made in sequence: one loop per goal, or one per goal and run if runs number their attempts
+        separately. None if the order is unknown.
+    unit
+        The independent unit of each goal.
+    """
+
+    metric: str
+    share: bool
+    values: FloatArray
+    goals: Grouping
+    rank: IntArray
+    loops: Grouping | None
+    unit: Unit
+
+    @classmethod
+    def of(cls, sheet: Sheet, rows: IntArray, metric: str, cluster: Cluster) -> "Attempts":
+        """Return these rows of the table as attempts."""
+        goals = same_values(sheet, rows, REPEATED_IN, required=("goal", "task"))
+        # The first row of each goal represents it when units are looked up.
+        first = np.full(goals.count, rows.size, dtype=np.int64)
+        np.minimum.at(first, goals.codes, np.arange(rows.size))
+        unit = unit_of(sheet, rows[first], metric, cluster)
+        for name in unit.names:
+            # More pairs of goal and cluster than goals: the cluster varies within some goal.
+            pairs = np.unique(goals.codes * (sheet.coded(name).count + 1) + sheet.coded(name).codes[rows])
+            if pairs.size > goals.count and not sheet.coded(name).null[rows].any():
+                raise ArgumentError(
+                    f"attempts: cluster={name!r} varies between attempts at the same goal; attempts at a goal are never "
+                    "independent of each other: name a column that is constant within goals, such as 'goal'"
+                )
+        rank, loops = _order(sheet, rows, goals)
+        share = sheet.kinds[metric] == "proportion"
+        return cls(metric, share, sheet.numbers(metric)[rows], goals, rank, loops, unit)
+
+    @cached_property
+    def concerns(self) -> str | None:
+        """Return "attack" or "task" if the catalog says which of them the metric concerns."""
+        about = catalog.about(self.metric)
+        return None if about is None else about.concerns
+
+    @property
+    def noun(self) -> str:
+        """Noun for what is attempted."""
+        return "task" if self.concerns == "task" else "goal"
+
+    @property
+    def unit_words(self) -> str:
+        """Independent unit in words; attempts at one goal are never independent of each other."""
+        return self.unit.words if self.unit.names else f"{self.noun} (no clusters)"
+
+    @property
+    def stopping(self) -> Stopping | None:
+        """Evidence that attempts stopped at a success; None if their order is unknown or the metric is a number."""
+        if self.loops is None or not self.share:
+            return None
+        return stopping(self.values == 1, self.rank, self.loops.codes)
+
+    @property
+    def short_of_others(self) -> bool:
+        """True if a goal with a success has fewer judged attempts than another goal."""
+        successes, judged = self.counts
+        return bool((judged[successes > 0] < judged.max(initial=0)).any())
+
+    def with_values(self, values: FloatArray) -> "Attempts":
+        """Return these attempts with other values."""
+        return replace(self, values=values)
+
+    def before_first(self, rows: BoolArray) -> "Attempts":
+        """Return the attempts with only the values before the first of these rows in each loop; later values are NaN."""
+        loops = self.loops or self.goals
+        first = np.full(loops.count, np.iinfo(self.rank.dtype).max)
+        np.minimum.at(first, loops.codes[rows], self.rank[rows])
+        return self.with_values(np.where(self.rank < first[loops.codes], self.values, np.nan))
+
+    @property
+    def position(self) -> IntArray:
+        """Number of each judged attempt within its loop: integer (n,) from 1; 0 if not judged."""
+        codes = (self.loops or self.goals).codes
+        has_value = ~np.isnan(self.values)
+        # Among attempts of equal rank a success comes last, as it does if attempts stopped at it.
+        order = np.lexsort((self.values == 1, self.rank, codes))
+        order = order[has_value[order]]
+        # The position is the index in this order minus the start of the loop, from 1.
+        size = np.bincount(codes[order], minlength=codes.max(initial=0) + 1)
+        position = np.zeros(codes.size, dtype=np.int64)
+        position[order] = np.arange(order.size) - (np.cumsum(size) - size)[codes[order]] + 1
+        return position
+
+    def first(self, most: int) -> "Attempts":
+        """Return the attempts with only the first judged ones of each loop, up to this number; later values are NaN."""
+        return self.with_values(np.where(self.position <= most, self.values, np.nan))
+
+    @cached_property
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """Number of successes and of judged attempts of each goal: integer (goals,)."""
+        has_value = ~np.isnan(self.values)
+        return tuple(  # type: ignore[return-value]
+            np.bincount(self.goals.codes[rows], minlength=self.goals.count)
+            for rows in (has_value & (self.values == 1), has_value)
+        )
+
+    @cached_property
+    def _law(self) -> FloatArray:
+        """How many of each goal's attempts of unknown outcome succeed, as `unknown_successes` returns it."""
+        return unknown_successes(self.values, self.goals)
+
+    def chances(self, kind: str, k: int) -> FloatArray:
+        """Return the chance of each goal that k of its attempts contain a success, or for pass^k only successes: (goals,).
+
+        Attempts with an expected success between 0 and 1 count with it. NaN where a goal has fewer than k judged attempts.
+        """
+        successes, judged = self.counts
+        chance = held_in if kind == "pass^k" else reached_in
+        # The expectation over the unknown attempts of each goal; without any, one term with weight 1.
+        terms = [chance(k, successes + more, judged) * self._law[:, more] for more in range(self._law.shape[1])]
+        return np.asarray(np.clip(np.sum(terms, axis=0), 0.0, 1.0))  # a sum of shares of 1 may round above it
+
+    def shares(self, kind: str, most: int) -> FloatArray:
+        """Return the share of goals with a success in k attempts, or with k of k, for k from 0 to `most`: float (most + 1,).
+
+        Goals with fewer attempts count up to their last one, as in Kaplan-Meier's estimator: each further attempt multiplies the
+        share of goals without a success (or with successes only) by its ratio among the goals that have that attempt. The
+        share never falls (or never rises) with k, and is the mean over goals if all have k attempts. NaN beyond the last attempt.
+        """
+        remaining, before = np.full(most + 1, np.nan), np.ones(self.goals.count)
+        remaining[0] = 1.0
+        for k in range(1, most + 1):
+            chance = self.chances(kind, k)
+            after = chance if kind == "pass^k" else 1 - chance
+            tried = ~np.isnan(chance)
+            if not tried.any():
+                break
+            total = before[tried].sum()
+            remaining[k] = remaining[k - 1] * (after[tried].sum() / total if total > 0 else 0.0)
+            before = after
+        return remaining if kind == "pass^k" else 1 - remaining
+
+    def follow_up(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the follow-up of each loop with judged attempts.
+
+        Three integer arrays (loops,): the judged attempts up to the first success, 1 if there is a success, and the goal.
+        """
+        loops = self.loops or self.goals
+        position, succeeded = self.position, self.values == 1
+        # Loops without a success keep a first success beyond every position, so `size` is the smaller one.
+        first = np.full(loops.count, position.size + 1)
+        np.minimum.at(first, loops.codes[succeeded], position[succeeded])
+        size, goal = np.zeros(loops.count, dtype=np.int64), np.zeros(loops.count, dtype=np.int64)
+        np.maximum.at(size, loops.codes, position)
+        goal[loops.codes] = self.goals.codes
+        followed = size > 0
+        return np.minimum(first, size)[followed], (first <= size)[followed].astype(np.int64), goal[followed]
+
+
+def same_values(sheet: Sheet, rows: IntArray, names: Sequence[str], required: Sequence[str] = ()) -> Grouping:
+    """Group rollouts with equal values in these columns; null equals null.
+
+    A rollout that is null in all `required` columns forms a group of its own.
+    """
+    codes = np.zeros(rows.size, dtype=np.int64)
+    for name in names:
+        words = sheet.fact(name).gather(rows).cast(pl.String)
+        # Places in the sorted words, from 1; found in a third of the time that ranks take. Nulls have 0.
+        places = words.cast(pl.Enum(words.drop_nulls().unique().sort())).to_physical().cast(pl.Int64) + 1
+        numbers = places.fill_null(0).to_numpy()
+        # Combine the codes so far with those of this column, and renumber them to keep them small.
+        codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1].astype(np.int64)
+    if required:
+        unnamed = np.all([sheet.fact(name).gather(rows).is_null().to_numpy() for name in required], axis=0)
+        codes = np.where(unnamed, codes.max(initial=0) + 1 + np.arange(rows.size), codes)
+    return grouping(codes)
+
+
+def _order(sheet: Sheet, rows: IntArray, goals: Grouping) -> tuple[IntArray, Grouping | None]:
+    number = sheet.fact("attempt").gather(rows).cast(pl.Int64, strict=False)
+    rank = number.fill_null(0).to_numpy()
+    if number.null_count():
+        return rank, None
+    # Numbers of attempts must be distinct within a loop: first try one loop per goal, then one per goal and run.
+    for loops in (goals, same_values(sheet, rows, (*REPEATED_IN, "run"), required=("goal", "task"))):
+        ranks = np.unique(rank, return_inverse=True)[1]
+        if np.unique(loops.codes * (ranks.max(initial=0) + 1) + ranks).size == rows.size:
+            return rank, loops
+    return rank, None

@@ -1,0 +1,300 @@
+"""Rollouts with unjudged turns and no success: what they count in an estimate, and how far they widen its interval.
+
+Such a rollout is a failure only if its unjudged turns are. The estimate counts it with its expected success: follow-up is
+censored before the first unjudged turn, and the other rollouts of the group show how often a success comes later. The
+interval reaches from the lower end with all of these rollouts as failures to the upper end with all as successes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from rollwise.errors import ArgumentError, counted, meant
+from rollwise.estimation.arrays import Sheet, join_reasons
+from rollwise.estimation.missingness import PARTIALLY_JUDGED, VALUE, Headings
+from rollwise.stats.clusters import groupings, ones_or
+from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
+from rollwise.stats.influence import CENSORED, COMPETING, EVENT, Watch, influences, watch
+
+Unjudged = Literal["bounds", "censor", "drop"]
+Row: TypeAlias = dict[str, Any]
+
+_WITHIN = "success_within_"
+
+
+def check_unjudged(unjudged: object, verb: str) -> None:
+    """Raise an error if this is not a choice for rollouts with unjudged turns."""
+    if unjudged not in get_args(Unjudged):
+        raise ArgumentError(f"{verb}: unjudged={unjudged!r} is unknown; {meant(str(unjudged), get_args(Unjudged))}")
+
+
+class FollowUp(NamedTuple):
+    """Last judged turn of rollouts, and what ended there: a success, a failure or the verdicts.
+
+    Turns are numbered by their rank among the turns that occur, because only their order matters; 0 is no judged turn.
+    """
+
+    duration: IntArray
+    cause: IntArray
+
+
+def follow_up(sheet: Sheet, metric: str, rows: IntArray) -> FollowUp | None:
+    """Return the follow-up of rollouts up to the success that the metric counts; None if the table does not have its turn.
+
+    A rollout with a known failure is followed to its end, where no success can come any more: as a competing ending. A
+    rollout with an unjudged turn before its success, or without one, is censored before that turn. Counting only the
+    successes after unjudged turns, but not the failures, would push the rate up.
+    """
+    horizon = _horizon(metric)
+    if horizon is None or not sheet.has("time_to_success") or sheet.kinds["time_to_success"] != "time":
+        return None
+    values = sheet.numbers(metric)[rows]
+    followed, observed = (column[rows] for column in sheet.times("time_to_success"))
+    end = np.maximum(np.nan_to_num(sheet.numbers("num_turns")[rows]).astype(np.int64), np.maximum(followed, 1))
+    duration = np.where(values == 0, end, followed)
+    cause = np.select([(values == 1) & observed, values == 0], [EVENT, COMPETING], CENSORED)
+    duration = np.minimum(duration, horizon)
+    # Ranks keep the life table as short as the data, whatever the largest number of turns.
+    turns = np.unique(duration[duration > 0])
+    return FollowUp(np.where(duration > 0, np.searchsorted(turns, duration) + 1, 0), cause)
+
+
+def _horizon(metric: str) -> int | None:
+    """Return the last turn that counts for a metric of the attack's success; None for other metrics."""
+    if metric == "attack_success":
+        return np.iinfo(np.int64).max
+    number = metric.removeprefix(_WITHIN)
+    return int(number) if metric.startswith(_WITHIN) and number.isdecimal() else None
+
+
+def expected_values(sheet: Sheet, metric: str, rows: IntArray, weights: FloatArray | None = None) -> FloatArray:
+    """Return the values of rollouts that are judged in full or in part, the missing ones as their expected success.
+
+    By the curve F of all these rollouts and S, the share without an ending, a rollout followed up to turn t has an expected
+    success of (F(T) - F(t)) / S(t), and the mean over all is F(T), the estimate of Aalen and Johansen. Some of the censored
+    rollouts have a known success after their unjudged turn. It keeps its value 1, and the others share the rest of the expected
+    successes. Without the turns of successes, the mean of the known values stands in.
+
+    Parameters
+    ----------
+    rows
+        Row numbers of rollouts with a value, or with unjudged turns and no success.
+    weights
+        Positive float (n,), or None for ones.
+
+    Returns
+    -------
+    ndarray
+        Float (n,) within [0, 1]; without any known value, unknown values remain NaN.
+
+    References
+    ----------
+    Efron (1967), The two sample problem with censored data, Proc. Fifth Berkeley Symp. 4:831-853 (redistribution of censored
+    observations); Aalen & Johansen (1978), Scand. J. Statist. 5:141-150.
+    """
+    values = sheet.numbers(metric)[rows].copy()
+    unjudged = np.isnan(values)
+    if unjudged.all() or not unjudged.any():
+        return values
+    follow = follow_up(sheet, metric, rows)
+    if follow is None:
+        values[unjudged] = np.average(values[~unjudged], weights=None if weights is None else weights[~unjudged])
+        return values
+    censored_rows = follow.cause == CENSORED
+    life_table, judged_turns = _life_table(follow, weights), follow.duration[censored_rows]
+    places = np.searchsorted(life_table.at, judged_turns)
+    survival, incidence = life_table.survival[places], life_table.incidence[places]
+    later = life_table.incidence[-1] - incidence
+    expected = np.zeros(rows.size)
+    expected[censored_rows] = np.divide(later, survival, out=np.zeros(later.size), where=survival > 0)
+    w = ones_or(weights, rows.size)
+    rest = (w * expected).sum() - w[censored_rows & ~unjudged].sum()
+    mass = (w * expected)[unjudged].sum()
+    values[unjudged] = np.clip(expected[unjudged] * (rest / mass if mass > 0 else 0.0), 0.0, 1.0)
+    return values
+
+
+def _life_table(follow: FollowUp, weights: FloatArray | None) -> Watch:
+    followed = follow.duration > 0
+    return watch(
+        follow.duration[followed], follow.cause[followed], weights=None if weights is None else weights[followed]
+    )
+
+
+def pseudo_values(sheet: Sheet, metric: str, rows: IntArray) -> FloatArray:
+    """Return values whose mean is the censored share and whose variance over clusters is the variance of that share.
+
+    These are the pseudo-observations F(T) + n·IF of the infinitesimal jackknife: each known value is shifted by what its
+    rollout says about the censored ones. They can leave [0, 1]. Rollouts without any judged turn have none: NaN. Metrics
+    without the turn of a success have their known values only.
+
+    References
+    ----------
+    Andersen, Klein & Rosthoj (2003), Generalised linear models for correlated pseudo-observations, Biometrika 90:15-27,
+    doi:10.1093/biomet/90.1.15; Jaeckel (1972), The infinitesimal jackknife, Bell Laboratories MM 72-1215-11.
+    """
+    follow = follow_up(sheet, metric, rows)
+    if follow is None:
+        return sheet.numbers(metric)[rows].copy()
+    values = np.full(rows.size, np.nan)
+    followed = follow.duration > 0
+    if followed.any():
+        life_table = _life_table(follow, None)
+        (singles,) = groupings((), life_table.duration.size)
+        last = np.concatenate([block[:, -1] for block in influences(life_table, singles)])
+        values[followed] = life_table.incidence[-1] + last.size * last
+    return values
+
+
+class UnjudgedRows(NamedTuple):
+    """Rollouts of a group with unjudged turns and no success, and what the rollouts count.
+
+    Attributes
+    ----------
+    choice
+        The option; None without such rollouts.
+    rows
+        Boolean (n,): such rollouts.
+    known
+        Float (n,): the known values of all rollouts, NaN elsewhere.
+    expected
+        Float (n,): the values of all rollouts, the censored ones as their expected success; NaN where unknown otherwise.
+    timed
+        Whether the turns of successes are known.
+    """
+
+    choice: Unjudged | None
+    rows: BoolArray
+    known: FloatArray
+    expected: FloatArray
+    timed: bool
+
+    @property
+    def versions(self) -> list[FloatArray]:
+        """Values to estimate with: the known ones, or the expected ones and for bounds both extremes, each float (n,)."""
+        if self.choice in {None, "drop"}:
+            return [self.known]
+        extremes = [np.where(self.rows, rate, self.known) for rate in (0.0, 1.0)]
+        return [self.expected, *(extremes if self.choice == "bounds" else [])]
+
+    def combined(self, estimator: Callable[[FloatArray], list[Row]], noun: str = "rollout") -> list[Row]:
+        """Return the rows of an estimator of values, with these rollouts treated as the option says.
+
+        Parameters
+        ----------
+        estimator
+            From values, float (n,), to rows with `estimate`, `low`, `high`, `method` and `reason`. Each estimate must rise
+            with the number of successes, or fall with it.
+        noun
+            Noun for a rollout.
+        """
+        estimates, *extremes = (estimator(values) for values in self.versions)
+        if self.choice is None:
+            return estimates
+        note = in_words(int(self.rows.sum()), self.rows.size, noun)
+        if extremes:
+            return [
+                {
+                    **row,
+                    **({"design_effect": None} if "design_effect" in row else {}),
+                    **at_the_bounds(note, row.get("estimate"), worst, best, timed=self.timed, reason=row.get("reason")),
+                }
+                for row, worst, best in zip(estimates, *extremes, strict=True)
+            ]
+        reason = dropped(note) if self.choice == "drop" else censored(note, timed=self.timed)
+        return [{**row, "reason": join_reasons(row.get("reason"), reason)} for row in estimates]
+
+
+def unjudged_of(sheet: Sheet, metric: str, rows: IntArray, row_headings: Headings, choice: Unjudged) -> UnjudgedRows:
+    """Return the rollouts among `rows` with unjudged turns and no success, by their headings."""
+    unjudged, known = row_headings == PARTIALLY_JUDGED, sheet.numbers(metric)[rows]
+    if not unjudged.any() or sheet.kinds[metric] != "proportion":
+        return UnjudgedRows(None, np.zeros(rows.size, dtype=np.bool_), known, known, timed=True)
+    judged, expected = unjudged | (row_headings == VALUE), known.copy()
+    expected[judged] = expected_values(sheet, metric, rows[judged])
+    return UnjudgedRows(choice, unjudged, known, expected, follow_up(sheet, metric, rows[:1]) is not None)
+
+
+def in_words(number: int, total: int, noun: str = "rollout") -> str:
+    """Return how many rollouts have unjudged turns and no success.
+
+    Examples
+    --------
+    >>> in_words(1, 300), in_words(48, 300)
+    ('1 of 300 rollouts has unjudged turns and no success', '48 of 300 rollouts have unjudged turns and no success')
+    """
+    return f"{number:,} of {counted(total, noun)} {'has' if number == 1 else 'have'} unjudged turns and no success"
+
+
+IN_THE_ESTIMATE = {
+    True: "the estimate counts them as censored",
+    False: "the estimate leaves them out, which pushes it up, because the table has no `time_to_success`",
+}
+"""What the estimate does with these rollouts, by whether the turns of successes are known."""
+
+
+def dropped(note: str) -> str:
+    """Return the reason of an estimate without these rollouts."""
+    return f"{note}: they are left out, which pushes the rate up (unjudged='drop')"
+
+
+def censored(note: str, *, timed: bool) -> str:
+    """Return the reason of an estimate with these rollouts censored."""
+    return f"{note}: {IN_THE_ESTIMATE[timed]} (unjudged='censor')"
+
+
+def at_the_bounds(
+    note: str,
+    estimate: float | None,
+    worst: Mapping[str, Any],
+    best: Mapping[str, Any],
+    *,
+    timed: bool,
+    reason: str | None = None,
+) -> dict[str, Any]:
+    """Return an estimate with the interval that holds whatever the unjudged turns are.
+
+    It reaches from the lower end with all of these rollouts as failures to the upper end with all of them as successes, and is
+    null if one of these ends is.
+
+    Parameters
+    ----------
+    note
+        How many rollouts have unjudged turns, in words.
+    estimate
+        The estimate with their expected success, moved into the range of the estimates of both extremes.
+    worst, best
+        The rows with all of them as failures, and with all as successes.
+    timed
+        Whether the turns of successes are known.
+    reason
+        The caveat of the estimate.
+
+    Examples
+    --------
+    >>> none, some = (
+    ...     {"estimate": 0.2, "low": low, "high": 0.4, "method": "t", "reason": why}
+    ...     for low, why in ((None, "flat"), (0.1, None))
+    ... )
+    >>> at_the_bounds("1 of 9", 0.2, some, some, timed=True)["high"]
+    0.4
+    >>> at_the_bounds("1 of 9", 0.2, none, some, timed=True)["reason"].split("; ")[1:]
+    ['no interval: flat']
+    """
+    extremes = worst, best
+    defined = all(row.get(name) is not None for row in extremes for name in ("low", "high"))
+    methods = " and ".join(dict.fromkeys(row["method"] for row in extremes if row.get("method")))
+    flaws = "; ".join(dict.fromkeys(row["reason"] for row in extremes if row.get("reason"))) or "no values"
+    ends = [row["estimate"] for row in extremes if row.get("estimate") is not None]
+    if estimate is not None and ends:
+        estimate = min(max(estimate, min(ends)), max(ends))
+    covering = f"{IN_THE_ESTIMATE[timed]}, and the interval covers both outcomes of each (unjudged='bounds')"
+    return {
+        "estimate": estimate,
+        "std_error": None,
+        "low": min(row["low"] for row in extremes) if defined else None,
+        "high": max(row["high"] for row in extremes) if defined else None,
+        "method": f"{methods} at the bounds" if defined else None,
+        "reason": join_reasons(f"{note}: {covering}", reason) if defined else f"{note}; no interval: {flaws}",
+    }

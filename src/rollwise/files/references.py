@@ -1,0 +1,103 @@
+"""References in a configuration file: ``package.module:name`` to a Python object, ``$.choices[0].text`` to a value in JSON."""
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ArgumentError
+
+_STEP = re.compile(r"""\.([^][.'"*?@()]+)|\[(-?\d+)]|\['([^']*)']|\["([^"]*)"]""")  # .name [0] ['name'] ["name"]
+
+
+@contextmanager
+def looking_in(folder: Path) -> Iterator[None]:
+    """Look for modules also in the working folder and in `folder`, after the usual places: they hide no other module."""
+    places = [place for place in (str(Path.cwd()), str(folder.resolve())) if place not in sys.path]
+    sys.path += places
+    try:
+        yield
+    finally:
+        for place in places:
+            sys.path.remove(place)
+
+
+def object_at(reference: str, folder: Path | None = None) -> Any:
+    """Import the object that is named as ``package.module:name``; with a folder, modules are also looked for there.
+
+    Raises
+    ------
+    ArgumentError
+        Where the object does not exist.
+
+    Examples
+    --------
+    >>> object_at("math:sqrt")(9)
+    3.0
+    """
+    module, colon, name = reference.partition(":")
+    if not colon or not module or not name:
+        raise ArgumentError(f"{reference!r} is not a reference to a Python object; write it as `package.module:name`")
+    with nullcontext() if folder is None else looking_in(folder):
+        try:
+            value: Any = importlib.import_module(module)
+            for part in name.split("."):
+                value = getattr(value, part)
+        except (Exception, SystemExit) as error:  # a script may end with SystemExit when it is imported
+            raise ArgumentError(
+                f"{reference!r} cannot be imported ({type(error).__name__}: {error}); check its spelling, and that it is installed"
+            ) from error
+    return value
+
+
+def json_steps(path: str, name: str = "result_json_path") -> list[str | int]:
+    """Split a JSON path into names and numbers; a negative number counts from the end.
+
+    Parameters
+    ----------
+    path
+        As in ``$.choices[0].text``. Wildcards and filters are not supported.
+    name
+        Name of the setting, for the error.
+
+    Raises
+    ------
+    ArgumentError
+        Where the path holds anything but names and numbers.
+
+    Examples
+    --------
+    >>> json_steps("$.choices[0]['text']")
+    ['choices', 0, 'text']
+    """
+    if not path.startswith("$") or _STEP.sub("", path) != "$":
+        raise ArgumentError(f"{name} {path!r} is not understood; write names and numbers, as in $.choices[0].text")
+    # Each match has one group that is not empty. A name of digits (`.0`) is a number as well.
+    return [
+        int(number or field) if number or field.isdecimal() else field or "".join(quoted)
+        for field, number, *quoted in _STEP.findall(path)
+    ]
+
+
+def value_at(value: Any, steps: Sequence[str | int]) -> Any:
+    """Return the part of a JSON value at the end of a path.
+
+    Raises
+    ------
+    LookupError
+        Where the value has no such part.
+
+    Examples
+    --------
+    >>> value_at({"choices": [{"text": "4"}]}, ["choices", 0, "text"])
+    '4'
+    """
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError) as error:
+            raise LookupError(f"the answer has nothing at {step!r}; it is {value!r:.80}") from error
+    return value

@@ -1,0 +1,254 @@
+"""Replacement of a folder by a new one, so that a process killed at any moment leaves the old or the new, never parts of both.
+
+The file system exchanges the names of the two folders in one step. Where it cannot (the folder is a disk of its own, or its parent
+folder may not be written to), files are moved into the folder one by one, after a step that makes this repeatable: the new folder
+gets a name that ends with ``.next``. The next rollwise command that writes to that folder completes the moves.
+
+Files that rollwise did not write stay: they are linked into the new folder before the exchange.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+LAST = "_manifest.json"  # the file that states that all others are complete
+DRAFT = ".part"  # suffix of an unfinished file or folder
+NEXT = ".next"  # suffix of a finished folder whose files are being moved to their places
+_NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}", re.DOTALL)
+_STALE = ".stale.json"  # in such a folder: names of files of an earlier run, which are removed
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
+_NO_FOLDER = -100  # the folder that relative paths begin in; all paths here are absolute
+
+Names = Callable[[Path], set[str]]
+
+
+def no_names(_: Path) -> set[str]:
+    """Return that no file in a folder is known to be of an earlier run."""
+    return set()
+
+
+def is_exchangeable(folder: Path) -> bool:
+    """Return whether a folder can probably be exchanged for one next to it."""
+    parent = folder.parent
+    # A process that works in the folder would be left in a folder that no longer exists.
+    is_working_place = False
+    with suppress(FileNotFoundError):  # the working folder itself was removed
+        is_working_place = Path(os.path.realpath(folder)) in (working_place := Path.cwd(), *working_place.parents)
+    return not (is_working_place or folder.is_mount()) and os.access(
+        parent, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+    )
+
+
+def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None:
+    """Put a finished draft in the place of a folder, without the files of earlier runs and with all others.
+
+    Parameters
+    ----------
+    draft
+        The new folder, on the same disk.
+    folder
+        The existing folder. A file of it stays, unless the draft has one of the same name, or `earlier` names it.
+    earlier
+        A function of a folder that returns the names of the files that earlier runs wrote there, relative to it.
+
+    Raises
+    ------
+    OSError
+        Where the folder cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> for folder, name in (("old", "a.txt"), ("old", "mine.txt"), ("new", "b.txt")):
+    ...     (place / folder).mkdir(exist_ok=True)
+    ...     _ = (place / folder / name).write_text(name)
+    >>> replace_folder(place / "new", place / "old", lambda _: {"a.txt"})
+    >>> sorted(path.name for path in (place / "old").iterdir())
+    ['b.txt', 'mine.txt']
+    """
+    _check_kinds(draft, folder)
+    for file in draft.rglob("*"):
+        if file.is_file():
+            sync(file)
+    with _locked(folder):
+        if draft.parent != folder.parent or not _replaced_in_one_step(draft, folder, earlier):
+            _finish_all(folder)
+            files = {file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()}
+            (draft / _STALE).write_text(json.dumps(sorted(earlier(folder) - files)), encoding="utf-8")
+            moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
+            draft.rename(moving)  # from now on the new files count
+            _finish(moving, folder)
+
+
+def sync(file: Path) -> None:
+    """Wait until a file is on the disk: what it replaces is gone afterwards, also if the power fails."""
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
+
+
+def repair_folder(folder: Path) -> None:
+    """Complete moves into a folder that a killed process left unfinished."""
+    if _unfinished(folder):
+        with _locked(folder):
+            _finish_all(folder)
+
+
+def inside(names: object) -> set[str]:
+    """Return the names that are paths within a folder; a list in a file may come from anywhere.
+
+    Examples
+    --------
+    >>> sorted(inside(["a.txt", "figures/b.svg", "/etc/passwd", "../c", 4, ""]))
+    ['a.txt', 'figures/b.svg']
+    """
+    texts = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return {name for name in texts if name and not name.startswith("/") and ".." not in PurePosixPath(name).parts}
+
+
+def remove_files(folder: Path, names: set[str]) -> None:
+    """Remove files of a folder, and subfolders that this empties; a file that does not exist is ignored."""
+    for name in sorted(names):
+        file = folder / name
+        try:
+            file.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            # Another process may have removed it.
+            continue
+        with suppress(OSError):  # the folder is not empty
+            for place in file.relative_to(folder).parents[:-1]:
+                (folder / place).rmdir()
+
+
+def _check_kinds(draft: Path, folder: Path) -> None:
+    """Raise OSError where a file would take the place of a folder, or a folder that of a file."""
+    for entry in draft.rglob("*"):
+        place = folder / entry.relative_to(draft)
+        if place.exists() and place.is_dir() != entry.is_dir():
+            raise FileExistsError(errno.EEXIST, f"{place} is a {'folder' if place.is_dir() else 'file'}")
+
+
+def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
+    """Link the files that stay into the draft and exchange the two folders; return whether the system could."""
+    linked: list[Path] = []
+    with suppress(OSError):
+        shutil.copymode(folder, draft)
+        _link(folder, draft, earlier(folder), linked)
+        if _exchanged(draft, folder):
+            # The draft's name now holds the old folder. A file that a user saved there in the meantime stays too.
+            with suppress(OSError):
+                _link(draft, folder, earlier(draft), [])
+            return True
+    for file in linked:  # not exchanged, so they are in the folder already
+        file.unlink()
+    return False
+
+
+def _exchanged(draft: Path, folder: Path) -> bool:
+    """Exchange the names of two folders in one step; return whether the system could."""
+    if os.name != "posix":
+        return False
+    libc = ctypes.CDLL(None)
+    exchange = getattr(libc, "renameat2", None) or getattr(libc, "renameatx_np", None)
+    if exchange is None:
+        return False
+    old, new = (os.fsencode(path.absolute()) for path in (folder, draft))
+    return bool(exchange(_NO_FOLDER, new, _NO_FOLDER, old, ctypes.c_uint(_EXCHANGE)) == 0)
+
+
+def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> None:
+    """Link files of a folder into another one, unless that has one of the same name; add the new links to `linked`."""
+    for place, folders, files in os.walk(source):
+        relative = Path(place).relative_to(source)
+        # A link to a folder is an entry like a file, and nothing behind it is looked at.
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        entries = [name for name in (*files, *links) if (relative / name).as_posix() not in without]
+        if entries or not (files or folders):  # an empty folder stays too
+            _make_folder(source, target, relative)
+        for name in entries:
+            file = target / relative / name
+            if not os.path.lexists(file):
+                os.link(Path(place, name), file, follow_symlinks=False)
+                linked.append(file)
+
+
+def _make_folder(source: Path, target: Path, relative: Path) -> None:
+    """Create a folder and those above it, with the permissions that they have in `source`."""
+    for parent in (*reversed(relative.parents), relative):
+        if not (target / parent).exists():
+            (target / parent).mkdir()
+            shutil.copymode(source / parent, target / parent)
+
+
+def _unfinished(folder: Path) -> list[Path]:
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [
+        entry for entry in entries if _NEXT_NAME.fullmatch(entry.name) and not entry.is_symlink() and entry.is_dir()
+    ]
+
+
+def _finish_all(folder: Path) -> None:
+    for moving in _unfinished(folder):
+        _finish(moving, folder)
+
+
+def _finish(moving: Path, folder: Path) -> None:
+    """Remove the files of earlier runs and move each new file to its place; after an end at any step, this can be repeated."""
+    # Without the list, its files were removed before, and some or all of the new ones were moved.
+    with suppress(OSError, ValueError):
+        remove_files(folder, inside(json.loads((moving / _STALE).read_bytes())))
+    # The manifest comes last, since it states that all other files are complete; the list goes after it.
+    for entry in sorted(moving.rglob("*"), key=lambda entry: (entry.name == LAST, entry)):
+        if entry.is_file() and entry.name != _STALE:
+            place = folder / entry.relative_to(moving)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            entry.replace(place)
+    shutil.rmtree(moving, ignore_errors=True)
+
+
+def locked_handle(path: Path, *, wait: bool = True) -> int | None:
+    """Open and lock a file or folder, and return the handle; None where the lock is taken, or this system has none.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where it does not exist.
+    """
+    handle = None
+    try:
+        import fcntl  # not on Windows, where a folder cannot be opened either
+
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for a writer
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except FileNotFoundError:
+        raise
+    except (ImportError, OSError):
+        close(handle)
+        return None
+    return handle
+
+
+def close(handle: int | None) -> None:
+    """Close a handle, if there is one, which releases its lock."""
+    if handle is not None:
+        os.close(handle)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other rollwise processes from replacing a folder or moving files into it, where its file system has locks."""
+    handle = locked_handle(folder)
+    # While this process waited for the lock, another one may have put a new folder in the place of the one that was opened.
+    while handle is not None and not os.path.samestat(os.fstat(handle), folder.stat()):
+        close(handle)
+        handle = locked_handle(folder)
+    try:
+        yield
+    finally:
+        close(handle)

@@ -1,0 +1,163 @@
+"""Labels -> the judge's sensitivity and specificity, group by group."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from rollwise.errors import ArgumentError, SchemaError, counted, listing
+from rollwise.estimation.arrays import Sheet
+from rollwise.estimation.clusters import unit_of
+from rollwise.judges.reliability.ratings import with_dtypes_of
+from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
+from rollwise.stats.misclassification import Share, accuracy
+
+POOLED = "sensitivity and specificity are pooled over groups: a gap between groups holds only if the judge errs alike in them"
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Labeled rollouts (or turns): their truth, and the judge's verdict on them.
+
+    Attributes
+    ----------
+    sheet
+        One row each, with the columns that group and cluster them.
+    judged, truth
+        Float (n,), 0 or 1, NaN where unknown.
+    in_table
+        Boolean (n,): whether it is one of the rollouts whose rate is corrected.
+    """
+
+    sheet: Sheet
+    judged: FloatArray
+    truth: FloatArray
+    in_table: BoolArray
+
+    @property
+    def complete(self) -> BoolArray:
+        """Mark the rows that have both a verdict and the truth."""
+        return ~np.isnan(self.judged) & ~np.isnan(self.truth)
+
+    def rows(self, key: dict[str, object]) -> IntArray:
+        """Return the row numbers of one group; of all groups for an empty key."""
+        in_group = pl.Series([True]).new_from_index(0, self.sheet.frame.height)
+        for name, value in key.items():
+            in_group &= self.sheet.frame[name].eq_missing(pl.Series([value], dtype=self.sheet.frame.schema[name]))
+        return np.flatnonzero(in_group.to_numpy() & self.complete)
+
+    def accuracy(self, rows: IntArray, names: tuple[str, ...], level: float) -> tuple[Share, Share]:
+        """Return sensitivity and specificity on these rows."""
+        return accuracy(self.judged[rows], self.truth[rows], self.clusters(rows, names), level=level)
+
+    def clusters(self, rows: IntArray, names: tuple[str, ...]) -> Clusters:
+        """Return the clusters of these rows, by the columns that the labels have, at least by rollout.
+
+        Turns of one rollout are never independent, whatever columns the labels lack.
+        """
+        columns = tuple(name for name in names if self.sheet.has(name))
+        return unit_of(self.sheet, rows, "", columns or ("rollout_id",)).codes
+
+
+def gold_of(
+    labels: pl.DataFrame,
+    rollouts: pl.DataFrame,
+    *,
+    truth: str,
+    judged: str,
+    by: tuple[str, ...],
+    keys: tuple[str, ...],
+    verb: str,
+) -> Gold:
+    """Return the labels as a gold set; the judge's verdicts, groups and clusters that they lack come from the rollouts.
+
+    `keys` identify what is labeled: rollouts, or their turns.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        If a column is missing, or is neither Boolean nor 0 and 1.
+    """
+    for name in ("rollout_id", truth):
+        if name not in labels.columns:
+            raise SchemaError(
+                f"{verb}: the labels have no column `{name}` (there is {listing(labels.columns)}); "
+                "rename yours, or name the column that holds the truth in `truth=`"
+            )
+    duplicates = labels.select(name for name in keys if name in labels.columns).is_duplicated()
+    if duplicates.any():
+        first = labels.filter(duplicates)["rollout_id"][0]
+        remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `rw.judges.correct_curve`"
+        raise SchemaError(f"{verb}: rollout {first!r} has two labels; keep one, or {remedy}")
+    if {judged, truth, "rollout_id"} & set(by):
+        raise ArgumentError(f"{verb}: by={list(by)} names the metric, the truth or the id; group by another column")
+    # Columns that the labels have themselves are not taken from the rollouts.
+    wanted = (judged, *by, *(name for name in ("goal", "task") if name not in by))
+    missing = [name for name in wanted if name not in labels.columns and name in rollouts.columns]
+    labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)
+    # A left join keeps labels on rollouts of other tables; the extra column marks the labels on this table's rollouts.
+    joined = labels.join(
+        rollouts.select("rollout_id", *missing, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
+    )
+    sheet = Sheet(joined)
+    return Gold(
+        sheet=sheet,
+        judged=_zero_or_one(sheet, judged, verb),
+        truth=_zero_or_one(sheet, truth, verb),
+        in_table=sheet.frame["\0here"].fill_null(value=False).to_numpy(),
+    )
+
+
+def _zero_or_one(sheet: Sheet, name: str, verb: str) -> FloatArray:
+    # Text such as "success" must be compared by the user: no word is guessed to be the positive one.
+    dtype = sheet.frame.schema[name]
+    if dtype != pl.Boolean and not dtype.is_numeric():
+        raise ArgumentError(
+            f'{verb}: `{name}` of the labels is {dtype}; make it Boolean, such as `pl.col({name!r}) == "success"`'
+        )
+    values = sheet.numbers(name)
+    numbers = values[~np.isnan(values)]
+    if not np.isin(numbers, (0.0, 1.0)).all():
+        raise ArgumentError(
+            f"{verb}: `{name}` of the labels ranges from {numbers.min():g} to {numbers.max():g}, not 0 or 1; "
+            f"give the threshold of a success: `pl.col({name!r}) >= 0.5`"
+        )
+    return values
+
+
+def refuse_groups_without_labels(gold: Gold, by: tuple[str, ...], verb: str) -> None:
+    """Raise an error for labels that cannot be assigned to groups."""
+    for name in by:
+        if not gold.sheet.has(name) or (
+            gold.complete.any() and gold.sheet.frame[name].null_count() == gold.sheet.frame.height
+        ):
+            raise ArgumentError(
+                f"{verb}: the labels are on other rollouts and have no {name!r}, so no group has labels of its own; "
+                "add the column, or pool=True if the judge errs alike in all groups"
+            )
+
+
+def in_words(right: Share, wrong: Share) -> str:
+    """Describe the judge's accuracy, and the number of labels that it is estimated from."""
+    shares = (("sensitivity", right), ("specificity", wrong))
+    accuracies = ", ".join(
+        f"{name} {share.estimate:.3f} of {counted(share.n, 'label')}" for name, share in shares if share.n
+    )
+    return accuracies or "no labels"
+
+
+def transport(gold: Gold, labeled: IntArray, names: tuple[str, ...]) -> list[str]:
+    """Describe the assumptions needed to use these labels: on other rollouts, or without a cluster column."""
+    words, total = [], counted(labeled.size, "label")
+    outside = int((~gold.in_table[labeled]).sum())
+    if outside:
+        words.append(
+            f"{outside:,} of {total} {'is' if outside == 1 else 'are'} on other rollouts: "
+            "this holds if the judge errs there as here"
+        )
+    for name in names:
+        missing = int(gold.sheet.coded(name).null[labeled].sum()) if gold.sheet.has(name) else labeled.size
+        if missing:
+            have, are = ("has", "is") if missing == 1 else ("have", "are")
+            words.append(f"{missing:,} of {total} {have} no {name} and {are} clustered by rollout alone")
+    return words

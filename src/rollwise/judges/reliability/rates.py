@@ -1,0 +1,238 @@
+"""ROLLOUTS and labels -> SUMMARY: rates corrected for the judge's errors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, counted, listing
+from rollwise.estimation.arguments import rollouts_frame
+from rollwise.estimation.arrays import Sheet, row_of, rows_of
+from rollwise.estimation.clusters import Unit, unit_of
+from rollwise.estimation.missingness import INAPPLICABLE, counts, headings
+from rollwise.estimation.unjudged import Unjudged, UnjudgedRows, check_unjudged, unjudged_of
+from rollwise.judges.reliability.gold import POOLED, Gold, gold_of, in_words, refuse_groups_without_labels, transport
+from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of
+from rollwise.schema.kinds import check_kinds
+from rollwise.stats.estimate import Estimate, FloatArray, IntArray
+from rollwise.stats.misclassification import corrected_share, share
+from rollwise.stats.prediction_powered import prediction_powered
+
+Method = Literal["auto", "rogan-gladen", "prediction-powered"]
+_FAR = 3.0
+"""Standard deviations by which a random sample's rate of flagged rollouts hardly ever differs from that of all."""
+
+
+def correct(
+    rollouts: object,
+    labels: object,
+    *,
+    metric: str = "attack_success",
+    truth: str = "label",
+    by: By = (),
+    method: Method = "auto",
+    pool: bool = False,
+    cluster: Cluster = "auto",
+    level: float | Sequence[float] = 0.95,
+    unjudged: Unjudged = "bounds",
+) -> pl.DataFrame:
+    """SUMMARY: each group's true rate, from a judge's verdicts on all rollouts and the truth about some.
+
+    Parameters
+    ----------
+    rollouts
+        ROLLOUTS, where `metric` is the judge's verdict.
+    labels
+        `rollout_id` and the column `truth` (Boolean, or 0 and 1), one row per rollout. Labels on rollouts that are not in the
+        first table also need the judge's verdict, in a column named like the metric, and the `by` and cluster columns.
+    metric
+        A Boolean column of the rollouts.
+    truth
+        The column of the labels that holds the truth.
+    by
+        Columns to group by; each group is corrected by its own labels.
+    method
+        ``"prediction-powered"``: for labels on a random sample of these rollouts or clusters; it assumes nothing about the
+        judge. ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen
+        at random, or by their truth, also on other rollouts; not for labels chosen by the verdict. Its interval is wider: .37
+        against .24 for 60 labels on 200 rollouts of 40 goals, which cover .997 and .949 in simulations. ``"auto"``:
+        prediction-powered if all labels of the group are on rollouts of this table and the judge flagged as many of them as
+        of all; else Rogan-Gladen. `method` names the choice, and `reason` says why the labels look like no random sample.
+    pool
+        Whether to estimate sensitivity and specificity from all labels, the same for every group.
+    cluster
+        As in `summarize`.
+    level
+        Nominal coverage, or several.
+    unjudged
+        How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes their
+        expected successes as known.
+
+    Returns
+    -------
+    polars.DataFrame
+        `by`, then the columns of `schema.SUMMARY`, statistic ``"mean"``; estimate and interval are both corrected. If
+        Se + Sp <= 1, the row is null and `reason` says why. If a class has no label, the interval covers every accuracy of the
+        judge on it. `bound_low` and `bound_high` are the
+        smallest and the largest corrected rate if every unknown verdict is a failure, a success, or left out.
+
+    Raises
+    ------
+    SchemaError, ArgumentError
+        If a table or an option is invalid.
+
+    References
+    ----------
+    Rogan & Gladen (1978), doi:10.1093/oxfordjournals.aje.a112510. Lang & Reiczigel (2014),
+    doi:10.1016/j.prevetmed.2013.09.015. Angelopoulos, Duchi & Zrnic (2023), doi:10.48550/arXiv.2311.01453.
+
+    Examples
+    --------
+    >>> judged = [True] * 30 + [False] * 70
+    >>> rollouts = pl.DataFrame({"rollout_id": [f"r{i}" for i in range(100)], "attack_success": judged})
+    >>> labels = rollouts[20:60].select("rollout_id", label=pl.int_range(40) < 8)
+    >>> correct(rollouts, labels).select("metric", pl.col("estimate", "low", "high").round(3), "n", "method")
+    shape: (1, 6)
+    ┌────────────────┬──────────┬───────┬───────┬─────┬────────────────────────────────┐
+    │ metric         ┆ estimate ┆ low   ┆ high  ┆ n   ┆ method                         │
+    │ ---            ┆ ---      ┆ ---   ┆ ---   ┆ --- ┆ ---                            │
+    │ str            ┆ f64      ┆ f64   ┆ f64   ┆ i64 ┆ str                            │
+    ╞════════════════╪══════════╪═══════╪═══════╪═════╪════════════════════════════════╡
+    │ attack_success ┆ 0.237    ┆ 0.133 ┆ 0.352 ┆ 100 ┆ prediction-powered, power 0.74 │
+    └────────────────┴──────────┴───────┴───────┴─────┴────────────────────────────────┘
+    """
+    check_kinds(correct, locals())
+    frame, labeled = rollouts_frame(rollouts, "correct"), frame_of(labels, "correct")
+    by, levels = names_of(by), check_levels(level)
+    check_by(frame, by, schema.SUMMARY, "correct")
+    _check_metric(frame, metric)
+    check_unjudged(unjudged, "correct")
+    gold = gold_of(labeled, frame, truth=truth, judged=metric, by=by, keys=("rollout_id",), verb="correct")
+    if not pool and method != "prediction-powered":
+        refuse_groups_without_labels(gold, by, "correct")
+    sheet = Sheet(frame)
+    status = headings(sheet, metric)  # of each rollout: judged, partially judged, inapplicable, ...
+    rows = []
+    for key, group in sheet.groups(by):
+        label_rows = gold.rows({} if pool else key)
+        # A rollout to which the metric does not apply (no attack) is in no rate.
+        applicable = group[status[group] != INAPPLICABLE]
+        chosen, why = ("rogan-gladen" if pool and method == "auto" else method), None
+        if chosen == "auto":
+            chosen, why = _suited(gold, label_rows, sheet.numbers(metric)[applicable])
+        cell = _Cell(sheet, gold, metric, applicable, label_rows, cluster, chosen, why)
+        unjudged_rows = unjudged_of(sheet, metric, applicable, status[applicable], unjudged)
+        for coverage in levels:
+            estimate, columns = cell.row(coverage, unjudged_rows, pooled=pool and bool(by))
+            words = {"metric": metric, "statistic": "mean", "level": coverage, **counts(status[group]), **columns}
+            rows.append({**key, **words, **row_of(estimate)})
+    return rows_of(rows, frame, by, schema.SUMMARY)
+
+
+def _suited(gold: Gold, labeled: IntArray, verdicts: FloatArray) -> tuple[Method, str | None]:
+    """Return the method for these labels, and the reason if they look like no random sample of the rollouts.
+
+    The number of flagged rollouts among L labeled ones of N is hypergeometric for a random sample.
+    """
+    judged = verdicts[~np.isnan(verdicts)]
+    if not labeled.size or not gold.in_table[labeled].all() or judged.size < labeled.size:
+        return "rogan-gladen", None
+    rate, of_labeled = float(judged.mean()), float(gold.judged[labeled].mean())
+    # Standard deviation of the share among L of N rollouts, drawn without replacement.
+    spread = math.sqrt(rate * (1 - rate) / labeled.size * (judged.size - labeled.size) / max(1, judged.size - 1))
+    if abs(of_labeled - rate) <= _FAR * spread + 1e-12:
+        return "prediction-powered", None
+    return "rogan-gladen", (
+        f"the judge flagged {of_labeled:.0%} of the labeled rollouts and {rate:.0%} of all, so the labels are no random sample: "
+        "this holds if they were chosen by their truth, not by the verdict"
+    )
+
+
+def _check_metric(frame: pl.DataFrame, metric: str) -> None:
+    shares = [name for name, dtype in frame.schema.items() if dtype == pl.Boolean]
+    if metric not in shares:
+        raise ArgumentError(
+            f"correct: there is no Boolean metric {metric!r} in this table (there is {listing(shares)}); "
+            "measure one: `rw.measure(turns, m.attack_success())`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One group of rollouts to which the metric applies, and the labels that it is corrected by."""
+
+    sheet: Sheet
+    gold: Gold
+    metric: str
+    rows: IntArray
+    labeled: IntArray
+    cluster: Cluster
+    method: Method
+    why: str | None
+
+    def row(self, level: float, unjudged: UnjudgedRows, *, pooled: bool) -> tuple[Estimate, dict[str, Any]]:
+        """Return the estimate, and further columns of SUMMARY."""
+        values = self.sheet.numbers(self.metric)[self.rows]
+        unit = unit_of(self.sheet, self.rows[~np.isnan(values)], self.metric, self.cluster)
+
+        def corrected(values: FloatArray) -> list[dict[str, Any]]:
+            rows = self.rows[~np.isnan(values)]
+            unit_of_rows = unit_of(self.sheet, rows, self.metric, unit.names or None)
+            return [row_of(self._corrected(rows, values[~np.isnan(values)], unit_of_rows, level))]
+
+        (columns,) = unjudged.combined(corrected)
+        estimate = replace(Estimate(**columns), n=int((~np.isnan(values)).sum()))
+        # The same unit at both ends: which verdicts are unknown must not change what is independent.
+        unit_of_all = unit_of(self.sheet, self.rows, self.metric, unit.names or None)
+        ends = [self._corrected(self.rows, np.nan_to_num(values, nan=end), unit_of_all, level) for end in (0.0, 1.0)]
+        notes = [
+            estimate.reason,
+            self.why,
+            *self._notes(unit.names),
+            POOLED if pooled and self.method == "rogan-gladen" else None,
+        ]
+        return replace(estimate, reason="; ".join(filter(None, notes)) or None), {
+            **_bounds([*ends, estimate]),
+            "estimand": f"true rate of {self.metric}, every rollout weighing the same; unit: {unit.words}; "
+            + self._basis(unit.names, level),
+        }
+
+    def _corrected(self, rows: IntArray, values: FloatArray, unit: Unit, level: float) -> Estimate:
+        if self.method == "prediction-powered":
+            return prediction_powered(values, self._truth()[rows], unit.codes, level=level)
+        right, wrong = self.gold.accuracy(self.labeled, unit.names, level)
+        return corrected_share(share(values, unit.codes, level=level), right, wrong, level=level)
+
+    def _truth(self) -> FloatArray:
+        """Return the label of every rollout of the table, NaN without one."""
+        ids = self.gold.sheet.frame.select("rollout_id", truth=pl.Series(self.gold.truth))
+        joined = self.sheet.frame.select("rollout_id").join(ids, on="rollout_id", how="left", maintain_order="left")
+        return joined["truth"].fill_null(float("nan")).to_numpy()
+
+    def _basis(self, names: tuple[str, ...], level: float) -> str:
+        """Return the basis of the correction, for the estimand."""
+        if self.method == "prediction-powered":
+            num_labels = int((~np.isnan(self._truth()[self.rows])).sum())
+            return f"labels on {num_labels:,} of {counted(self.rows.size, 'rollout')}, at random"
+        return in_words(*self.gold.accuracy(self.labeled, names, level))
+
+    def _notes(self, names: tuple[str, ...]) -> list[str]:
+        if self.method == "rogan-gladen":
+            return transport(self.gold, self.labeled, names)
+        outside = int((~self.gold.in_table[self.gold.complete]).sum())
+        labels = counted(outside, "label is on another rollout", "labels are on other rollouts")
+        return [f"{labels} and left out"] if outside else []
+
+
+def _bounds(ends: list[Estimate]) -> dict[str, float | None]:
+    """Return the smallest and the largest of the corrected rates: with every unknown verdict a failure, a success, and left out.
+
+    A judge that is hardly better than chance may reverse their order, and labels on rollouts without a verdict count only in
+    the first two.
+    """
+    points = sorted(end.estimate for end in ends if end.estimate is not None)
+    return {"bound_low": points[0], "bound_high": points[-1]} if len(points) == len(ends) else {}

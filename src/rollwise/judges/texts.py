@@ -1,0 +1,138 @@
+"""Texts that a judge reads: columns of a table as text, the conversation so far, and a template filled with them."""
+
+from collections.abc import Mapping
+from string import Formatter
+
+import msgspec
+import polars as pl
+
+from rollwise.errors import ArgumentError, listing
+from rollwise.judges.verdicts import TEXT, Judge
+from rollwise.schema import is_tree
+
+CONVERSATION = "conversation"
+_SPEAKERS = {"context": "System", "prompt": "User", "response": "Assistant"}
+
+
+def conversations(turns: pl.DataFrame) -> pl.Series:
+    """Return the conversation up to and including each answer: ``User: ...``, ``Assistant: ...``, turn by turn.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [2, 1], "prompt": ["B?", "A?"], "response": ["b", "a"]})
+    >>> print(conversations(turns)[0])
+    User: A?
+    <BLANKLINE>
+    Assistant: a
+    <BLANKLINE>
+    User: B?
+    <BLANKLINE>
+    Assistant: b
+    """
+    if is_tree(turns):
+        raise ArgumentError(
+            "judge: `conversation` needs rollouts without branches; judge `rw.trees.paths(turns)` instead"
+        )
+    lines = [
+        pl.format(f"{speaker}: {{}}", pl.col(name).cast(pl.String))
+        for name, speaker in _SPEAKERS.items()
+        if name in turns.columns
+    ]
+    texts = turns.select("rollout_id", "turn", text=pl.concat_str(*lines, separator="\n\n", ignore_nulls=True))
+    # Rows may be in any order: collect each rollout's turns with their row, then walk through them by turn.
+    parts: dict[str, list[tuple[int, int, str]]] = {}
+    for row, (rollout, turn, text) in enumerate(texts.iter_rows()):
+        parts.setdefault(rollout, []).append((turn or 0, row, text))
+    so_far = [""] * turns.height
+    for rollout in parts.values():
+        before = ""
+        for _, row, text in sorted(rollout):
+            before = so_far[row] = f"{before}\n\n{text}" if before else text
+    return pl.Series(CONVERSATION, so_far, dtype=pl.String)
+
+
+def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataFrame:
+    """Return the texts that the judge reads in each row: the judged text as `response` (null if missing), and its columns.
+
+    Lists and structs, such as `tool_calls`, become JSON. A null in one of the judge's further columns becomes an empty text.
+
+    Raises
+    ------
+    ArgumentError
+        If the judge reads a column that is missing, or that cannot be converted to text.
+
+    Examples
+    --------
+    >>> from rollwise.judges.verdicts import judge_of
+    >>> turns = pl.DataFrame({"rollout_id": "a", "turn": 1, "response": "Hi.", "tool_calls": [[{"name": "f"}]]})
+    >>> questions(turns, judge_of(lambda response, tool_calls: 1)).rows()
+    [('Hi.', '[{"name":"f"}]')]
+    """
+    further = [name for name in dict.fromkeys(judge.columns) if name != TEXT]
+    if CONVERSATION in (column, *further) and CONVERSATION not in frame.columns:
+        # A conversation that is itself judged is missing, like an answer, in a turn without an answer.
+        is_judged = pl.col(TEXT).is_not_null() if column == CONVERSATION and TEXT in frame.columns else True
+        frame = frame.with_columns(pl.when(is_judged).then(conversations(frame)).alias(CONVERSATION))
+    missing = [name for name in (column, *further) if name not in frame.columns]
+    if missing:
+        raise ArgumentError(
+            f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is "
+            f"{listing(frame.columns, most=30)}"
+        )
+    texts = [_text(frame[column], judge).alias(TEXT), *(_text(frame[name], judge).fill_null("") for name in further)]
+    return pl.DataFrame(texts)
+
+
+def _text(column: pl.Series, judge: Judge) -> pl.Series:
+    if column.dtype.is_nested():  # as JSON, which models read best
+        texts = [None if value is None else msgspec.json.encode(value).decode() for value in column.to_list()]
+        return pl.Series(column.name, texts, dtype=pl.String)
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        raise ArgumentError(
+            f"judge: {judge.name} reads {column.name}, which is {column.dtype}, not text; convert it: "
+            f"`.with_columns(pl.col({column.name!r}).map_elements(str, pl.String))`"
+        ) from error
+
+
+class Template:
+    """Text with placeholders in braces, all replaced at once, so that braces in the inserted texts stay unchanged.
+
+    Parameters
+    ----------
+    text
+        Text with placeholders such as ``{response}``, and ``{{`` and ``}}`` for literal braces.
+
+    Raises
+    ------
+    ArgumentError
+        If a brace is unmatched, or a placeholder is more than a name.
+
+    Examples
+    --------
+    >>> template = Template("Rate {response} as {{score}}.")
+    >>> template.fields, template.render({"response": "{prompt}"})
+    (('response',), 'Rate {prompt} as {score}.')
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            parts = list(Formatter().parse(text))
+        except ValueError as error:
+            raise ArgumentError(
+                f"the template {text!r:.60} cannot be read ({error}); write {{{{ and }}}} for braces"
+            ) from error
+        for _, field, form, conversion in parts:  # such as {field!conversion:form}
+            if field is not None and (not field.isidentifier() or form or conversion):
+                raise ArgumentError(
+                    f"the template has the placeholder {{{field}}}, which cannot name a column; write {{{{ and }}}} for braces"
+                )
+        # Literal texts and placeholders in turn: filling in is one pass, so inserted braces are never read again.
+        self._parts = [(literal, field) for literal, field, _, _ in parts]
+        self.fields = tuple(dict.fromkeys(field for _, field in self._parts if field is not None))
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """Return the text with its placeholders replaced by these values."""
+        return "".join(literal if field is None else f"{literal}{values[field]}" for literal, field in self._parts)

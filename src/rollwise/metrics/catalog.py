@@ -1,0 +1,166 @@
+"""Every metric by name: what it is, which direction is good, what it concerns, and its expression from the name alone.
+
+All of it is what `@metric` has registered; the sets are collected here.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias, get_args
+
+import polars as pl
+
+from rollwise.errors import MetricError, meant
+from rollwise.metrics import (
+    adversarial,
+    answers,
+    conduct,
+    effort,
+    events,
+    instructions,
+    outcome,
+    text,
+    timing,
+    tool_use,
+)
+from rollwise.metrics.metric import ABOUT, FORMS, About, Form, Set
+
+Metrics: TypeAlias = tuple[Callable[..., pl.Expr], ...]
+
+# Importing a module registers its metrics.
+FAMILIES = (outcome, timing, effort, conduct, text, answers, adversarial, tool_use, instructions, events)
+
+
+def in_set(name: Set) -> Metrics:
+    """Return the metrics of a set, in order of definition.
+
+    Examples
+    --------
+    >>> [function.__name__ for function in in_set("OUTCOME")]
+    ['attack_success', 'task_success']
+    """
+    return tuple(function for function, about in ABOUT.items() if name in about.sets)
+
+
+OUTCOME = in_set("OUTCOME")
+TIMING = in_set("TIMING")
+EFFORT = in_set("EFFORT")
+CONDUCT = in_set("CONDUCT")
+TEXT = in_set("TEXT")
+ANSWERS = in_set("ANSWERS")
+TOOL_USE = in_set("TOOL_USE")
+EVENTS = in_set("EVENTS")
+# The first three are ASTRA-RL's too, but are registered elsewhere: two of them as the average and the total of a column.
+AST: Metrics = (effort.num_turns, adversarial.average_reward, adversarial.total_reward, *in_set("AST"))
+# TEXT and ANSWERS read every word, AST, TOOL_USE and EVENTS need columns of their own.
+ALL = OUTCOME + TIMING + EFFORT + CONDUCT
+WITH_THRESHOLD = tuple(form.function for form in FORMS if "at" in form.kinds)
+
+# Other words for metrics, in lower case, with the name to use.
+SYNONYMS = {
+    "accuracy": "task_success",
+    "asr": "attack_success",
+    "attack_success_rate": "attack_success",
+    "cost": "dollars_used",
+    "cost_usd": "dollars_used",
+    "duration": "seconds_used",
+    "is_jailbroken": "attack_success",
+    "jailbreak_rate": "attack_success",
+    "jailbreak_success": "attack_success",
+    "jailbroken": "attack_success",
+    "latency": "seconds_used",
+    "pass_rate": "task_success",
+    "refusal": "ever_refused",
+    "refused": "ever_refused",
+    "solved": "task_success",
+    "success": "attack_success",
+    "success_rate": "attack_success",
+    "time_to_attack_success": "time_to_success",
+    "time_to_jailbreak": "time_to_success",
+    "tokens": "tokens_used",
+    "turns": "num_turns",
+    "turns_to_jailbreak": "time_to_success",
+    "turns_to_success": "time_to_success",
+}
+
+
+def everything() -> list[About]:
+    """Return the descriptions of all metrics, by name.
+
+    Examples
+    --------
+    >>> [about.name for about in everything()][:2]
+    ['adversarial_toxicity_rate', 'attack_success']
+    """
+    return sorted(ABOUT.values(), key=lambda about: about.name)
+
+
+def about(name: str) -> About | None:
+    """Return the description of the metric with this output name, or with its beginning; None for an unknown name.
+
+    Examples
+    --------
+    >>> about("success_within_3").better
+    'lower'
+    >>> about("my_own_metric") is None
+    True
+    """
+    form = _form_of(name)
+    if form is not None:
+        return ABOUT[form.function]
+    return next((description for description in ABOUT.values() if description.name == name), None)
+
+
+def is_boolean(name: str) -> bool:
+    """Return whether the metric of this output name is True or False: a success, or an event in any turn.
+
+    Examples
+    --------
+    >>> is_boolean("success_within_3"), is_boolean("num_turns"), is_boolean("my_own_metric")
+    (True, False, False)
+    """
+    description = about(name)
+    return description is not None and (description.any_of_turns or description.name == "task_success")
+
+
+def expression(name: str) -> pl.Expr:
+    """Return the expression of the metric with this output name.
+
+    Examples
+    --------
+    >>> str(expression("total_reward").meta.output_name())
+    'total_reward'
+    >>> str(expression("distinct_2").meta.output_name())
+    'distinct_2'
+
+    Raises
+    ------
+    MetricError
+        If no metric has that name, or the name does not determine the expression.
+    """
+    form = _form_of(name)
+    if form is not None and not form.is_open:
+        return form.function(**form.arguments(name) or {})
+    first = {form.function: form for form in reversed(FORMS)}.values()  # of each metric: the shortest, for a short list
+    names = [spelling for form in first if not form.is_open for spelling in _spellings(form)]
+    advice = meant(name, names, synonyms=SYNONYMS)
+    if not advice.startswith("did") and name.isidentifier():
+        advice = f"of a column there are `highest_{name}`, `average_{name}` and `final_{name}`; {advice}"
+    raise MetricError(f"no metric is called {name!r}; {advice} (`rollwise info components -t metric` lists all)")
+
+
+def _form_of(name: str) -> Form | None:
+    """Return the form of an output name; a fixed name precedes one with parameters, and an open end comes last.
+
+    So ``average_target_toxicity`` is a metric of its own and not the average of a column, and ``ever_refused`` is not any
+    condition.
+    """
+    forms = [form for form in FORMS if form.pattern.fullmatch(name)]
+    return min(forms, key=lambda form: (form.is_open, len(form.kinds)), default=None)
+
+
+def _spellings(form: Form) -> list[str]:
+    """Return the form as a user would type it, once for each value of a parameter with few values."""
+    names = [form.text]
+    for part, kind in form.kinds.items():
+        values = get_args(kind) or (f"<{part}>",)
+        names = [name.replace(f"<{part}>", value) for name in names for value in values]
+    return names

@@ -1,0 +1,268 @@
+"""One panel of curves: its labels, limits and ticks, drawn in two passes, before and after layout."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rollwise.plots import curve_labels, lettering, theme, ticking
+from rollwise.plots import curve_strokes as strokes
+from rollwise.plots.curve_marks import NUMBERS, OF_GOALS, WHOLE, after_start, wide_range
+from rollwise.schema import labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+_TICKS, _AXIS = 18.0, 36.0  # points below the Axes: tick labels; tick labels and the label of the axis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """Labels and kinds of the axes of a panel."""
+
+    across: str
+    up: str
+    rate: bool  # values are shares
+    counts: bool  # positions are whole numbers
+    log: bool = False  # positions span decades
+    unit: str = ""  # of the positions: "US$", "%"
+    behind: str = "number of rollouts"  # heading of the table below
+    names: Sequence[str] = ()  # of the positions 0, 1, ..., if these represent names
+
+
+def wording(axis_marks: pl.DataFrame) -> Wording:
+    """Return the labels and kinds of the axes for marks of a CURVE."""
+    first = axis_marks.row(0, named=True)
+    kind, axis = first["kind"], first["axis"]
+    counts = axis in WHOLE
+    points = ", in points" if kind == "difference" else ""
+    at_risk = f"at risk at the start of each {labels.label(axis)}" if counts else "at risk"
+    return Wording(
+        across="turns since the event" if kind == "trajectory" else labels.label(axis),
+        up=f"mean {labels.label(first['metric'])}"
+        if kind == "trajectory"
+        else f"{labels.curve_quantity(kind, axis, first['metric'])}{points}",
+        rate=kind not in NUMBERS,
+        counts=counts,
+        log=not counts and wide_range(axis_marks["at"].to_list()),
+        unit=labels.unit(axis),
+        behind="n at each point" if kind in OF_GOALS | NUMBERS else at_risk,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Parts of a panel for the second pass, when the Axes have their final size."""
+
+    ax: "Axes"
+    curves: Sequence[pl.DataFrame]
+    axis_marks: pl.DataFrame  # marks of all panels of the same quantity, which share their axes
+    names: Sequence[tuple["Annotation", float]]  # and the value at the end of each curve
+    table: "Axes | None"
+    below: float  # points below the Axes used by tick labels, axis label and table
+    words: Wording
+    first_column: bool
+
+
+def draw(
+    ax: "Axes",
+    part: pl.DataFrame,
+    axis_marks: pl.DataFrame,
+    words: Wording,
+    *,
+    behind: pl.DataFrame | None = None,
+    at_risk: bool = True,
+    compact: bool = False,
+    named: bool = True,
+    first_column: bool = True,
+    bottom: bool = True,
+    title: str | None = None,
+    characters: int = 70,
+) -> Panel:
+    """Draw everything whose position does not depend on the final size of the Axes.
+
+    Parameters
+    ----------
+    ax, part
+        Where to draw which marks.
+    axis_marks
+        The marks of all panels that share these axes.
+    words
+        The labels of these axes.
+    behind
+        Marks to show in gray.
+    at_risk, compact
+        Whether there is a table below, and whether its heading is left out for a single curve.
+    named
+        Whether the names are at the ends of the curves.
+    first_column, bottom
+        Whether the panel has the labels of the y axis and of the x axis.
+    title, characters
+        The text above the panel, and how many of its characters fit into a line.
+    """
+    theme.dress(ax)
+    part = theme.visible(part, ax)
+    # Limits come first: whiskers beyond them are drawn as arrows.
+    _limits(ax, axis_marks, words)
+    if part["kind"][0] == "trajectory":
+        ax.axvline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=1.5)
+    if behind is not None:
+        strokes.gray(ax, behind)
+    curves = part.partition_by("series", maintain_order=True)
+    # Curves at the same integer positions are shifted, so that their whiskers do not overlap; a curve that coincides
+    # with later ones is wider, so that it stays visible behind them.
+    for place, curve in enumerate(curves):
+        shift = (place - (len(curves) - 1) / 2) * min(0.12, 0.6 / len(curves)) if words.counts else 0.0
+        twins = sum(curve["estimate"].equals(later["estimate"]) for later in curves[place + 1 :])
+        strokes.paint(ax, curve, shift, extra=1.8 * twins)
+    if after_start(part).select(pl.col("estimate", "low", "high").is_null().all()).row(0) == (True, True, True):
+        lettering.note(ax, "no estimate")
+    if bottom:
+        ax.set_xlabel(words.across, fontsize=theme.NORMAL, parse_math=False)
+    if not first_column:
+        ax.tick_params(axis="y", labelleft=False)
+    if title is not None:
+        ax.set_title(lettering.wrapped(title, characters), loc="left", fontsize=theme.NORMAL, parse_math=False)
+    below = _TICKS if not bottom else _AXIS
+    # Names of values need several lines if they are long.
+    if words.names:
+        most = max(int((characters if compact else theme.size_in_points(ax)[0] / 5.8) / len(words.names)) - 1, 7)
+        names = lettering.wrapped_all(words.names, most, lines=3)
+        ax.set_xticks(range(len(names)), labels=names)
+        lettering.literal(ax.get_xticklabels())
+        below += 11.0 * max(name.count("\n") for name in names)
+    table, table_height = (
+        curve_labels.table_below(ax, curves, words.behind, below=below, compact=compact, names=first_column)
+        if at_risk
+        else (None, 0.0)
+    )
+    return Panel(
+        ax=ax,
+        curves=curves,
+        axis_marks=axis_marks,
+        names=curve_labels.name(ax, curves, compact=compact) if named and len(curves) > 1 else [],
+        table=table,
+        below=below + table_height,
+        words=words,
+        first_column=first_column,
+    )
+
+
+def finish(panel: Panel, *, size: tuple[float, float] | None = None) -> None:
+    """Draw what depends on the size of the Axes: ticks, numbers at risk, separated names, lines of the y label.
+
+    Parameters
+    ----------
+    panel
+        The result of `draw`.
+    size
+        Width and height of the Axes in points, if known; otherwise the figure is laid out to measure them.
+    """
+    ax = panel.ax
+    # A label of one letter reserves the width of the y label; the height to wrap it to is known after layout.
+    if panel.first_column:
+        ax.set_ylabel("x", fontsize=theme.NORMAL, parse_math=False)
+    if size is None:
+        theme.settle(ax.get_figure(root=True))
+    across, up = size or theme.size_in_points(ax)
+    if panel.first_column:
+        letter = theme.NORMAL if len(panel.words.up) <= 3 * int(up / 5.6) else theme.SMALL
+        ax.set_ylabel(_balanced(panel.words.up, max(int(up / (0.56 * letter)), 16)), fontsize=letter)
+    # From here on the Axes have their final size.
+    curve_labels.push_apart(ax, panel.names, up)
+    ticks = _ticks(ax, panel.axis_marks, panel.words, across)
+    if panel.words.unit == "%" and len(ticks) > 1:
+        # Inside the Axes, so that they do not touch the labels of the next panel.
+        first, *_, last = ax.get_xticklabels()
+        first.set_horizontalalignment("left")
+        last.set_horizontalalignment("right")
+    if panel.table is not None:
+        if size is None:
+            curve_labels.fit_heading(panel.table, shift=1.2 * theme.SMALL * ax.get_ylabel().count("\n"))
+        curve_labels.fill(panel.table, panel.curves, ticks)
+
+
+def _balanced(text: str, width: int) -> str:
+    """Break the text into at most four lines of about equal length, five if it would be cut, but not within `turn t`."""
+    together = re.sub(r" ([tkx])\b", "\u00a0\\1", text)
+    most = 5 if "…" in lettering.wrapped(together, width, lines=4) else 4
+    broken = lettering.wrapped(together, width, lines=most)
+    narrower = lettering.wrapped(together, min(len(text) // (1 + broken.count("\n")) + 5, width), lines=most)
+    best = narrower if narrower.count("\n") == broken.count("\n") and "…" not in narrower else broken
+    return best.replace("\u00a0", " ")
+
+
+# ── axes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _limits(ax: "Axes", marks: pl.DataFrame, words: Wording) -> None:
+    first = marks.row(0, named=True)
+    # The interval of a few rollouts alone would flatten all others: it is cut off, and shown to be by an arrow.
+    cut = first["kind"] in {"hazard", "trajectory"} and marks["solid"].any()
+    sure = marks.filter("solid") if cut else marks
+    estimates = after_start(marks)["estimate"].drop_nulls()
+    # A rate starts at 0 and ends at a round share; other numbers at their extremes.
+    values = pl.concat([estimates, sure["low"], sure["high"]]).drop_nulls().to_list() if estimates.len() else []
+    if first["kind"] == "difference":
+        ax.set_ylim(*ticking.number_ends([*values, 0.0]))
+        ax.axhline(0.0, color=theme.shade(ax, theme.MUTED), linewidth=0.8, zorder=1)
+    elif not words.rate or not all(0 <= value <= 1 for value in values):
+        ax.set_ylim(*ticking.number_ends(values))
+    else:
+        parts_of_all = first["kind"] == "survival" or first["style"] == "stack"  # parts of all rollouts
+        ax.set_ylim(0, 1.0 if parts_of_all else ticking.rate_end(values))
+    if first["kind"] == "difference":
+        ticking.points(ax, "y")
+    elif words.rate:
+        ticking.percent(ax, "y")
+    else:
+        ticking.thousands(ax, "y")
+    # The x axis: logarithmic, named values, counts (steps end where the next would begin), or numbers.
+    start, stop = marks.select(pl.col("at").min(), pl.col("until").max()).row(0)
+    steps = first["style"] in {"step", "stack"}
+    if words.log:
+        (least,) = marks.filter(pl.col("at") > 0).select(pl.col("at").min()).row(0)
+        ax.set_xscale("log")
+        ax.set_xlim(*((least, stop) if steps else (least / 1.2, stop * 1.2)))
+    elif words.names:
+        ax.set_xlim(-0.5, len(words.names) - 0.5)
+    elif words.counts:
+        ax.set_xlim(*((min(0.0, start), stop) if steps else (min(start, 1.0) - 0.5, stop + 0.5)))
+    elif first["style"] == "line":
+        ax.set_xlim(*ticking.number_ends([start, stop]))
+    else:
+        ax.set_xlim(start, stop if stop > start else start + 1.0)
+    if not words.names:
+        ticking.amounts(ax, "x", words.unit)
+
+
+def _ticks(ax: "Axes", axis_marks: pl.DataFrame, words: Wording, across: float) -> list[float]:
+    """Set ticks far enough apart for the numbers below: whole numbers on an axis of counts, positions for points."""
+    if words.names:
+        return [float(place) for place in range(len(words.names))]
+    x_min, x_max = ax.get_xlim()
+    most = axis_marks.select(pl.col("at_risk").max()).item()
+    # Ticks are at least as far apart as the numbers of the table are wide.
+    distance = max(lettering.text_width(labels.count(most)), 12.0) + 8.0
+    if words.log and words.counts:
+        observed = axis_marks.filter((pl.col("style") == "point") & pl.col("estimate").is_not_null())
+        return ticking.counting_ticks(ax, across, distance, last=observed["at"].max())  # type: ignore[arg-type]
+    positions = axis_marks["at"].unique().sort().to_list()
+    if axis_marks["style"][0] == "line":
+        return ticking.ticks_among(ax, positions, across, distance)
+    if not words.counts:
+        within = words.unit == "%"  # the first and last labels are half a label nearer to their neighbors
+        return ticking.fitting_ticks(ax, across, distance, wide=1.5 if within else 1.0)
+    least = distance * (x_max - x_min) / across
+    fit = all(after - before >= least for before, after in pairwise(positions))
+    if fit and axis_marks["style"][0] not in {"step", "stack"}:
+        ax.set_xticks(positions, labels=[f"{position:g}".replace("-", "−") for position in positions])
+        return positions
+    # Integer ticks from 0 (or the first position below 0) on.
+    step = ticking.tick_step(positions[-1] - min(positions[0], 0.0), int(across / distance))
+    first = -int(-min(positions[0], 0.0) // step) * step
+    places = [float(tick) for tick in range(first, int(positions[-1]) + 1, step) if tick >= x_min]
+    ax.set_xticks(places)
+    return places

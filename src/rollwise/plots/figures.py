@@ -1,0 +1,216 @@
+"""The figure that a plot function returns: shown in a notebook, opened in a window, saved, or turned into SVG text.
+
+Equal frames give equal bytes in every run: no dates, and ids that depend on the content alone.
+"""
+
+import base64
+import html
+import io
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rollwise.errors import ArgumentError
+from rollwise.files.atomic import whole
+from rollwise.plots import lettering, theme
+from rollwise.schema import labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DPI = 150
+_SCREEN_DPI = 100  # a notebook shows this many pixels per inch, and has more on a screen of high resolution
+_FORMATS = (".svg", ".pdf", ".png")
+# A browser shows nothing of a file with one of them.
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+class Plot:
+    """A drawn figure with its Axes and its alternative text.
+
+    In a notebook it shows itself as the last expression of a cell. In a script, `save` writes it and `show` opens it in a
+    window. The figure is not in pyplot's list of open figures, so many plots do not pile up and need not be closed; it changes
+    no setting of matplotlib, and all of matplotlib works on `figure` and `axes`. A figure whose Axes were passed as `ax` gets a
+    constrained layout if it has no layout engine, so that names and numbers have space.
+
+    Attributes
+    ----------
+    figure
+        The matplotlib Figure.
+    axes
+        Its panels, row by row; the Axes that were passed as `ax`, if there were any.
+    alt
+        One sentence that describes the figure to readers who cannot see it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rollwise import plots
+    >>> row = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
+    >>> plot = plots.forest(pl.DataFrame(row | {"estimate": 0.4, "low": 0.22, "high": 0.61}))
+    >>> plot
+    <Plot: Attack success, 40 % [22, 61].>
+    >>> len(plot.axes), plot.axes[0].get_xlabel()
+    (1, 'attack success')
+    """
+
+    def __init__(self, axes: Sequence["Axes"], alt: str) -> None:
+        self.axes: tuple[Axes, ...] = tuple(axes)
+        self.figure: Figure = self.axes[0].get_figure(root=True)  # type: ignore[assignment]
+        self.alt = alt
+
+    def __repr__(self) -> str:
+        return f"<Plot: {self.alt}>"
+
+    def save(self, path: str | Path, *, alt: str | None = None, overwrite: bool = False, close: bool = True) -> Path:
+        """Write the figure to an SVG, PDF or PNG file, and return the path.
+
+        The file is written completely or not at all. PDF files have TrueType fonts, and in SVG text stays text. A figure
+        without a layout engine is written larger if something lies outside its canvas. Characters that no installed font has
+        (Chinese, emoji) are drawn as boxes in PDF and PNG, with a warning on stderr; in SVG the viewer's own font has them.
+
+        Parameters
+        ----------
+        path
+            The file; its suffix selects the format.
+        alt
+            The description to store in the file; by default `alt` of the plot.
+        overwrite
+            Whether to replace an existing file.
+        close
+            Whether to close a figure that pyplot has open, as that of `ax` usually is.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is not that of a known format.
+        WriteError
+            If the file exists or cannot be written.
+        """
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in _FORMATS:
+            raise ArgumentError(f"save: {target.name!r} must end in one of {', '.join(_FORMATS)}")
+        # Render first: an error leaves no file behind.
+        content = self._content(suffix, self.alt if alt is None else alt)
+        with whole(target, overwrite=overwrite) as draft:
+            draft.write_bytes(content)
+        if suffix != ".svg" and lettering.lacks_letters(self.figure):
+            labels.say(
+                f"{target.name}: no installed font has all of its letters, and boxes replace the missing ones; "
+                "install a font that has them, such as Noto Sans CJK, or save as .svg: browsers have fonts of their own"
+            )
+        if close and self._is_open():
+            from matplotlib import pyplot as plt
+
+            plt.close(self.figure)
+        return target
+
+    def svg(self, *, alt: str | None = None, inline: bool = False) -> str:
+        """Return the figure as SVG text.
+
+        Letters stay text, which can be searched, selected and edited. A viewer without the font of the figure (by default
+        DejaVu Sans) uses a similar one.
+
+        Parameters
+        ----------
+        alt
+            The description to store in it; by default `alt` of the plot.
+        inline
+            Return only the ``<svg>`` element, to be placed in an HTML page, with the description as its label.
+        """
+        description = self.alt if alt is None else alt
+        text = self._content(".svg", description).decode()
+        if not inline:
+            return text
+        label = f' aria-label="{html.escape(description, quote=True)}"' if description else ""
+        return text[text.index("<svg ") :].replace("<svg ", f'<svg role="img"{label} ', 1)
+
+    def show(self) -> None:
+        """Show the figure: in the output of a notebook's cell, else in a window, which waits until it is closed.
+
+        Where no window can be opened, a line on stderr says so.
+        """
+        if "ipykernel" in sys.modules:
+            # Not imported, as it is not a dependency: the kernel of a notebook has loaded it.
+            sys.modules["IPython.display"].display(self)
+            return
+        from matplotlib import pyplot as plt
+        from matplotlib._pylab_helpers import Gcf
+        from matplotlib.backends.registry import BackendFilter, backend_registry
+
+        backend = plt.get_backend()
+        if backend.lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):  # type: ignore[no-untyped-call]
+            labels.say(f'no window can be opened here (matplotlib\'s backend is {backend}); use `.save("figure.svg")`')
+            return
+        if not self._is_open():
+            # pyplot opens windows for its own figures only: make it the manager of this one.
+            number = max(plt.get_fignums(), default=0) + 1
+            manager = plt.new_figure_manager(number, FigureClass=lambda **_: self.figure)  # type: ignore[no-untyped-call]
+            Gcf.set_active(manager)
+        plt.show()
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+        """Return the picture that a notebook shows, with its size on the page and its alternative text."""
+        if self._is_open():  # the notebook shows the open figures of pyplot itself: not twice
+            return {}, {}
+        width, height = (round(inches * _SCREEN_DPI) for inches in self.figure.get_size_inches())
+        picture = base64.b64encode(self._content(".png", self.alt)).decode()
+        return {"image/png": picture}, {"image/png": {"width": width, "height": height, "alt": self.alt}}
+
+    def _is_open(self) -> bool:
+        """Return whether the figure is in pyplot's list of open figures."""
+        pyplot = sys.modules.get("matplotlib._pylab_helpers")
+        managers = pyplot.Gcf.get_all_fig_managers() if pyplot is not None else []
+        return any(manager.canvas.figure is self.figure for manager in managers)
+
+    def _content(self, suffix: str, alt: str) -> bytes:
+        from matplotlib import rc_context
+
+        metadata: dict[str, dict[str, str | None]] = {
+            ".svg": {"Date": None, "Description": alt},
+            ".pdf": {"CreationDate": None, "Subject": alt},
+            ".png": {"Software": None, "Description": alt},
+        }
+        present = {name: value for name, value in metadata[suffix].items() if value != ""}
+        content = io.BytesIO()
+        # Text in SVG stays text. Type 42 is TrueType: publishers reject matplotlib's default in PDF, Type 3.
+        settings: Any = {"svg.hashsalt": "rollwise", "svg.fonttype": "none", "pdf.fonttype": 42}
+        box = _outside_canvas(self.figure)
+        with rc_context(settings), theme.quiet(), _laid_out(self.figure):
+            self.figure.savefig(content, format=suffix[1:], dpi=_DPI, metadata=present, bbox_inches=box)
+        if suffix == ".svg":
+            return _NOT_IN_XML.sub("\ufffd", content.getvalue().decode()).encode()
+        return content.getvalue()
+
+
+@contextmanager
+def _laid_out(figure: "Figure") -> Iterator[None]:
+    """Lay the figure out, and take its layout engine away meanwhile: Matplotlib draws a figure that has one twice."""
+    from matplotlib import rc_context
+
+    engine = figure.get_layout_engine()
+    theme.settle(figure)
+    # Under these settings, None means none; otherwise it is the engine that the settings name.
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        if engine is not None:
+            figure.set_layout_engine(engine)
+
+
+def _outside_canvas(figure: "Figure") -> Any:
+    """Return the canvas together with all that lies outside it; None if a layout engine keeps everything inside."""
+    from matplotlib.transforms import Bbox
+
+    if figure.get_layout_engine() is not None or not figure.axes:
+        return None
+    canvas = figure.bbox_inches
+    everything = Bbox.union([canvas, figure.get_tightbbox().padded(0.05)])
+    return None if everything == canvas else everything

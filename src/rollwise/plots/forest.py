@@ -1,0 +1,193 @@
+"""Forest plot of groups of rollouts: one row per group, a point with its interval."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, listing
+from rollwise.plots import interval_rows, theme
+from rollwise.plots.figures import Plot
+from rollwise.schema import labels
+from rollwise.schema.arguments import names_of
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = interval_rows.MARKS | {
+    "metric": pl.String,
+    "statistic": pl.String,
+    "rate": pl.Boolean,  # shown as a percentage, from 0
+    "count": pl.String,  # "8/144", or n
+    "clusters": pl.String,
+    "unit": pl.String,  # plural name of the clusters: "goals"
+}
+
+
+def forest(
+    summary: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    by: str | Sequence[str] | None = None,
+    sort: bool = True,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    caption: bool = True,
+) -> Plot:
+    """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
+
+    Rates are percentages on an axis that starts at 0. With two levels in the frame the narrower interval is the thicker line.
+    A hollow point has no interval; an arrow marks an interval that is open on that side. A hatched box replaces the
+    estimate if it depends on partially judged rollouts, and spans its possible values.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY, from `rw.summarize`.
+    metric, statistic, level
+        Which rows to draw; by default all, one panel for each metric and statistic.
+    by
+        The columns that name a row; by default every column that is not one of SUMMARY.
+    sort
+        Whether the greatest estimate is on top (numbers such as training steps keep their order); otherwise the order of the frame.
+    ax
+        Where to draw; by default a new figure.
+    colors
+        Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
+    caption
+        Whether to describe below the figure how the intervals were made, and why an interval is missing.
+
+    Raises
+    ------
+    ArgumentError
+        If nothing is left to draw, a group occurs twice, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> rows = {"target": ["a", "b"], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
+    >>> summary = pl.DataFrame(rows | {"estimate": [0.0, 0.4], "low": [0.0, 0.22], "high": [0.16, 0.61]})
+    >>> (ax,) = forest(summary).axes
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['b', 'a']
+    """
+    check_kinds(forest, locals())
+    # A single panel has space for all columns of numbers, several panels only for counts.
+    marks = forest_marks(summary, metric=metric, statistic=statistic, level=level, by=by, sort=sort, colors=colors)
+    single = marks["panel"].n_unique() == 1
+    panels = []
+    for part in marks.partition_by("panel", maintain_order=True):
+        metric, statistic, rate = part.select("metric", "statistic", "rate").row(0)
+        columns = [("count", "k/n" if part["count"].str.contains("/", literal=True).any() else "n")]
+        if single:
+            columns = [("text", interval_rows.heading(marks)), *columns, ("clusters", marks["unit"][0])]
+        scale = "rate" if rate else "number"
+        panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, columns))
+    keys = ["metric", "statistic", "level"]
+    rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
+    description = labels.caption(rows) if caption else None
+    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=description, alt=labels.alt_text(rows))
+
+
+def forest_marks(
+    summary: object,
+    *,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    by: str | Sequence[str] | None = None,
+    sort: bool = True,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Return the marks of `forest`: one row per panel, group and level.
+
+    Examples
+    --------
+    >>> rows = {"target": ["a", "b"], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 20}
+    >>> summary = pl.DataFrame(rows | {"estimate": [0.0, 0.4], "low": [0.0, 0.22], "high": [0.16, 0.61]})
+    >>> forest_marks(summary).select("row", "group", "text", "count").rows()
+    [(0, 'b', '40 % [22, 61]', '8/20'), (1, 'a', '0.0 % [0.0, 16.0]', '0/20')]
+    """
+    check_kinds(forest_marks, locals(), "forest")
+    frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
+    columns = _by(frame, by)
+    # A group that occurs twice would put two points on one row.
+    twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise ArgumentError(
+            f"forest: group {labels.group_name(row, columns)!r} occurs twice for {row['metric']}; "
+            "name the columns that distinguish its rows with by="
+        )
+    # The row, color and marker of a group are the same in all panels.
+    names = labels.group_names(frame, columns)
+    places = _places(frame, names, labels.own_order(frame, columns), sort=sort)
+    panels = {pair: place for place, pair in enumerate(dict.fromkeys(frame.select("metric", "statistic").rows()))}
+    rates = {name: labels.is_rate(name, frame) for name in frame["metric"].unique()}
+    looks = theme.row_looks(names, labels.group_names(frame, columns[:1]), colors)
+    widest, unit = frame["level"].max(), labels.cluster_heading(frame)
+    marks = [
+        interval_rows.mark(row, look, widest)
+        | _details(row, rate=rates[row["metric"]])
+        | {"panel": panels[row["metric"], row["statistic"]], "row": places[name], "group": name, "unit": unit}
+        for name, look, row in zip(names, looks, frame.iter_rows(named=True), strict=True)
+    ]
+    return interval_rows.in_order(marks, MARKS)
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
+    columns = labels.grouping(frame) if by is None else list(dict.fromkeys(names_of(by)))
+    for name in columns:
+        if name not in frame.columns:
+            raise ArgumentError(
+                f"forest: there is no column {name!r} to name rows by; there is {listing(labels.grouping(frame))}"
+            )
+    return columns
+
+
+def _places(frame: pl.DataFrame, names: list[str], given_order: list[str], *, sort: bool) -> dict[str, int]:
+    """Return the row of each group, the same in every panel: by the estimates of the first panel, or middles of intervals.
+
+    Groups with an inherent order, such as numbers, keep it.
+    """
+    if sort and given_order:
+        return interval_rows.places(given_order, {}, sort=False)
+    first = frame.row(0, named=True)
+    values: dict[str, float] = {}
+    # The widest level comes first, so that setdefault takes its values.
+    rows = sorted(zip(names, frame.iter_rows(named=True), strict=True), key=lambda pair: -(pair[1]["level"] or 0.0))
+    for name, row in rows:
+        value = _value(row)
+        if (row["metric"], row["statistic"]) == (first["metric"], first["statistic"]) and value is not None:
+            values.setdefault(name, value)
+    return interval_rows.places(names, values, sort=sort)
+
+
+def _value(row: Mapping[str, Any]) -> float | None:
+    if row["estimate"] is not None:
+        return float(row["estimate"])
+    ends = [end for end in (row["low"], row["high"]) if end is not None]
+    return sum(end / len(ends) for end in ends) if ends else None
+
+
+def _details(row: Mapping[str, Any], *, rate: bool) -> dict[str, Any]:
+    low, high = row["low"], row["high"]
+    is_range = interval_rows.shape_of(row["estimate"], low, high) == "range"
+    # A box spans the possible estimates if partially judged rollouts leave it open; without bounds, the interval.
+    box = [row["bound_low"], row["bound_high"]]
+    if not is_range or None in box:
+        box = [low, high] if is_range and None not in {low, high} else [None, None]
+    return {
+        "metric": row["metric"],
+        "statistic": row["statistic"],
+        "rate": rate,
+        "box_low": box[0],
+        "box_high": box[1],
+        "text": labels.interval_text(row, rate=rate),
+        "count": labels.share_text(row, rate=rate),
+        "clusters": labels.count(row["n_clusters"]),
+    }

@@ -1,0 +1,367 @@
+"""Rows of intervals with names to the left and numbers to the right, as forest plots have them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, listing
+from rollwise.plots import lettering, row_names, theme, ticking
+from rollwise.plots.figures import Plot
+from rollwise.schema import labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = {
+    "panel": pl.Int32,  # which Axes, from 0
+    "row": pl.Int32,  # from 0 at the top
+    "group": pl.String,
+    "level": pl.Float64,
+    "line": pl.String,  # "twig": the widest interval, thin; "trunk": a narrower one, thick
+    "shape": pl.String,  # interval, one-sided, point (no interval), range (no estimate), empty
+    "estimate": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "box_low": pl.Float64,  # of a range: limits of the estimate itself
+    "box_high": pl.Float64,
+    "text": pl.String,  # estimate and interval as text
+    "note": pl.String,  # "no interval" or "no estimate"
+    "reason": pl.String,  # why it is missing, or why another method was used
+    "color": pl.String,
+    "marker": pl.String,
+}
+_BESIDE = 32  # characters in a line of an axis label, in a figure of several panels
+_HALF = 0.34  # half the height of a hatched box, in rows
+_MOST_REASONS, _REASON = 4, 160  # number of footnotes, and characters in one
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Axis of one panel, and the columns of numbers beside it (a column of the marks, and its heading)."""
+
+    quantity: str
+    scale: str  # "rate": percentages from 0; "points": percentage points around 0; or "number"
+    columns: Sequence[tuple[str, str]]
+    guide: float | None = None  # position of a line that marks no difference
+
+
+def draw(
+    marks: pl.DataFrame,
+    panels: Sequence[Panel],
+    *,
+    verb: str,
+    ax: "Axes | None",
+    caption: str | None,
+    alt: str,
+    choose: str = "metric= and statistic=",
+) -> Plot:
+    """Draw each panel of the marks, in `ax` if there is one; footnotes follow the caption."""
+    marks = labels.merge_reasons(marks, options=False)
+    parts = marks.partition_by("panel", maintain_order=True)
+    reasons = _reasons(marks) if caption is not None else {}
+    description = " ".join([caption or "", *_notes(marks, reasons)])
+    with lettering.fonts_for(marks["group"]):
+        if ax is not None:
+            # Axes of the user: texts are fitted to their width.
+            theme.make_room(ax)
+            if len(panels) > 1:
+                what = listing(panel.quantity for panel in panels)
+                raise ArgumentError(f"{verb}: one ax cannot hold {len(panels)} panels ({what}); choose {choose}")
+            characters = max(int(theme.size_in_points(ax)[0] / 6.2), 16)
+            above = _draw(ax, parts[0], panels[0], marks, reasons)
+            ax.set_xlabel(lettering.wrapped(panels[0].quantity, characters, lines=3), loc="left" if above else "center")
+            if caption is not None:
+                lettering.caption_below(ax, description, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
+            ticking.fit(ax)
+            row_names.keep_apart(ax, marks)
+            return Plot([ax], alt)
+        figure, axes = _figure(marks, len(panels))
+        for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
+            _draw(panel_ax, part, panel, marks, reasons, names=place % _columns(len(panels)) == 0, new_figure=True)
+            if len(panels) > 1:  # or the label would run into that of the next panel
+                panel_ax.set_xlabel(lettering.wrapped(panel.quantity, _BESIDE, lines=3))
+        for unused in axes[len(panels) :]:
+            unused.set_visible(False)
+        if caption is not None:
+            lettering.caption_under(figure, description)
+        # Ticks of numbers may touch, depending on the data.
+        if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
+            ticking.keep_apart(axes[: len(panels)])
+    return Plot(axes[: len(panels)], alt)
+
+
+def shape_of(estimate: float | None, low: float | None, high: float | None) -> str:
+    """Return the shape to draw for an estimate and its interval.
+
+    Examples
+    --------
+    >>> shape_of(0.5, 0.4, None), shape_of(None, 0.1, 0.2), shape_of(None, None, None)
+    ('one-sided', 'range', 'empty')
+    """
+    ends = (low is not None) + (high is not None)
+    return ("point", "one-sided", "interval")[ends] if estimate is not None else "range" if ends else "empty"
+
+
+def mark(row: Mapping[str, Any], look: theme.Look, widest: object, *, value: str = "estimate") -> dict[str, Any]:
+    """Return what the marks of all figures have: the interval of a row, its shape, its look, and why it lacks something."""
+    shape = shape_of(row[value], row["low"], row["high"])
+    return {
+        "level": row["level"],
+        "line": "twig" if row["level"] == widest else "trunk",
+        "shape": shape,
+        "estimate": row[value],
+        "low": row["low"],
+        "high": row["high"],
+        "note": {"point": "no interval", "empty": "no estimate"}.get(shape),
+        "reason": labels.plain(row["reason"]) if row["reason"] else None,
+        "color": look.color,
+        "marker": look.marker,
+    }
+
+
+def in_order(marks: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return marks as a frame: panel by panel, from the top row down, the widest interval first."""
+    order = {"by": ["panel", "row", "level"], "descending": [False, False, True]}
+    return pl.DataFrame(marks, schema=columns, orient="row").sort(**order)  # type: ignore[arg-type]
+
+
+def places(groups: Sequence[str], values: Mapping[str, float], *, sort: bool) -> dict[str, int]:
+    """Return the row of each group, from 0 at the top: by descending value, groups without a value last; or unsorted."""
+    ordered = list(dict.fromkeys(groups))
+    if sort:
+        ordered.sort(key=lambda name: -values.get(name, float("-inf")))
+    return {name: place for place, name in enumerate(ordered)}
+
+
+def heading(marks: pl.DataFrame, what: str = "estimate") -> str:
+    """Return the heading of the column of estimates, with the level of the intervals."""
+    levels = marks["level"].drop_nulls()
+    return f"{what} [{labels.level_text(float(levels.max()))}]" if len(levels) else what  # type: ignore[arg-type]
+
+
+# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _columns(panels: int) -> int:
+    return min(panels, 3 if panels != 4 else 2)
+
+
+def _figure(marks: pl.DataFrame, panels: int) -> tuple[Any, list["Axes"]]:
+    columns = _columns(panels)
+    rows = -(-panels // columns)
+    across = {name: lettering.letters(name) for name in marks["group"].unique()}
+    # Rows with names of two lines are higher.
+    lines = sum(1 if wide <= row_names.longest(panels) else 1.5 for wide in across.values())
+    height = rows * (max(0.3 * lines, 0.5) + 0.75) + 0.55
+    longest = max(min(wide, row_names.longest(panels)) for wide in across.values())
+    margin = max(longest - 16, 0) * 0.07
+    return theme.canvas(rows, columns, (margin + (7.2 if columns == 1 else 2.2 + 2.9 * columns), height))
+
+
+def _draw(
+    ax: "Axes",
+    part: pl.DataFrame,
+    panel: Panel,
+    marks: pl.DataFrame,
+    reasons: Mapping[str, str],
+    *,
+    names: bool = True,
+    new_figure: bool = False,
+) -> bool:
+    """Draw one panel, and return whether its names are above their lines."""
+    part = theme.visible(part, ax)
+    theme.dress(ax, grid="x")
+    across = theme.size_in_points(ax)[0]
+    x_min, x_max = _ends(part, panel)
+    ax.set_xlim(x_min, x_max)
+    if panel.scale == "rate":
+        ticking.percent(ax, "x")
+    elif panel.scale == "points":
+        ticking.points(ax, "x")
+    else:
+        ticking.thousands(ax, "x")
+    if panel.guide is not None:
+        ax.axvline(panel.guide, color=theme.shade(ax, theme.MUTED), linewidth=1.0, zorder=1)
+    for row in part.iter_rows(named=True):
+        _paint(ax, row, (x_min, x_max), reasons)
+    ax.set_xlabel(panel.quantity, fontsize=theme.NORMAL, parse_math=False)
+    place = row_names.put(ax, marks, names=names, across=across, new_figure=new_figure)
+    share = {"above": 0.62, "beside": 0.5, "wide": 0.0}[place]
+    _numbers(ax, part, panel.columns, reasons, across=across, share=share)
+    return place == "above"
+
+
+def _ends(part: pl.DataFrame, panel: Panel) -> tuple[float, float]:
+    """Return the ends of the axis, with space for the arrows of open intervals."""
+    # Rates start at 0, unless a guide marks another reference.
+    values = part.select("estimate", "low", "high").unpivot()["value"].drop_nulls().to_list()
+    if panel.scale == "rate" and panel.guide is None and all(0 <= value <= 1 for value in values):
+        return 0.0, ticking.rate_end(values)
+    x_min, x_max = ticking.number_ends([*values, panel.guide])
+    open_ended = part.filter(pl.col("shape").is_in(["one-sided", "range"]))
+    margin = 0.15 * (x_max - x_min)
+    return (
+        x_min - margin if open_ended["low"].null_count() else x_min,
+        x_max + margin if open_ended["high"].null_count() else x_max,
+    )
+
+
+def _reasons(marks: pl.DataFrame) -> dict[str, str]:
+    """Return the footnote mark of each reason, for the first few reasons."""
+    reasons = marks["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    return {reason: labels.superscript(place) for place, reason in enumerate(reasons[:_MOST_REASONS], 1)}
+
+
+def _paint(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    # Trunks (narrower intervals) have neither caps nor points: those belong to the widest interval.
+    color, y, thick = row["color"], row["row"], row["line"] == "trunk"
+    low, high = (end if end is not None else edge for end, edge in zip((row["low"], row["high"]), ends, strict=True))
+    if row["shape"] == "range":
+        ax.plot([low, high], [y, y], color=color, linewidth=1.4, linestyle=(0, (2, 1.5)), zorder=2.5)
+        if row["line"] == "twig" and row["box_low"] is not None:
+            _hatched(ax, row)
+    if row["shape"] in {"interval", "one-sided"}:
+        ax.plot([low, high], [y, y], color=color, linewidth=4.2 if thick else 1.5, solid_capstyle="butt", zorder=3)
+    if row["shape"] in {"interval", "one-sided", "range"} and not thick:
+        for end, edge, arrow in ((row["low"], ends[0], "<"), (row["high"], ends[1], ">")):
+            ax.plot(
+                [edge if end is None else end],
+                [y],
+                color=color,
+                marker=arrow if end is None else "|",
+                markersize=6 if end is None else 7,
+                markeredgewidth=1.4,
+                clip_on=False,
+                zorder=3,
+            )
+    if row["estimate"] is not None and not thick:
+        _point(ax, row)
+    if row["note"] is not None and not thick:
+        _note(ax, row, ends, reasons)
+
+
+def _point(ax: "Axes", row: Mapping[str, Any]) -> None:
+    hollow = row["shape"] == "point"
+    ax.plot(
+        [row["estimate"]],
+        [row["row"]],
+        color=row["color"],
+        marker=row["marker"],
+        markersize=theme.MARKER_SIZES[row["marker"]],
+        markerfacecolor=ax.get_facecolor() if hollow else row["color"],
+        markeredgecolor=row["color"] if hollow else ax.get_facecolor(),
+        markeredgewidth=1.4 if hollow else 0.5,
+        clip_on=False,
+        zorder=4,
+    )
+
+
+def _hatched(ax: "Axes", row: Mapping[str, Any]) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = Rectangle(
+        (row["box_low"], row["row"] - _HALF),
+        row["box_high"] - row["box_low"],
+        2 * _HALF,
+        facecolor=ax.get_facecolor(),
+        edgecolor=row["color"],
+        hatch="////",
+        linewidth=0.8,
+        zorder=2,
+    )
+    ax.add_patch(box)
+
+
+def _note(ax: "Axes", row: Mapping[str, Any], ends: tuple[float, float], reasons: Mapping[str, str]) -> None:
+    """Write beside a hollow point that the interval is missing, on the side with more space."""
+    x_min, x_max = ends
+    at = x_min if row["estimate"] is None else row["estimate"]
+    # Halves avoid overflow of the sum for very large numbers.
+    to_the_right = at / 2 - x_min / 2 <= x_max / 2 - at / 2
+    ax.annotate(
+        f"{row['note']} {reasons.get(row['reason'], '')}".rstrip(),
+        (at, row["row"]),
+        xytext=((4 if row["estimate"] is None else 9) * (1 if to_the_right else -1), 0),
+        textcoords="offset points",
+        ha="left" if to_the_right else "right",
+        va="center",
+        fontsize=theme.SMALL,
+        color=theme.shade(ax, theme.MUTED),
+        style="italic",
+        zorder=5,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
+    )
+
+
+def _numbers(
+    ax: "Axes",
+    part: pl.DataFrame,
+    columns: Sequence[tuple[str, str]],
+    reasons: Mapping[str, str],
+    *,
+    across: float,
+    share: float,
+) -> None:
+    """Write columns of numbers to the right of the Axes; in a narrow figure only as many as fit into a share of its width."""
+    # One entry per row: that of the widest interval.
+    rows = part.filter(pl.col("line") == "twig").unique("row", keep="first", maintain_order=True)
+    # Columns are placed from left to right, each right-aligned at `edge` points beyond the Axes.
+    # Above the tick labels on top, if there are any.
+    edge, up = (12.0, 18.0 if ax.xaxis.get_tick_params()["labeltop"] else 4.0)
+    for name, heading in columns:
+        if name == "clusters" and (rows[name] == labels.NOTHING).all():
+            continue
+        wide = max(lettering.text_width(text) for text in [heading, *rows[name]]) + 2
+        if across <= row_names.NARROW and edge + wide > share * across:
+            break
+        edge += wide
+        place: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "right",
+            "fontsize": theme.SMALL,
+            "annotation_clip": False,
+        }
+        ax.annotate(
+            heading,
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(edge, up),
+            va="bottom",
+            color=theme.shade(ax, theme.MUTED),
+            **place,
+        )
+        for row in rows.iter_rows(named=True):
+            coordinates = ("axes fraction", "data")
+            ax.annotate(row[name], (1, row["row"]), xycoords=coordinates, xytext=(edge, 0), va="center", **place)
+            if name == columns[0][0] and row["note"] is None and row["reason"] in reasons:
+                raised = place | {"ha": "left", "color": theme.shade(ax, theme.MUTED)}
+                ax.annotate(
+                    reasons[row["reason"]],
+                    (1, row["row"]),
+                    xycoords=coordinates,
+                    xytext=(edge + 1, 0),
+                    va="center",
+                    **raised,
+                )
+        edge += 12
+
+
+def _notes(marks: pl.DataFrame, reasons: Mapping[str, str]) -> list[str]:
+    """Explain each unusual mark, and missing intervals."""
+    sentences: list[str] = []
+    shapes = set(marks["shape"])
+    if marks["level"].n_unique() > 1:
+        sentences.append("Thin line: the widest interval.")
+    if "point" in shapes:
+        sentences.append("Hollow: no interval.")
+    open_ended = pl.col("low").is_null() | pl.col("high").is_null()
+    if "one-sided" in shapes or marks.filter(pl.col("shape") == "range", open_ended).height:
+        sentences.append("Arrow: the interval has no end on that side.")
+    if "range" in shapes:
+        sentences.append("Dashed: interval without an estimate.")
+    if marks["box_low"].null_count() < marks.height:
+        sentences.append("Hatched: no estimate; it is somewhere in the box.")
+    sentences += [f"{raised} {labels.sentence(labels.shorten(reason, _REASON))}" for reason, raised in reasons.items()]
+    if len(reasons) < marks["reason"].drop_nulls().n_unique():
+        sentences.append("More reasons are in the table of results.")
+    return sentences

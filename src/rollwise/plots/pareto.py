@@ -1,0 +1,163 @@
+"""Trade-off of two metrics: one point per group, and the Pareto front."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from rollwise.errors import ArgumentError
+from rollwise.estimation.selection import Better
+from rollwise.plots import alternatives, legends, lettering, theme, ticking
+from rollwise.plots import pareto_strokes as strokes
+from rollwise.plots.figures import Plot
+from rollwise.plots.pareto_marks import chosen, directions, pareto_marks, require_known, single_out
+from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import caption as interval_sentences
+from rollwise.schema.labels import counted, label, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Labels = Literal["all", "frontier"]
+_NAMED = 12  # at most so many groups are named beside their points
+
+
+def pareto(
+    summary: object,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    trials: object = None,
+    references: object = None,
+    labels: Labels | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    caption: bool = True,
+) -> Plot:
+    """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
+
+    The front joins the groups that no other group beats (`rw.pareto`): none is at least as good in both metrics and better in
+    one. It is computed from estimates; where intervals overlap, another sample may have another front.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY of two metrics, from `rw.summarize`.
+    x, y
+        Which metric goes across and which goes up; by default the two metrics of the SUMMARY, in order.
+    statistic, level
+        Which rows to draw; by default means, or the only statistic, at the greatest level.
+    better
+        ``"higher"`` or ``"lower"`` for each metric; by default as in the catalog of metrics. It is written on the axes.
+    front
+        Whether to draw the Pareto front, for which it must be known which way is better.
+    trials
+        SUMMARY of the same groups by one more column, such as ``by=["target", "run"]``: each row is a small dot in the color of
+        its group, without an interval. Rows of other groups are not drawn.
+    references
+        SUMMARY of other systems for comparison: gray, named, and not part of the front.
+    labels
+        Which groups are named beside their points: ``"all"``, or those on the ``"frontier"``; by default all, or a key
+        if there is not enough space. References are always named.
+    ax
+        Where to draw; by default a new figure.
+    colors
+        Colors by the name of a group or reference; by default a color-blind safe one for each group.
+    caption
+        Whether to describe below the figure how the intervals were made, and which groups are not drawn.
+
+    Raises
+    ------
+    ArgumentError
+        If the SUMMARY does not have two metrics, a group occurs twice, nothing can be drawn, it is unknown which way is better, or
+        trials or references do not match the SUMMARY.
+
+    Examples
+    --------
+    >>> rows = {"target": ["a", "b"] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2, "statistic": "mean"}
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
+    >>> (ax,) = pareto(pl.DataFrame(rows | {"level": 0.95, "n": 50} | ends)).axes
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('attack success (lower is better)', 'task success (higher is better)')
+    """
+    check_kinds(pareto, locals())
+    if labels == "frontier" and not front:
+        raise ArgumentError("pareto: labels='frontier' names the groups on the front, and front=False leaves it out")
+    frame = chosen(summary, x, y, statistic, level)
+    marks = pareto_marks(
+        summary,
+        x=x,
+        y=y,
+        statistic=statistic,
+        level=level,
+        better=better,
+        front=front,
+        trials=trials,
+        references=references,
+        colors=colors,
+    )
+    require_known(marks, "pareto")
+    metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
+    ways = directions(metrics, better) if front else dict(better or {})
+    with lettering.fonts_for(marks["group"]):
+        new_figure = ax is None
+        theme.make_room(ax)
+        if ax is None:
+            ax = theme.canvas(1, 1, (6.4, 4.6))[1][0]
+        # Names come last, as they avoid everything drawn before.
+        placed = strokes.in_ink(marks, ax)
+        steps = strokes.scene(ax, placed, frame, ways, front=front)
+        points = placed.filter(pl.col("role") != "trial")
+        on_front = points.filter(pl.col("pareto") | (pl.col("role") == "reference"))
+        # Without `labels=`: name all points if there is space, else use a key, or name the front if a key is too high.
+        below = theme.AXIS
+        if labels is not None:
+            named = points if labels == "all" else on_front
+        elif points.height <= _NAMED and strokes.have_room(ax, points["group"]):
+            named = points
+        elif not new_figure and 0.19 * points.height > 0.4 * ax.figure.get_figheight():  # type: ignore[union-attr]
+            named = on_front
+        else:
+            named = points.clear()
+            below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
+        if caption:
+            trial_columns = [] if trials is None else single_out(trials, frame)
+            description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
+            description += " Named: the groups on the front." if 0 < named.height < points.height else ""
+            under = lettering.caption(ax, description, new_figure=new_figure, below=below)
+        # After layout the caption is wrapped to the final width.
+        ticking.fit(ax)
+        if caption and under is not None:
+            lettering.rewrap(ax, under, description)
+        strokes.name(ax, placed, named["group"].to_list(), steps)
+    return Plot([ax], alternatives.pareto(marks))
+
+
+def sentences(marks: pl.DataFrame, trial_columns: list[str], *, front: bool) -> list[str]:
+    """Explain each unusual mark, and list groups that are not drawn; `trial_columns` distinguish the trials of a group."""
+    notes = []
+    if front and marks["pareto"].any():
+        notes.append("Dashed: the Pareto front of the estimates.")
+    if (marks["shape"] == "range").any():
+        notes.append("Dashed cross without a point: no estimate, only its interval.")
+    trials = marks.filter(role="trial")
+    if trials.height:
+        unplaced = trials.filter(shape="missing").height
+        without = f" ({unplaced} of {counted(trials.height, 'dot')} not drawn: not known in both)" if unplaced else ""
+        notes.append(f"Small dots: each single {' and '.join(map(label, trial_columns))}{without}.")
+    references = marks.filter(pl.col("role") == "reference", pl.col("shape") != "missing")["group"].to_list()
+    if references:
+        notes.append(f"For reference{', not in the front' if front else ''}: {_listed(references)}.")
+    missing = marks.filter(pl.col("role") != "trial", pl.col("shape") == "missing")["group"].to_list()
+    if missing:
+        notes.append(f"Not known in both, so not drawn: {_listed(missing)}.")
+    return notes
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return ", ".join(shorten(name, 40) for name in names[:4]) + more

@@ -1,0 +1,247 @@
+"""Sensitivity of a result to a choice: a threshold, a weighting, a treatment of unjudged rollouts, a parameter."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, listing
+from rollwise.plots import curve_figure, curve_panel, legends, theme
+from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
+from rollwise.plots.figures import Plot
+from rollwise.schema import labels
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def sweep(
+    summary: object,
+    *,
+    of: str,
+    chosen: object = None,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Plot:
+    """Draw an estimate at every value of one choice: a line with a band over numbers, points with whiskers over names.
+
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines. Up to
+    four groups share one panel; more have a panel each.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY with a column for the choice, one row per group and value: several summaries put together, such as
+        ``pl.concat([rw.summarize(rollouts, weighting=w).with_columns(weighting=pl.lit(w)) for w in ("rollout", "goal")])``,
+        or one that is grouped by a parameter of the runs.
+    of
+        The column of the choice. Numbers are on a numeric axis, logarithmic if they span two decades; other values are in the
+        order of their first rows.
+    chosen
+        The value in use, marked by a dotted line.
+    metric, statistic, level
+        Which rows to draw; by default all.
+    min_at_risk
+        Number of rollouts below which a point is drawn as uncertain.
+    at_risk
+        Whether to show the number of rollouts of each point below.
+    ax, colors, title, caption
+        As in `curve`.
+
+    Raises
+    ------
+    ArgumentError
+        If the column is missing, no row has a value in it, `chosen` is not one of its values, or several panels do not fit
+        into one `ax`.
+
+    Examples
+    --------
+    >>> rows = {"threshold": [0.3, 0.5, 0.7], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
+    >>> ends = {"estimate": [0.6, 0.5, 0.2], "low": [0.4, 0.3, 0.1], "high": [0.8, 0.7, 0.4]}
+    >>> (ax,) = sweep(pl.DataFrame(rows | ends), of="threshold", chosen=0.5).axes
+    >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
+    ('threshold', 'attack success', ['chosen'])
+    """
+    check_kinds(sweep, locals())
+    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
+    marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
+    names = value_names(frame, of)
+    at = place_of(frame, of, names, chosen)
+    description = caption_of(frame, of, marks, min_at_risk)
+    return curve_figure.lay_out(
+        marks,
+        verb="sweep",
+        alt=labels.alt_text(frame),
+        ax=ax,
+        words=lambda axis_marks: _words(axis_marks, frame, names),
+        at_risk=at_risk,
+        also=None if at is None else lambda panel_ax, _: legends.marked(panel_ax, at, "chosen"),
+        title=title,
+        description=description,
+        caption=caption,
+    )
+
+
+def sweep_marks(
+    summary: object,
+    *,
+    of: str,
+    metric: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """Return the marks of `sweep`, with the columns of `curve_marks`, the statistic in `kind` and the choice in `axis`.
+
+    Values other than numbers are at 0, 1, ... Each panel has the references, from its first to its last position.
+
+    Examples
+    --------
+    >>> facts = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
+    >>> rows = pl.DataFrame(facts | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
+    >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
+    [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
+    """
+    check_kinds(sweep_marks, locals(), "sweep")
+    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
+    names = value_names(frame, of)
+    swept = frame.filter(has_value(frame, of))
+    by = [name for name in labels.grouping(frame) if name != of]
+    # Groups and references share the palette.
+    called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(of).is_null()), by, of)]
+    settled = {name: look.color for name, look in theme.looks(called, colors).items()}
+    # Names are placed at 0, 1, ... in their order.
+    place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
+    marks = curve_marks(
+        as_curve(swept, at=place, axis=of, kind=pl.col("statistic"), without=of),
+        min_at_risk=min_at_risk,
+        colors=settled if len(set(called)) <= theme.MAX_COLORS else colors,
+        one_panel=one_panel,
+        style="point" if names else "line",
+        verb="sweep",
+    )
+    return _with_references(marks, frame.filter(pl.col(of).is_null()), by, of, settled)
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _chosen(
+    summary: object, of: str, *, metric: str | None, statistic: str | None, level: float | None
+) -> pl.DataFrame:
+    frame = labels.finished(summary, schema.SUMMARY, "sweep")
+    if of not in labels.grouping(frame):
+        raise ArgumentError(
+            f"sweep: of={of!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"(concatenate summaries, each with `.with_columns({of}=...)`)"
+        )
+    frame = labels.choose(frame, "sweep", metric=metric, statistic=statistic, level=level)
+    if not frame.select(has_value(frame, of).any()).item():
+        raise ArgumentError(f"sweep: no row has a value in column {of!r}, so there is nothing to draw")
+    return frame
+
+
+def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
+    """Return an expression: does the row have a value of the choice that can be drawn?"""
+    return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
+
+
+def value_names(frame: pl.DataFrame, of: str) -> list[str]:
+    """Return the names of the values in order; empty if they are numbers."""
+    if frame.schema[of].is_numeric():
+        return []
+    values = frame[of].drop_nulls().unique(maintain_order=True)
+    return [labels.plain(value) for value in (values.sort() if values.dtype == pl.Enum else values)]
+
+
+def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
+    """Return the position of the chosen value, or None."""
+    if chosen is None:
+        return None
+    if names and labels.plain(chosen) in names:
+        return float(names.index(labels.plain(chosen)))
+    is_number = isinstance(chosen, int | float) and not isinstance(chosen, bool)
+    if not names and is_number and abs(chosen) <= schema.LARGEST_DRAWN:  # type: ignore[arg-type]
+        return float(chosen)  # type: ignore[arg-type]
+    available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
+    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {of!r}; there is {available}")
+
+
+# ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
+    """Return the name of each reference."""
+    return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
+
+
+def _with_references(
+    marks: pl.DataFrame, references: pl.DataFrame, by: list[str], of: str, settled: Mapping[str, str]
+) -> pl.DataFrame:
+    """Add to each panel the references of its metric and statistic."""
+    if references.is_empty():
+        return marks
+    names = reference_names(references, by, of)
+    # References are horizontal lines over the whole panel, repeated in each panel of their metric.
+    reference_rows = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
+    looks = theme.looks(names, settled)
+    level = reference_rows.select(
+        *COMBINATION,
+        "level",
+        "estimate",
+        "low",
+        "high",
+        "at_risk",
+        pl.Series("group", names),
+        pl.Series("color", [looks[name].color for name in names]),
+        pl.Series("marker", [looks[name].marker for name in names]),
+        series=pl.Series("group", names).rank("dense").cast(pl.Int32) + marks["series"].max(),
+    )
+    panels = marks.group_by("panel", "title", *COMBINATION, maintain_order=True).agg(
+        pl.col("at").min(), pl.col("at").max().alias("until")
+    )
+    added = panels.join(level, on=COMBINATION, how="inner").with_columns(
+        style=pl.lit("reference"),
+        solid=pl.lit(value=True),
+        n_clusters=pl.lit(None, pl.Int64),
+        censored=pl.lit(None, pl.Int64),
+    )
+    return pl.concat([marks, added.select(*MARKS).cast(marks.schema)]).sort("panel", "series", "level", "at")
+
+
+# ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
+    metric, statistic, of = axis_marks.select("metric", "kind", "axis").row(0)
+    words = curve_panel.wording(axis_marks)
+    return replace(
+        words,
+        across=labels.label(of),
+        up=labels.quantity(metric, statistic, frame),
+        rate=labels.is_rate(metric, frame),
+        counts=bool(names),
+        log=not names and words.log and axis_marks.select(pl.col("at").min() > 0).item(),
+        unit="",
+        behind="number of rollouts",
+        names=tuple(names),
+    )
+
+
+def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
+    """Describe the intervals, each unusual mark, and excluded rows."""
+    sentences = [labels.caption(frame)]
+    if (marks["style"] == "reference").any():
+        sentences.append(f"Dashed horizontal lines: no {labels.label(of)}.")
+    if not marks["solid"].all():
+        sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
+    unplaced = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
+    if unplaced:
+        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is not a number, excluded.")
+    return " ".join([*sentences, *curve_figure.reasons(frame)])

@@ -1,0 +1,212 @@
+"""Effect of one choice on two metrics: each over the choice, and their trade-off."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rollwise.estimation.selection import Better
+from rollwise.plots import alternatives, lettering, theme, ticking
+from rollwise.plots import pareto_strokes as strokes
+from rollwise.plots.figures import Plot
+from rollwise.plots.pareto import sentences
+from rollwise.plots.pareto_marks import MARKS, directions, pareto_marks, require_known
+from rollwise.plots.pareto_marks import chosen as rows_of
+from rollwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
+from rollwise.schema import labels
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SWEEP = MARKS | {
+    "of": pl.String,  # column of the choice
+    "curve": pl.String,  # the group without its choice, as in `sweep`
+    "at": pl.String,  # name of the value of the choice; null for a reference
+}
+_MIN_AT_RISK = 10
+_NAMED = 24  # at most so many points have their values beside them
+_SIZE = (13.2, 4.4)
+
+
+def sweep_pareto(
+    summary: object,
+    *,
+    of: str,
+    x: str | None = None,
+    y: str | None = None,
+    chosen: object = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool = True,
+) -> Plot:
+    """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
+
+    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
+    bands, and points outside the front.
+
+    Parameters
+    ----------
+    summary
+        SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
+    of, chosen
+        The column of the choice, and the value in use, as in `sweep`.
+    x, y, statistic, level, better, front
+        As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
+    colors
+        Colors by group name, the same in all panels; by default a color-blind safe one for each.
+    title, caption
+        Title above the figure, and whether to describe below how the intervals were made.
+
+    Raises
+    ------
+    ArgumentError
+        As of `sweep` and `pareto`.
+
+    Examples
+    --------
+    >>> rows = {"threshold": [0.3, 0.7] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
+    >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
+    >>> [ax.get_xlabel() for ax in sweep_pareto(swept, of="threshold").axes]
+    ['threshold', 'threshold', 'attack success (lower is better)']
+    """
+    check_kinds(sweep_pareto, locals())
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
+    marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
+    require_known(marks, "sweep_pareto")
+    place_of(frame, of, value_names(frame, of), chosen)  # raises an error for a wrong value before anything is drawn
+    metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
+    ways = directions(metrics, better) if front else dict(better or {})
+    with lettering.fonts_for([*marks["group"], title or ""]):
+        figure, panels = theme.canvas(1, 3, _SIZE)
+        # The first two panels are plots of their own, without captions.
+        for ax, metric in zip(panels, metrics.values(), strict=False):
+            rows = frame.filter(metric=metric)
+            sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
+        last = panels[-1]
+        placed = strokes.in_ink(marks, last)
+        steps = strokes.scene(last, placed, frame, ways, front=front)
+        if frame.schema[of].is_numeric():
+            _join(last, theme.visible(marks, last))
+        if title is not None:
+            figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+        placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
+        if caption:
+            few = " if there is space" if (placed["group"] == "").any() else ""
+            intervals = caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)
+            description = [intervals, f"Beside points{few}: {labels.label(of)}."]
+            lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
+        ticking.fit(last)
+        strokes.name(last, placed, [name for name in placed["group"] if name], steps)
+    return Plot(panels, alternatives.sweep_pareto(marks))
+
+
+def sweep_pareto_marks(
+    summary: object,
+    *,
+    of: str,
+    x: str | None = None,
+    y: str | None = None,
+    statistic: str | None = None,
+    level: float | None = None,
+    better: Mapping[str, Better] | None = None,
+    front: bool = True,
+    colors: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Return the marks of the last panel of `sweep_pareto`: one row per group and value of the choice, and reference.
+
+    Examples
+    --------
+    >>> rows = {"threshold": [0.7, 0.3] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
+    >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
+    >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
+    >>> marks = sweep_pareto_marks(swept, of="threshold")
+    >>> marks.select("curve", "at", "x", "y", "pareto").rows()
+    [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
+    """
+    check_kinds(sweep_pareto_marks, locals(), "sweep_pareto")
+    frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
+    across, up = frame["metric"].unique(maintain_order=True)
+    curves = _curves(frame, of, colors)
+    by = [name for name in labels.grouping(frame) if name != of]
+    # Rows without a value of the choice are references.
+    swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
+    references = others if others["metric"].n_unique() > 1 else None
+    marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
+    keys = swept.select(*by, of).unique(maintain_order=True)
+    called = labels.group_names(keys, by)
+    reference_groups = marks.filter(role="reference")["group"].to_list()
+    # Colors and markers as in the first two panels.
+    looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
+    shapes = dict(looks.select("group", "marker").iter_rows())
+    settled = dict(pl.concat(curves).select("group", "color").iter_rows())
+    none = f"no {labels.label(of)}"
+    names = value_names(frame, of)
+    # Sort by curve and by value of the choice, so that a line can join them; references last.
+    order = list(dict.fromkeys([*called, *reference_groups]))
+    marks = marks.with_columns(
+        pl.lit(of).alias("of"),
+        pl.Series("curve", [*called, *(reference_groups if by else [none] * len(reference_groups))]),
+        pl.Series("at", [*map(_word, keys[of]), *[None] * len(reference_groups)], dtype=pl.String),
+        pl.Series("\0curve", [order.index(name) for name in (*called, *reference_groups)]),
+        pl.Series(
+            "\0place",
+            [
+                *(float(names.index(_word(value)) if names else value) for value in keys[of]),
+                *[None] * len(reference_groups),
+            ],
+            dtype=pl.Float64,
+        ),
+    )
+    reference = pl.col("role") == "reference"
+    named = pl.format("{} · {}", "curve", pl.lit(none)) if by else pl.lit(none)
+    return (
+        marks.sort(reference, "\0curve", "\0place")
+        .with_columns(
+            pl.when(reference).then(named).otherwise("group").alias("group"),
+            pl.col("curve").replace_strict(settled).alias("color"),
+            pl.when(reference)
+            .then("marker")
+            .otherwise(pl.col("curve").replace_strict(shapes, default=None))
+            .alias("marker"),
+        )
+        .select(*SWEEP)
+    )
+
+
+def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
+    """Return the curves of the first two panels."""
+    return [
+        sweep_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
+        for metric in frame["metric"].unique(maintain_order=True)
+    ]
+
+
+def _word(value: object) -> str:
+    return labels.value_name(value)
+
+
+# ── last panel ────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _join(ax: "Axes", marks: pl.DataFrame) -> None:
+    """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
+    for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
+        across, up = (curve[side].fill_null(float("nan")).to_list() for side in ("x", "y"))
+        ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
+
+
+def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
+    """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
+    here = pl.col("at") == pl.lit(chosen, pl.String)
+    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # its color shows the group, as for the other points
+    called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
+    names = placed.select(called.alias("group"))["group"]
+    if placed.height <= _NAMED and strokes.have_room(ax, names):
+        return names
+    place, size = (count.over("curve", "role") for count in (pl.int_range(pl.len()), pl.len()))
+    is_named = (place == 0) | (place == size - 1) | here
+    return placed.select(pl.when(is_named).then(called).otherwise(pl.lit("")).alias("group"))["group"]

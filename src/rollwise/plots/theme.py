@@ -1,0 +1,257 @@
+"""Theme of every figure: colors and markers by name, sizes, new Axes.
+
+Nothing here changes rcParams: settings of the user (a dark style, another font) are kept.
+"""
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito (2008), safe for color-blind readers; their yellow is left out, as it is too faint on white
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+# Sizes that look equal.
+MARKER_SIZES = {"o": 6.5, "s": 6.0, "D": 5.8, "^": 7.3, "v": 7.3, "P": 7.5, "X": 7.0, "*": 10.0}
+ONE_COLOR = PALETTE[0]
+MUTED, GRAY, GUIDE = 0.6, 0.19, 0.13  # grays: share of the text color in a blend with the background
+SMALL, NORMAL = 9.0, 10.0  # font sizes in points; nothing is smaller
+MAX_COLORS = len(PALETTE)
+AXIS = 40.0  # height in points of tick labels and axis label below the Axes
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Color of a name in every figure, and a marker that stays distinct in gray print."""
+
+    color: str
+    marker: str
+
+
+def looks(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, Look]:
+    """Return a look for each name by its position among the sorted names, so that equal sets of names look the same.
+
+    Parameters
+    ----------
+    names
+        The names to distinguish, in any order.
+    colors
+        Colors that are already chosen, by name; the other names share the rest of the palette.
+
+    Examples
+    --------
+    >>> [look.color for look in looks(["b", "a"]).values()]
+    ['#0072B2', '#D55E00']
+    >>> looks(["b", "a"], {"a": "black"})["b"].color
+    '#0072B2'
+    """
+    settled = dict(colors or {})
+    ordered = sorted(set(names))
+    free = [color for color in PALETTE if color not in settled.values()] or list(PALETTE)
+    unsettled = [name for name in ordered if name not in settled]
+    chosen = {name: free[place % len(free)] for place, name in enumerate(unsettled)} | settled
+    return {name: Look(chosen[name], MARKERS[place % len(MARKERS)]) for place, name in enumerate(ordered)}
+
+
+def palette(names: Iterable[str], colors: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a color-blind safe color for each name, to pass as `colors=` to figures that show different groups.
+
+    A figure colors its own groups by their order, so a group may change color between figures that lack some of the others.
+
+    Parameters
+    ----------
+    names
+        The names of all groups, in any order.
+    colors
+        Colors that are already chosen, by name; the other names share the rest of the palette.
+
+    Examples
+    --------
+    >>> palette(["guarded", "base"])
+    {'base': '#0072B2', 'guarded': '#D55E00'}
+    """
+    check_kinds(palette, locals())
+    return {name: look.color for name, look in looks(names, colors).items()}
+
+
+def row_looks(
+    names: Sequence[str], first: Sequence[str], colors: Mapping[str, str] | None = None, *, others: Iterable[str] = ()
+) -> list[Look]:
+    """Return the look of each row: by group if there are few groups, else by the first grouping column, else one for all.
+
+    `others` are names without a row, such as a baseline, which keep their colors for other figures.
+
+    Examples
+    --------
+    >>> [look.color for look in row_looks(["a · x", "b · x"], ["a", "b"])]
+    ['#0072B2', '#D55E00']
+    >>> {look.marker for look in row_looks([str(place) for place in range(9)], [str(place) for place in range(9)])}
+    {'o'}
+    """
+    # Colors are useful only if each name has a different one.
+    for row_names in (names, first):
+        all_names = {*row_names, *others}
+        if len(all_names) <= MAX_COLORS or (colors and all_names & set(colors)):
+            look = looks(all_names, colors)
+            return [look[name] for name in row_names]
+    return [Look(ONE_COLOR, MARKERS[0])] * len(names)
+
+
+def shade(ax: "Axes", strength: float) -> str:
+    """Return a gray between the background of the Axes and its text color, in the style of the user."""
+    return blend(ax.xaxis.label.get_color(), ax.get_facecolor(), strength)
+
+
+def blend(letters: Any, ground: Any, strength: float) -> str:
+    """Blend the text color with the background; strength 1 is the text color.
+
+    Examples
+    --------
+    >>> blend("black", "white", MUTED)
+    '#666666'
+    """
+    from matplotlib.colors import to_hex, to_rgb
+
+    both = zip(to_rgb(letters), to_rgb(ground), strict=True)
+    red, green, blue = (strength * near + (1 - strength) * far for near, far in both)
+    return to_hex((red, green, blue))
+
+
+def ink(color: str, ground: Any = "white") -> str:
+    """Return the color, made darker or lighter until text in it is readable on the background (contrast 4.5).
+
+    Examples
+    --------
+    >>> ink("#0072B2"), ink("#E69F00") < "#E69F00", ink("black", "black") > "#606060"
+    ('#0072b2', True, True)
+    """
+    from matplotlib.colors import to_hex, to_rgb
+
+    red, green, blue = to_rgb(color)
+    under = _luminance(*to_rgb(ground))
+    # Mix 5 % more black or white in each step.
+    end = 0.0 if under > 0.18 else 1.0  # towards black on a light background, white on a dark one
+    for _ in range(100):
+        over = _luminance(red, green, blue)
+        if (max(over, under) + 0.05) / (min(over, under) + 0.05) >= 4.5:
+            break
+        red, green, blue = (part + 0.05 * (end - part) for part in (red, green, blue))
+    return to_hex((red, green, blue))
+
+
+def contrast(color: Any, ground: Any) -> float:
+    """Return the contrast of the color with the background, from 1 to 21 (WCAG 2.2).
+
+    Examples
+    --------
+    >>> contrast("black", "white"), contrast("#777777", "#777777")
+    (21.0, 1.0)
+    """
+    from matplotlib.colors import to_rgb
+
+    under, over = sorted((_luminance(*to_rgb(color)), _luminance(*to_rgb(ground))))
+    return round((over + 0.05) / (under + 0.05), 9)
+
+
+def _luminance(red: float, green: float, blue: float) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+# ── figures and axes ──────────────────────────────────────────────────────────────────────────────────────────────────
+def canvas(
+    rows: int, columns: int, size: tuple[float, float], *, heights: Sequence[float] | None = None, share_y: bool = False
+) -> tuple["Figure", list["Axes"]]:
+    """Return a new figure with a constrained layout, and its Axes row by row.
+
+    It is made without pyplot, which would keep it open and have a notebook show it a second time.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, sharey="row" if share_y else False)
+    engine = figure.get_layout_engine()
+    if columns > 1 and engine is not None:
+        engine.set(wspace=0.06)  # type: ignore[call-arg]
+    return figure, list(axes.flat)
+
+
+def below_axes(ax: "Axes", *, below: float, height: float) -> "Axes":
+    """Add Axes that share the x axis of `ax`: `below` points below it and `height` points high, at any figure size."""
+    return ax.inset_axes((0, -below - height, 1, height), transform=points_below(ax), sharex=ax)
+
+
+def points_below(ax: "Axes") -> Any:
+    """Return the transform with x as a share of the width of the Axes, and y in points from their lower edge."""
+    from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory
+
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)  # type: ignore[arg-type]
+    return blended_transform_factory(ax.transAxes, points)
+
+
+def size_in_points(ax: "Axes") -> tuple[float, float]:
+    """Return the current width and height of the Axes in points."""
+    figure = ax.get_figure(root=True)
+    box = ax.get_window_extent()
+    dpi = figure.dpi if figure is not None else 100.0
+    return box.width * 72 / dpi, box.height * 72 / dpi
+
+
+def dress(ax: "Axes", *, grid: str = "y") -> None:
+    """Style the Axes: two spines, a light grid behind the data, small tick labels."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, axis="x" if grid == "x" else "y", color=shade(ax, GUIDE), linewidth=0.7)
+    ax.set_axisbelow(True)
+    ax.tick_params(labelsize=SMALL)
+
+
+def make_room(ax: "Axes | None") -> None:
+    """Give the figure of `ax` a constrained layout, unless the user has set a layout, so that texts around the Axes fit."""
+    from matplotlib.gridspec import SubplotParams
+
+    figure = None if ax is None else ax.get_figure(root=True)
+    if ax is None or figure is None or figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
+        return
+    if vars(figure.subplotpars) == vars(SubplotParams()):
+        figure.set_layout_engine("constrained")
+
+
+def settle(figure: Any) -> None:
+    """Run the layout engine, if there is one, so that the Axes have their final size and can be measured."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        with quiet():
+            engine.execute(figure)
+
+
+def against(color: str, ax: "Axes") -> str:
+    """Return the color, or the text color if it is hardly visible on the background, as black in a dark style."""
+    from matplotlib.colors import to_hex
+
+    is_visible = contrast(color, ax.get_facecolor()) >= 1.5
+    return color if is_visible else to_hex(ax.xaxis.label.get_color())
+
+
+def visible(marks: pl.DataFrame, ax: "Axes") -> pl.DataFrame:
+    """Replace colors of the marks that are hardly visible on the background of the Axes."""
+    colors = marks["color"].drop_nulls().unique().to_list()
+    return marks.with_columns(pl.col("color").replace({color: against(color, ax) for color in colors}))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress warnings about characters that no installed font has: `Plot.save` reports them once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
+        yield

@@ -1,0 +1,263 @@
+"""Ticks of an axis: percentages, dollars or thousands, as many as fit, and axes that end at round numbers."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import ceil, isfinite, log10
+from typing import TYPE_CHECKING
+
+from rollwise.plots import lettering, theme
+from rollwise.schema import labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ENDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # possible ends of an axis of rates
+
+
+def percent(ax: "Axes", axis: str) -> None:
+    """Format the ticks of the axis as percentages."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 6):g} %"))
+
+
+def points(ax: "Axes", axis: str) -> None:
+    """Format the ticks of the axis as percentage points with a sign, for differences of rates."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: _signed(round(100 * value, 6))))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+g}".replace("-", "−") if value else "0"
+
+
+def thousands(ax: "Axes", axis: str) -> None:
+    """Format large numbers on the axis with thousands separators.
+
+    Very large and very small numbers are written out, as matplotlib's common factor at the end of the axis would overlap with
+    labels.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    largest = max(map(abs, ax.get_xlim() if axis == "x" else ax.get_ylim()))
+    if 1e-4 <= largest < 1e4:
+        return
+    written = compact if largest < 1e-4 or largest >= 1e9 else "{:,.0f}".format
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: written(value).replace("-", "−")))
+
+
+def amounts(ax: "Axes", axis: str, unit: str = "") -> None:
+    """Format the ticks of a budget: dollars with a sign, other units with thousands separators or in millions."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    chosen = ax.xaxis if axis == "x" else ax.yaxis
+    if unit == "%":
+        percent(ax, axis)
+    elif unit == "US$":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: money(value)))
+    elif chosen.get_scale() == "log":
+        chosen.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    else:
+        thousands(ax, axis)
+    if chosen.get_scale() == "log":
+        chosen.set_minor_formatter(NullFormatter())
+
+
+def money(value: float) -> str:
+    """Format dollars with as few digits as necessary.
+
+    Examples
+    --------
+    >>> money(0.005), money(0.5), money(12.0), money(1200), money(0)
+    ('$0.005', '$0.50', '$12', '$1,200', '$0')
+    """
+    value = round_off(value)
+    if value == round(value):
+        return f"${value:,.0f}"
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:.6f}".rstrip("0")
+
+
+def compact(value: float) -> str:
+    """Format a count, in millions, billions or trillions if it is large.
+
+    Examples
+    --------
+    >>> compact(500), compact(20_000), compact(2.5e6), compact(1e9), compact(0.1)
+    ('500', '20,000', '2.5M', '1B', '0.1')
+    """
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{round_off(value):,g}" if abs(value) < 1e3 else f"{value:,.0f}"
+
+
+def fitting_ticks(ax: "Axes", across: float, distance: float, *, wide: float = 1.0) -> list[float]:
+    """Set ticks of the x axis that are at least `distance` points apart, and return their positions.
+
+    `across` is the width of the Axes in points; labels need `wide` times their width.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    x_min, x_max = ax.get_xlim()
+    if ax.get_xscale() == "log":
+        ax.xaxis.set_major_locator(LogLocator())
+        widest = max(
+            lettering.text_width(text)
+            for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks())[1:-1])
+        )
+        ax.xaxis.set_major_locator(LogLocator(numticks=max(int(across / max(distance, widest + 6)), 2)))
+    else:
+        widest = max(
+            lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(ax.get_xticks()))
+        )
+        most = max(int(across / max(distance, wide * widest + 10)), 1)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=min(most, 8), steps=[1, 2, 2.5, 5, 10]))
+    return [float(tick) for tick in ax.get_xticks() if x_min <= tick <= x_max]
+
+
+def fit(ax: "Axes", *, integers: bool = False) -> None:
+    """Fit the ticks of the x axis and the label of the y axis to the size of the Axes after layout."""
+    theme.settle(ax.get_figure(root=True))
+    across, up = theme.size_in_points(ax)
+    if ax.get_xscale() != "log":
+        thousands(ax, "x")
+    fitting_ticks(ax, across, 22.0)
+    if ax.get_xscale() == "log":
+        amounts(ax, "x")
+    elif integers:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    ax.set_ylabel(lettering.wrapped(ax.get_ylabel(), max(int(up / 5.4), 14), lines=3))
+    keep_neighbors_apart(ax)
+
+
+def keep_apart(axes: Sequence["Axes"]) -> None:
+    """Reduce the ticks of each x axis whose labels would touch, after layout."""
+    theme.settle(axes[0].get_figure(root=True))
+    for ax in axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+        if any(after.x0 - before.x1 < 3 for before, after in pairwise(boxes)):
+            fitting_ticks(ax, theme.size_in_points(ax)[0], 22.0)
+
+
+def keep_neighbors_apart(ax: "Axes") -> None:
+    """Reduce ticks of neighboring Axes, which may be narrower now; Axes with a table below keep theirs."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure = ax.get_figure(root=True)
+    neighbors = [
+        neighbor
+        for neighbor in (figure.axes if figure is not None else ())
+        if neighbor is not ax and not neighbor.child_axes
+    ]
+    # Set by this module; Axes of the user have an AutoLocator.
+    adjustable = [neighbor for neighbor in neighbors if type(neighbor.xaxis.get_major_locator()) is MaxNLocator]
+    if adjustable:
+        keep_apart(adjustable)
+
+
+def ticks_among(ax: "Axes", positions: Sequence[float], across: float, distance: float) -> list[float]:
+    """Set ticks of the x axis at positions at least `distance` points apart: at all, at round ones, or at every m-th."""
+    from matplotlib.ticker import MaxNLocator
+
+    x_min, x_max = ax.get_xlim()
+    log = ax.get_xscale() == "log"
+    # Labels may be wider than the requested distance.
+    widest = max(lettering.text_width(text) for text in ax.xaxis.get_major_formatter().format_ticks(list(positions)))
+    place = {
+        at: across * (log10(at / x_min) / log10(x_max / x_min) if log else (at - x_min) / (x_max - x_min))
+        for at in positions
+    }
+    distance = max(distance, widest + 10)
+
+    def fit(chosen: Sequence[float]) -> bool:
+        return all(place[after] - place[before] >= distance for before, after in pairwise(chosen))
+
+    most = max(int(across / distance), 1)
+    round_ones = [] if log else MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(x_min, x_max)
+    # Prefer all positions, then those at round numbers, then every second, third, ...
+    round_positions = [at for at in positions if any(abs(at - tick) <= 1e-9 * (x_max - x_min) for tick in round_ones)]
+    ways = [list(positions), *([round_positions] if len(round_positions) > 2 else [])]
+    ways += [list(positions[::step]) for step in range(2, len(positions))]
+    ticks = next((chosen for chosen in ways if fit(chosen)), list(positions[:1]))
+    ax.set_xticks(ticks)
+    ax.minorticks_off()
+    return ticks
+
+
+def counting_ticks(ax: "Axes", across: float, distance: float, *, last: float | None = None) -> list[float]:
+    """Set ticks of a logarithmic axis of counts: 1, 2, 5, 10, ..., or fewer, at least `distance` points apart.
+
+    The `last` observed point always has a tick.
+    """
+    x_min, x_max = ax.get_xlim()
+    decade = across / log10(x_max / x_min)  # points
+    distance = max(distance, lettering.text_width(labels.count(last or int(x_max))) + 8)
+    # Per decade 1-2-5, 1-3, or only powers of ten.
+    every = next((factors for factors in ((1, 2, 5), (1, 3), (1,)) if decade * _closest(factors) >= distance), (1,))
+    powers = range(0, 16, max(ceil(distance / decade), 1))
+    ticks = [float(factor * 10**power) for power in powers for factor in every if x_min <= factor * 10**power <= x_max]
+    if last is not None and last > 0:
+        ticks = sorted([*(tick for tick in ticks if abs(log10(tick / last)) * decade >= distance), last])
+    ax.set_xticks(ticks, labels=[labels.count(tick) for tick in ticks])
+    ax.minorticks_off()
+    return ticks
+
+
+def _closest(factors: Sequence[int]) -> float:
+    """Return the least distance of two ticks in decades."""
+    return min(log10(after / before) for before, after in pairwise([*factors, 10]))
+
+
+def rate_end(values: Iterable[float | None]) -> float:
+    """Return the end of an axis of rates: the next round share above the greatest value, at most 1.
+
+    Examples
+    --------
+    >>> rate_end([0.03, 0.07]), rate_end([0.97]), rate_end([None])
+    (0.1, 1.0, 1.0)
+    """
+    finite = [value for value in values if value is not None and isfinite(value)]
+    greatest = max(finite, default=1.0)
+    return next((end for end in _ENDS if greatest <= 0.97 * end), 1.0)
+
+
+def number_ends(values: Iterable[float | None]) -> tuple[float, float]:
+    """Return both ends of an axis of numbers, a little beyond the data.
+
+    Examples
+    --------
+    >>> number_ends([1.0, 3.0]), number_ends([2.0]), number_ends([])
+    ((0.88, 3.12), (1.0, 3.0), (0.0, 1.0))
+    """
+    finite = [value for value in values if value is not None and isfinite(value)]
+    if not finite:
+        return 0.0, 1.0
+    least, greatest = min(finite), max(finite)
+    margin = 0.06 * (greatest / 2 - least / 2) * 2
+    if margin <= abs(greatest) * 1e-9:
+        margin = abs(greatest) / 2 or 1.0
+    return round_off(least - margin), round_off(greatest + margin)
+
+
+def round_off(value: float) -> float:
+    """Round off rounding errors of the last digits."""
+    return float(f"{value:.12g}")
+
+
+def tick_step(last: float, most: int) -> int:
+    """Return the step between integer ticks from 0 to `last` that gives at most `most` of them.
+
+    Examples
+    --------
+    >>> tick_step(10, 12), tick_step(30, 12), tick_step(500, 8)
+    (1, 5, 100)
+    """
+    step = max(last / max(most - 1, 1), 1.0)
+    power = int(10 ** int(log10(step)))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= ceil(step * 1e9) / 1e9)

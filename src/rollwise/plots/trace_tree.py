@@ -1,0 +1,305 @@
+"""Tree of one rollout: nested steps, or the branches of a tree search."""
+
+import io
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise.plots import alternatives, lettering, one_rollout, theme
+from rollwise.plots.figures import Plot
+from rollwise.schema import labels
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKS = {
+    "row": pl.Int32,  # from 0 at the top: parents before children, children in order
+    "depth": pl.Int32,  # from 0 at a root
+    "node": pl.String,
+    "parent": pl.String,  # null at a root
+    "parent_row": pl.Int32,
+    "name": pl.String,  # name of the model or tool, or number and state of the turn
+    "text": pl.String,  # beginning of the text
+    "note": pl.String,  # seconds, tokens
+    "state": pl.String,  # of a turn: success, refused, failed, ...; of a step: its kind
+    "color": pl.String,
+    "marker": pl.String,
+}
+_MOST = 60  # most rows of a figure
+_MOST_LINES = 1_000  # most lines of a text
+_INDENT = 14.0  # indentation of a child in points
+_WIDTH = 100  # width in characters without a terminal
+
+
+def trace_tree(
+    frame: object,
+    *,
+    rollout_id: str | None = None,
+    most: int = _MOST,
+    ax: "Axes | None" = None,
+    caption: bool = True,
+) -> Plot:
+    """Draw the tree of one rollout: one row per node, indented below its parent.
+
+    From STEPS: nested calls. From TURNS of a tree search (`node_id`, `parent_id`): its branches, including pruned ones. From
+    other TURNS: each turn with its tool calls.
+
+    Parameters
+    ----------
+    frame
+        STEPS, from `rw.steps`, or TURNS, from `rw.read` or `rw.trees.flatten(..., branches="all")`.
+    rollout_id
+        Which rollout; not needed where there is one.
+    most
+        How many rows to draw; the caption counts the rest.
+    ax
+        Where to draw; by default a new figure, as high as it needs to be.
+    caption
+        Whether to describe below the figure what the rollout is, and how many rows are not drawn.
+
+    Raises
+    ------
+    ArgumentError
+        If the rollout is missing, or there are several and no id is given.
+
+    Examples
+    --------
+    >>> steps = pl.DataFrame({"rollout_id": "a", "step": [1, 2], "parent": [None, 1], "kind": ["model", "tool"]})
+    >>> (ax,) = trace_tree(steps).axes
+    >>> [text.get_text() for text in ax.texts]
+    ['model', 'tool']
+    """
+    check_kinds(trace_tree, locals())
+    marks = trace_marks(frame, rollout_id=rollout_id)
+    rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    theme.make_room(ax)
+    if ax is not None:  # leave space for a caption and a key below
+        most = min(most, max(int(0.5 * theme.size_in_points(ax)[1] / 12), 3))
+    visible_marks = marks.head(min(max(most, 1), marks.height))
+    with lettering.fonts_for([*visible_marks["name"], *visible_marks["text"].drop_nulls()]):
+        new_figure = ax is None
+        if ax is None:
+            ax = theme.canvas(1, 1, (7.2, 1.0 + 0.24 * visible_marks.height))[1][0]
+        visible_marks = theme.visible(visible_marks, ax)
+        ax.set(xlim=(0, 1), ylim=(visible_marks.height - 0.4, -0.6))
+        ax.set_axis_off()
+        one_rollout.title(ax, rows, pad=6)
+        across = theme.size_in_points(ax)[0]
+        # Deep trees have a smaller indentation.
+        indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))
+        for mark in visible_marks.iter_rows(named=True):
+            _paint(ax, mark, indent / across, across)
+        states = visible_marks.unique("state", maintain_order=True)
+        below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
+        if caption:
+            description = _caption(rows, marks, visible_marks)
+            lettering.caption(ax, description, new_figure=new_figure, below=below)
+    return Plot([ax], alternatives.trace_tree(marks))
+
+
+def trace_text(
+    frame: object, *, rollout_id: str | None = None, most: int = _MOST_LINES, width: int | None = None
+) -> str:
+    r"""Return the tree as text for a terminal, with control characters escaped.
+
+    Parameters
+    ----------
+    frame, rollout_id, most
+        As in `trace_tree`.
+    width
+        Width in characters; by default that of the terminal.
+
+    Examples
+    --------
+    >>> steps = pl.DataFrame(
+    ...     {"rollout_id": "a", "step": [1, 2, 3], "parent": [None, 1, 1], "kind": ["model", "tool", "tool"]}
+    ... )
+    >>> steps = steps.with_columns(output=pl.Series([None, "found\x1b[2J", "done"]), tokens=pl.Series([12, None, None]))
+    >>> print(trace_text(steps, width=40))
+    a
+    └── model  12 tokens
+        ├── tool: found\x1b[2J
+        └── tool: done
+    """
+    check_kinds(trace_text, locals())
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    marks = trace_marks(frame, rollout_id=rollout_id)
+    rows, _ = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    if width is None:
+        width = shutil.get_terminal_size((_WIDTH, 40)).columns
+    root = Tree(Text(labels.plain(rows["rollout_id"][0])))
+    # Marks have parents before children, so the parent branch exists.
+    branches: dict[int, Tree] = {}
+    for mark in marks.head(min(most, marks.height)).iter_rows(named=True):
+        words = one_rollout.snippet(_words(mark), max(width - 4 * (mark["depth"] + 1), 12))
+        branch = root if mark["parent_row"] is None else branches[mark["parent_row"]]
+        branches[mark["row"]] = branch.add(Text(words, no_wrap=True, overflow="ellipsis"))
+    if marks.height > most:
+        root.add(Text(f"… {labels.count(marks.height - most)} more"))
+    sink = io.StringIO()
+    deepest = max(marks["depth"])
+    console = Console(
+        file=sink, width=max(width, 4 * deepest + 20), color_system=None, force_jupyter=False, _environ={}
+    )
+    console.print(root)
+    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines())
+
+
+def trace_marks(frame: object, *, rollout_id: str | None = None) -> pl.DataFrame:
+    """Return the marks of `trace_tree`: one row per node, parents before their children.
+
+    Examples
+    --------
+    >>> nodes = {"rollout_id": "a", "turn": [1, 2, 2], "node_id": ["x", "y", "z"], "parent_id": [None, "x", "x"]}
+    >>> trace_marks(pl.DataFrame(nodes)).select("row", "depth", "node", "parent_row").rows()
+    [(0, 0, 'x', None), (1, 1, 'y', 0), (2, 1, 'z', 0)]
+    """
+    check_kinds(trace_marks, locals(), "trace_tree")
+    rows, steps = one_rollout.chosen(frame, rollout_id, "trace_tree")
+    nodes = list(_steps(rows) if steps else _turns(rows))
+    node_of_id = {node["node"]: node for node in nodes}
+    children: dict[str | None, list[dict[str, Any]]] = {}
+    # Nodes without a known parent are roots.
+    for node in nodes:
+        lost = node["parent"] not in node_of_id or node["parent"] == node["node"]
+        children.setdefault(None if lost else node["parent"], []).append(node)
+    marks: list[dict[str, Any]] = []
+    placed: dict[str, int] = {}
+
+    def grow(first: list[dict[str, Any]]) -> None:
+        # A stack instead of recursion: trees of logs may be deeper than the recursion limit.
+        waiting: list[tuple[dict[str, Any], int, int | None]] = [(node, 0, None) for node in reversed(first)]
+        while waiting:
+            node, depth, parent_row = waiting.pop()
+            if node["node"] in placed:
+                continue
+            placed[node["node"]] = len(marks)
+            marks.append(node | {"row": len(marks), "depth": depth, "parent_row": parent_row})
+            below = children.get(node["node"], [])
+            waiting += [(child, depth + 1, placed[node["node"]]) for child in reversed(below)]
+
+    grow(children.get(None, []))
+    for node in nodes:  # a cycle of parents is not reachable from a root
+        if node["node"] not in placed:
+            grow([node])
+    return pl.DataFrame(marks, schema=MARKS, orient="row")
+
+
+# ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _steps(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    kinds = [labels.plain(kind) if kind else "step" for kind in _column(rows, "kind")]
+    look = theme.looks(kinds)
+    for kind, step in zip(kinds, rows.iter_rows(named=True), strict=True):
+        start, end = step.get("start"), step.get("end")
+        notes = [_seconds(end - start)] if start is not None and end is not None else []
+        notes += [labels.counted(step["tokens"], "token")] if step.get("tokens") is not None else []
+        text = step.get("output") or step.get("input")
+        yield {
+            "node": str(step["step"]),
+            "parent": None if step.get("parent") is None else str(step["parent"]),
+            "name": one_rollout.snippet(step.get("name") or kind, 40),
+            "text": None if text is None else one_rollout.snippet(text, 160),
+            "note": ", ".join(notes),
+            "state": kind,
+            "color": look[kind].color,
+            "marker": look[kind].marker,
+        }
+
+
+def _turns(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    tree = any(node is not None for node in _column(rows, "node_id"))
+    for place, turn in enumerate(rows.iter_rows(named=True), 1):
+        state = one_rollout.state(turn)
+        look = one_rollout.STATES[state]
+        node = str(turn["node_id"]) if tree and turn.get("node_id") is not None else f"turn {place}"
+        text = (turn.get("prompt") or turn.get("response")) if tree else (turn.get("response") or turn.get("prompt"))
+        notes = [_seconds(turn["seconds"])] if turn.get("seconds") is not None else []
+        tokens = turn.get("response_tokens")
+        notes += [labels.counted(tokens, "token")] if tokens is not None else []
+        notes += [f"score {turn['score']:g}"] if turn.get("score") is not None else []
+        number = "no prompt" if turn["turn"] is None else f"turn {turn['turn']}"
+        about = {"state": state, "color": look.color, "marker": look.marker.replace(".", "o")}
+        yield about | {
+            "node": node,
+            "parent": None if not tree or turn.get("parent_id") is None else str(turn["parent_id"]),
+            "name": f"{number}, {state}",
+            "text": one_rollout.snippet(text, 160) if text else None,
+            "note": ", ".join(notes),
+        }
+        for call, (name, arguments) in enumerate(one_rollout.calls(turn) if not tree else (), 1):
+            yield {
+                "node": f"{node} call {call}",
+                "parent": node,
+                "name": one_rollout.snippet(name, 40),
+                "text": one_rollout.snippet(arguments, 160) if arguments else None,
+                "note": "",
+                "state": "tool",
+                "color": "#009E73",
+                "marker": "D",
+            }
+
+
+def _column(rows: pl.DataFrame, name: str) -> list[Any]:
+    return rows[name].to_list() if name in rows.columns else [None] * rows.height
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{labels.count(seconds)} s"
+
+
+def _words(mark: Mapping[str, Any]) -> str:
+    text = f": {mark['text']}" if mark["text"] else ""
+    return f"{mark['name']}{'  ' + mark['note'] if mark['note'] else ''}{text}"
+
+
+# ── paint ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _paint(ax: "Axes", mark: Mapping[str, Any], indent: float, across: float) -> None:
+    x, y = (mark["depth"] + 0.5) * indent, mark["row"]
+    if mark["parent_row"] is not None:
+        before = (mark["depth"] - 0.5) * indent
+        ax.plot([before, before, x], [mark["parent_row"], y, y], color=theme.shade(ax, 0.35), linewidth=0.8, zorder=1)
+    size = theme.MARKER_SIZES.get(mark["marker"], 6.5)
+    hollow = mark["state"] == "unjudged"
+    ax.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker=mark["marker"],
+        markersize=size,
+        color=mark["color"],
+        markerfacecolor=ax.get_facecolor() if hollow else mark["color"],
+        zorder=3,
+        clip_on=False,
+    )
+    width = across * (1 - x) - 24
+    words = _words(mark).replace("  ", lettering.GAP)
+    # Shorten by the ratio of widths, at least by one character, until the text fits.
+    while len(words) > 4 and lettering.text_width(words) > width:
+        words = (
+            f"{words[: max(min(len(words) - 2, int(len(words) * width / lettering.text_width(words))), 3)].rstrip()}…"
+        )
+    ax.annotate(
+        words,
+        (x, y),
+        xytext=(9, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=theme.SMALL,
+        parse_math=False,
+        annotation_clip=False,
+    )
+
+
+def _caption(rows: pl.DataFrame, marks: pl.DataFrame, visible_marks: pl.DataFrame) -> str:
+    sentences = [labels.sentence(one_rollout.facts(rows))] if one_rollout.facts(rows) else []
+    if visible_marks.height < marks.height:
+        hidden = marks.height - visible_marks.height
+        rows_text = labels.counted(marks.height, "row")
+        sentences.append(f"{labels.count(hidden)} of {rows_text} {'is' if hidden == 1 else 'are'} not shown.")
+    return " ".join(sentences) or f"{labels.counted(marks.height, 'row')}."

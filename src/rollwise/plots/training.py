@@ -1,0 +1,125 @@
+"""Rates and scores over training steps."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.plots import curve_figure, curve_panel
+from rollwise.plots.curve_marks import as_curve, curve_marks
+from rollwise.plots.figures import Plot
+from rollwise.schema import labels
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def training(
+    frame: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    at_risk: bool | None = None,
+    ax: "Axes | None" = None,
+    colors: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: bool | None = None,
+) -> Plot:
+    """Draw the mean at each training step with a band, and the number of rollouts below.
+
+    Steps without an estimate leave a gap; a marker is hollow if a step has fewer than `min_at_risk` rollouts. Up to
+    four groups share one panel; more have a panel each, with the other groups in gray.
+
+    Parameters
+    ----------
+    frame
+        TRAINING, from `rw.training`.
+    metric, level
+        Which rows to draw; by default all.
+    min_at_risk
+        Number of rollouts below which a point is drawn as uncertain.
+    at_risk
+        Whether to show the number of rollouts of each point below.
+    ax, colors, title, caption
+        As in `curve`.
+
+    Raises
+    ------
+    ArgumentError
+        If nothing is left to draw, a step of a group occurs twice, or several panels do not fit into one `ax`.
+
+    Examples
+    --------
+    >>> facts = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": 40}
+    >>> (ax,) = training(pl.DataFrame(facts | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})).axes
+    >>> ax.get_xlabel(), ax.get_ylabel(), [int(tick) for tick in ax.get_xticks()]
+    ('training step', 'attack success', [0, 50])
+    """
+    check_kinds(training, locals())
+    marks = training_marks(
+        frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None
+    )
+    # Rates and rewards have different panels and axes.
+    keys = ["metric", "level"]
+    rows = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
+    hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
+    description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
+    return curve_figure.lay_out(
+        marks,
+        verb="training",
+        alt=labels.alt_text(rows),
+        ax=ax,
+        words=lambda axis_marks: _words(axis_marks, rows),
+        at_risk=at_risk,
+        title=title,
+        description=description,
+        caption=caption,
+    )
+
+
+def training_marks(
+    training: object,
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    min_at_risk: int = 10,
+    colors: Mapping[str, str] | None = None,
+    one_panel: bool = False,
+) -> pl.DataFrame:
+    """Return the marks of `training`, with the columns of `curve_marks`.
+
+    Examples
+    --------
+    >>> facts = {"metric": "attack_success", "level": 0.95, "step": [0.0, 50.0], "n": [40, 8]}
+    >>> steps = pl.DataFrame(facts | {"estimate": [0.2, 0.6], "low": [0.1, 0.4], "high": [0.3, 0.8]})
+    >>> training_marks(steps).select("at", "estimate", "at_risk", "solid", "style").rows()
+    [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
+    """
+    check_kinds(training_marks, locals(), "training")
+    frame = labels.finished(training, schema.TRAINING, "training", metric=metric, level=level)
+    return curve_marks(
+        as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
+        min_at_risk=min_at_risk,
+        colors=colors,
+        one_panel=one_panel,
+        style="line",
+        verb="training",
+    )
+
+
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame) -> curve_panel.Wording:
+    metric = axis_marks["metric"][0]
+    words = curve_panel.wording(axis_marks)
+    return replace(
+        words,
+        across="training step",
+        up=labels.quantity(metric, "mean", frame),
+        rate=labels.is_rate(metric, frame),
+        log=False,
+        unit="",
+        behind="number of rollouts",
+    )

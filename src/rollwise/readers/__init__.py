@@ -1,0 +1,70 @@
+"""Readers: logs of any tool, or tables of the caller's own, into TURNS.
+
+Open `read.py` (`rw.read`) first: it lists the files, asks `registry.py` for the format of each, and lets that format
+fill a `table.py`. `formats/` has one file per producer, `native/` the package's own tables, `chats/` and `traces/`
+what several formats share, `sources/` the containers (compression, archives, Parquet, SQLite), and `results/` files
+that hold verdicts, summaries or prompts instead of rollouts.
+
+Another installed package adds a format by an entry point of the group `rollwise.readers`: see `Format`, whose example is
+a complete reader.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rollwise.readers.accounts import accounting
+    from rollwise.readers.chats.turns import Message, split
+    from rollwise.readers.plugins import Format
+    from rollwise.readers.problems import BrokenError, Problems
+    from rollwise.readers.records import leftovers, parse
+    from rollwise.readers.results.outcomes import read_rollouts
+    from rollwise.readers.results.summaries import read_summary
+    from rollwise.readers.sources.documents import Document
+    from rollwise.readers.table import Table, Turn
+    from rollwise.readers.unused import unused_columns
+
+__all__ = [
+    "BrokenError",
+    "Document",
+    "Format",
+    "Message",
+    "Problems",
+    "Table",
+    "Turn",
+    "accounting",
+    "leftovers",
+    "parse",
+    "read_rollouts",
+    "read_summary",
+    "split",
+    "unused_columns",
+]
+
+_MODULES = {
+    "BrokenError": ".problems",
+    "Document": ".sources.documents",
+    "Format": ".plugins",
+    "Message": ".chats.turns",
+    "Problems": ".problems",
+    "Table": ".table",
+    "Turn": ".table",
+    "accounting": ".accounts",
+    "leftovers": ".records",
+    "parse": ".records",
+    "read_rollouts": ".results.outcomes",
+    "read_summary": ".results.summaries",
+    "split": ".chats.turns",
+    "unused_columns": ".unused",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

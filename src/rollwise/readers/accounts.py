@@ -1,0 +1,202 @@
+"""How many records each file holds, and what became of them: the accounting of one reading.
+
+A format counts nothing itself where each record is a line, a row or an item of a list that it reads in a block of
+`Table.record`. Elsewhere it states what it holds by `Table.holds`, and by `Table.passes_over` which of its records are
+neither rollouts nor problems.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise.errors import writable
+from rollwise.schema import ACCOUNTING
+from rollwise.schema.kinds import check_kinds
+
+if TYPE_CHECKING:
+    from rollwise.readers.owners import Owners
+    from rollwise.readers.sources.paths import Paths
+
+VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
+
+
+@dataclass(slots=True)
+class Account:
+    """What became of the records of one file.
+
+    Attributes
+    ----------
+    format
+        Name of its format; None where it has none.
+    num_records
+        Its records; None where they were not counted.
+    num_passed_over
+        Records that are neither part of a rollout nor a problem, such as headers.
+    broken
+        Names of the records that could not be read.
+    names
+        Names of the records whose reading began, for files that are not lines, rows or a list.
+    num_rows
+        Rows or rollouts that were added all at once.
+    is_repeat
+        Whether records were passed over because another file has them: then a file without any other is not a problem.
+    """
+
+    format: str | None = None
+    num_records: int | None = None
+    num_passed_over: int = 0
+    broken: set[str] = field(default_factory=set)
+    names: set[object] = field(default_factory=set)
+    num_rows: int = 0
+    is_repeat: bool = False
+
+
+class Accounts:
+    """The accounts of all files of one reading, in the order of reading.
+
+    Examples
+    --------
+    >>> from rollwise.readers.owners import Owners
+    >>> accounts = Accounts()
+    >>> accounts.of("a.jsonl").num_passed_over += 1
+    >>> accounts.close("a.jsonl", "toy", num_records=3)
+    >>> accounts.count(
+    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Owners({"x": "a.jsonl", "y": "a.jsonl"})
+    ... )
+    >>> accounts.frame([]).select("format", "records", "read", "passed_over", "broken", "rollouts").rows()
+    [('toy', 3, 2, 1, 0, 2)]
+    """
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, Account] = {}
+        self._totals: dict[str, tuple[int, int, int]] = {}  # rollouts, turns and verdicts of each file in TURNS
+
+    def of(self, file: str) -> Account:
+        """Return the account of a file, which is opened if it has none."""
+        account = self._accounts.get(file)
+        if account is None:
+            account = self._accounts[file] = Account()
+        return account
+
+    def items(self) -> Iterable[tuple[str, Account]]:
+        """Return each file with its account."""
+        return self._accounts.items()
+
+    def close(self, file: str, format_name: str, num_records: int | None) -> None:
+        """Close the account of a file that was read; `num_records` is what the file holds, unless its format states it."""
+        account = self.of(file)
+        account.format = format_name
+        if account.num_records is None:
+            account.num_records = num_records or len(account.names) + account.num_rows or None
+        account.names.clear()  # of no use from here on
+
+    def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
+        """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
+        # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
+        ids = turns["rollout_id"]
+        verdicts = [pl.col(name).is_not_null() for name in VERDICTS if name in turns.columns]
+        rows = turns.select(
+            rollout=pl.col("rollout_id").rle_id(),
+            turn=pl.col("turn").is_not_null(),
+            verdict=pl.any_horizontal(*verdicts) if verdicts else pl.lit(value=False),
+        )
+        totals = (
+            rows.group_by("rollout", maintain_order=True)
+            .agg(pl.col("turn").sum(), pl.col("verdict").any())
+            .with_columns(owners.files_of(ids.rle().struct.field("value")).alias("file"))
+            .group_by("file")
+            .agg(pl.len(), pl.col("turn").sum(), pl.col("verdict").sum())
+        )
+        self._totals = {file: (rollouts, turns, verdicts) for file, rollouts, turns, verdicts in totals.iter_rows()}
+
+    def frame(self, problems: Sequence[tuple[str, str | None, str | None, str]]) -> pl.DataFrame:
+        """Return ACCOUNTING, given the rows of PROBLEMS."""
+        num_problems = Counter(file for file, *_ in problems)
+        rows = []
+        for file in dict.fromkeys([*self._accounts, *self._totals, *num_problems]):
+            account = self._accounts.get(file, Account())
+            rollouts, turns, verdicts = self._totals.get(file, (0, 0, 0))
+            # A file that is one JSON object, or a database, and that nobody counted is one record.
+            records = account.num_records or max(len(account.broken), int(rollouts > 0)) + account.num_passed_over
+            in_rollouts = records - account.num_passed_over - len(account.broken)
+            rows.append(
+                (
+                    writable(file),
+                    account.format,
+                    records,
+                    in_rollouts,
+                    account.num_passed_over,
+                    len(account.broken),
+                    rollouts,
+                    turns,
+                    verdicts,
+                    num_problems[file],
+                )
+            )
+        return pl.DataFrame(rows, schema=ACCOUNTING.dtypes, orient="row")
+
+    def memory(self) -> list[list[Any]]:
+        """Return the accounts as JSON values, for a cache."""
+        return [
+            [
+                file,
+                account.format,
+                account.num_records,
+                account.num_passed_over,
+                sorted(account.broken),
+                self._totals.get(file),
+            ]
+            for file, account in self._accounts.items()
+        ]
+
+    def recall(self, memory: Sequence[Sequence[Any]]) -> None:
+        """Add the accounts from a cache."""
+        for file, format_name, num_records, num_passed_over, broken, totals in memory:
+            self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken))
+            if totals is not None:
+                self._totals[file] = (totals[0], totals[1], totals[2])
+
+
+def accounting(
+    paths: "Paths",
+    *,
+    format: str | None = None,  # noqa: A002  # as in `read`
+    names: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
+
+    Parameters
+    ----------
+    paths, format, names
+        As in `read`.
+
+    Returns
+    -------
+    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
+    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
+    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
+
+    Raises
+    ------
+    ReadError
+        Where nothing could be read at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
+    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
+    [('openai_chat', 2, 1, 1, 1, 1)]
+    """
+    check_kinds(accounting, locals(), own=("paths", "names"))
+    from rollwise.readers.problems import Problems  # both import this module
+    from rollwise.readers.read import read_into
+
+    problems = Problems(collect=True)
+    read_into(problems, paths, format, names=names)
+    return problems.accounting()

@@ -1,0 +1,184 @@
+"""Chats that hold texts only, as most do: they are split into turns in batches; any other chat is read by itself."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from itertools import chain, islice, takewhile
+from operator import is_not
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from rollwise.readers.chats.layouts import Layout
+from rollwise.readers.chats.speakers import SPEAKERS
+from rollwise.readers.chats.turns import by_turn
+from rollwise.readers.native.facts import facts
+from rollwise.readers.records import Key, T, spare
+
+TOGETHER = 64  # chats
+SUFFIX = "_source"  # of a name that another column may have as well: see `spare`
+
+K = TypeVar("K")
+F = TypeVar("F")
+
+if TYPE_CHECKING:
+    Role: TypeAlias = str
+else:
+    Role = Literal[tuple(sorted(SPEAKERS))]  # a Literal, so that all messages share one string per role
+Empty = Annotated[list[Any], msgspec.Meta(max_length=0)] | None
+
+
+class Text(msgspec.Struct, gc=False):
+    """A message with a text, and nothing else that a reader needs."""
+
+    role: Role
+    content: str
+    tool_calls: Empty = None
+    error: None = None
+    name: str | None = None
+
+
+class OnlyText(Text, gc=False, forbid_unknown_fields=True):
+    """A message that has only fields without a column of their own; another field may hold a fact."""
+
+    id: str | None = None
+    tool_call_id: str | None = None
+    refusal: None = None
+    audio: None = None
+    function_call: None = None
+    annotations: Empty = None
+
+
+class TextChat(msgspec.Struct, gc=False):
+    """A record with a chat of texts only."""
+
+    messages: list[OnlyText]
+    id: Key | None = None
+    model: str | None = None
+
+
+def text_chats(layout: Layout) -> Callable[[Any], Any]:
+    """Return a function that converts a record to a `TextChat`, or to None if its chat holds anything else.
+
+    Examples
+    --------
+    >>> text_chat = text_chats(Layout("messages", role="role", text="content"))
+    >>> text_chat({"id": 7, "messages": [{"role": "user", "content": "Hi"}]}).messages[0].content
+    'Hi'
+    >>> text_chat({"messages": [{"role": "user", "content": ["Hi"]}]}) is None
+    True
+    """
+    kind = layout.chat(TextChat, OnlyText)
+
+    def text_chat(record: Any) -> Any:
+        try:
+            return msgspec.convert(record, kind)
+        except msgspec.ValidationError:
+            return None
+
+    return text_chat
+
+
+def columns_of(
+    records: Sequence[Mapping[str, Any]], layout: Layout, names: AbstractSet[str]
+) -> dict[str, Sequence[Any]] | None:
+    """Return the columns of records with text chats: facts of these names, and all other fields under their own names.
+
+    None if a fact does not fit or two columns would share a name: `stated` decides that for a single record.
+
+    Examples
+    --------
+    >>> columns_of([{"messages": [], "goal": "g", "score": 2}, {"messages": []}], Layout("messages"), {"goal"})
+    {'goal': ['g', None], 'score_source': [2, None]}
+    """
+    fields = dict.fromkeys(chain.from_iterable(records))
+    if any(name.endswith(SUFFIX) for name in fields):
+        return None
+    columns: dict[str, Sequence[Any]] = {}
+    for name in fields:
+        if name in (layout.turns, layout.id, "model"):
+            continue
+        values = [record.get(name) for record in records]
+        if name not in names:
+            columns[spare(name)] = values
+            continue
+        columns[name], misfits = facts(name, values)
+        if misfits is not None:
+            return None
+    return columns
+
+
+def turns_of(chats: Sequence[Sequence[Text]]) -> tuple[list[int], dict[str, Sequence[Any]]]:
+    """Count the rows of some chats of texts, and return their columns; see `by_turn`."""
+    roles = [[message.role for message in messages] for messages in chats]
+    return by_turn(roles, [message.content for messages in chats for message in messages])
+
+
+def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]]) -> None:
+    """Fill the usual facts into columns where records do not state them.
+
+    Examples
+    --------
+    >>> columns = {"target": ["owl", None]}
+    >>> fill_in(columns, {"target": ["parrot", "parrot"], "attempt": [1, 1]})
+    >>> columns
+    {'target': ['owl', 'parrot'], 'attempt': [1, 1]}
+    """
+    for name, values in usual.items():
+        stated = columns.get(name)
+        columns[name] = (
+            values if stated is None else [v if s is None else s for v, s in zip(values, stated, strict=True)]
+        )
+
+
+def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
+    """Decode a JSON text as the decoder's struct; None if it does not fit.
+
+    Examples
+    --------
+    >>> fitting(b'{"role": "user", "content": ["Hi"]}', msgspec.json.Decoder(Text)) is None
+    True
+    """
+    try:
+        return decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def batches(
+    blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
+) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:
+    """Iterate over the records of some blocks in order: runs of records that fit, with their fitted form, or one that does not.
+
+    Examples
+    --------
+    >>> for batch in batches([("abcd", ["1", "2", "x", "4"])], lambda text: int(text) if text.isdigit() else None):
+    ...     print(batch)
+    ('ab', ['1', '2'], [1, 2])
+    ('c', ['x'], [])
+    ('d', ['4'], [4])
+    """
+    for keys, items in blocks:
+        start = 0
+        while start < len(items):
+            fitted: list[F] = list(takewhile(_exists, map(fit, islice(items, start, None))))  # type: ignore[arg-type]
+            end = start + (len(fitted) or 1)
+            yield keys[start:end], items[start:end], fitted
+            start = end
+
+
+def blocks_of(records: Iterable[tuple[K, T]], size: int = TOGETHER) -> Iterator[tuple[Sequence[K], Sequence[T]]]:
+    """Iterate over numbered records in blocks of `size`, as `batches` takes them.
+
+    Examples
+    --------
+    >>> list(blocks_of(enumerate("abc"), 2))
+    [((0, 1), ('a', 'b')), ((2,), ('c',))]
+    """
+    pairs = iter(records)
+    while block := list(islice(pairs, size)):
+        keys, items = zip(*block, strict=True)
+        yield keys, items
+
+
+_exists = partial(is_not, None)

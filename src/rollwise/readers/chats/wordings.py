@@ -1,0 +1,44 @@
+"""One message in OpenAI's words of today, whatever else it was written in."""
+
+from typing import Any
+
+from rollwise.readers.chats.layouts import TEXTS
+
+
+def usual(message: Any, text: str = "content") -> Any:
+    """A message with its text and its calls where OpenAI has them; the message itself where they are there, or nowhere.
+
+    - Without a text, the `parts` of the AI SDK and of Gemini are it, or the value under another usual name.
+    - A `refusal` is the text of an answer that has no other, as a part of that type.
+    - A `function_call`, as it was before `tool_calls`, is a tool call.
+
+    Parameters
+    ----------
+    message
+        As the log has it.
+    text
+        What the log calls the text of a message.
+
+    Examples
+    --------
+    >>> usual({"role": "assistant", "content": None, "refusal": "I can't help with that."})
+    {'role': 'assistant', 'content': [{'type': 'refusal', 'refusal': "I can't help with that."}]}
+    >>> usual({"role": "user", "parts": [{"text": "Hi"}]}), usual({"role": "user", "text": "Hi"})
+    ({'role': 'user', 'content': [{'text': 'Hi'}]}, {'role': 'user', 'content': 'Hi'})
+    >>> usual({"role": "assistant", "function_call": {"name": "find", "arguments": "{}"}})
+    {'role': 'assistant', 'tool_calls': [{'name': 'find', 'arguments': '{}'}]}
+    """
+    if not isinstance(message, dict) or (message.get(text) and not message.get("function_call")):
+        return message
+    given = dict(message)
+    if isinstance(given.get("function_call"), dict) and not given.get("tool_calls"):
+        given["tool_calls"] = [given.pop("function_call")]
+    if not given.get(text):
+        if isinstance(given.get("parts"), list) and given["parts"]:
+            given[text] = given.pop("parts")
+        elif isinstance(given.get("refusal"), str) and given["refusal"]:
+            given[text] = [{"type": "refusal", "refusal": given.pop("refusal")}]
+        elif given.get(text) is None and not given.get("tool_calls"):
+            other = next((name for name in TEXTS if isinstance(given.get(name), str | list | dict)), text)
+            given[text] = given.pop(other, None)
+    return given if message.keys() - given.keys() else message

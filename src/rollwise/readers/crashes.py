@@ -1,0 +1,109 @@
+"""Runs that crashed: an error where an answer should be is an error, whatever verdict the tool wrote beside it.
+
+Many tools log a timeout as "not jailbroken". A rollout that ended without an answer and with an error has no verdict: it
+counts as an error, neither as a success nor as a failure of the attack.
+"""
+
+from collections.abc import Collection
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.readers.guesses import plain_name
+from rollwise.readers.native.casting import cast
+from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
+
+NOTHING = ("", "false", "none", "null", "nan", "no", "0", "{}", "[]", '""', "ok")  # texts that report no error
+TIMEOUTS = ("true", "yes", "timeout", "timed out", "timed_out")
+FAILED = ("error", "errored", "failed", "timeout", "timed_out", "timed out", "exception", "crashed")  # of `status`
+_CAUSE, _CRASHED, _LAST = "__rollwise_cause", "__rollwise_crashed", "__rollwise_last"
+
+
+def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.DataFrame, int]:
+    """Mark turns and rollouts that crashed, and count the rollouts whose verdict gave way.
+
+    A turn crashed if it has no answer (no text, no tool call) and an error: in `error` or `exception`, as a `timeout` that is
+    true, or as a `status` such as failed. The text of the error goes into `error`; a verdict that says no becomes null; and a
+    rollout whose last turn crashed ends with an error, unless an ending is stated.
+
+    Parameters
+    ----------
+    frame
+        TURNS, in order.
+    of_records
+        Columns that records state once for their whole rollout; they concern its last turn.
+
+    Examples
+    --------
+    >>> turns = schema.empty(schema.TURNS).with_columns(timeout=pl.lit(None, pl.Boolean))
+    >>> row = pl.DataFrame({"rollout_id": "a", "turn": [1], "succeeded": False, "timeout": True})
+    >>> frame, contradictions = crashed(pl.concat([turns, row.cast({"turn": pl.Int32})], how="diagonal"))
+    >>> frame.select("ending", "succeeded", "error").row(0), contradictions
+    (('error', None, 'timeout'), 1)
+    """
+    if frame.is_empty():
+        return frame, 0
+    whole = {name for name in of_records if name in frame.columns}
+    frame = _of_turns(frame.with_columns(pl.col("rollout_id").is_last_distinct().alias(_LAST)), whole)
+    causes = [
+        pl.when(pl.col(_LAST)).then(cause) if column in whole else cause
+        for column in frame.columns
+        if (cause := _cause(column, frame.schema[column])) is not None
+    ]
+    no_text = pl.col("response").is_null() | (pl.col("response").str.strip_chars() == "")
+    is_empty = no_text & (pl.col("tool_calls").is_null() | (pl.col("tool_calls").list.len() == 0))
+    frame = frame.with_columns(pl.coalesce(causes).alias(_CAUSE))
+    frame = frame.with_columns((pl.col(_CAUSE).is_not_null() & is_empty).alias(_CRASHED))
+    if not frame[_CRASHED].any():
+        return frame.drop(_CAUSE, _CRASHED, _LAST), 0
+    # In a tree, the last row says nothing about the whole.
+    ends = pl.lit(value=False) if schema.is_tree(frame) else (pl.col(_CRASHED) & pl.col(_LAST)).any().over("rollout_id")
+    failed_turn = pl.col(_CRASHED) & pl.col("succeeded").not_()
+    failed_rollout = ends & (pl.col("outcome") == FAILURE)
+    contradictions = frame.filter((failed_turn | failed_rollout).fill_null(value=False))["rollout_id"].n_unique()
+    changes = {
+        "error": pl.when(_CRASHED).then(pl.coalesce("error", _CAUSE)).otherwise("error"),
+        "succeeded": pl.when(failed_turn.fill_null(value=False)).then(None).otherwise("succeeded"),
+        "refused": pl.when(pl.col(_CRASHED) & pl.col("refused").not_().fill_null(value=False))
+        .then(None)
+        .otherwise("refused"),
+        "outcome": pl.when(failed_rollout.fill_null(value=False)).then(pl.lit(None, OUTCOMES)).otherwise("outcome"),
+        "ending": pl.when(ends).then(pl.col("ending").fill_null(pl.lit(ERROR, ENDINGS))).otherwise("ending"),
+    }
+    frame = frame.with_columns(**changes)
+    return frame.drop(_CAUSE, _CRASHED, _LAST), contradictions
+
+
+def _of_turns(frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
+    """Move the error that a record states into `error` of its last turn, where that is null."""
+    column = next((name for name in of_records if plain_name(name) == "error" and name != "error"), None)
+    is_text = column is not None and (frame.schema[column] == pl.String or frame.schema[column].is_nested())
+    if column is None or not is_text or frame["error"].filter(frame[_LAST]).count():
+        return frame
+    text = cast(frame[column].alias("error"), pl.String, frame["rollout_id"])
+    is_stated = text.is_not_null() & ~text.str.strip_chars().str.to_lowercase().is_in(NOTHING)
+    text = text.zip_with(is_stated & frame[_LAST], frame["error"])
+    return frame.drop(column).with_columns(text.alias("error"))
+
+
+def _cause(column: str, dtype: pl.DataType) -> pl.Expr | None:
+    """Return the error that a column reports, as text, null where it reports none; None if it is a column of something else."""
+    name, values = plain_name(column), pl.col(column)
+    words = values.str.strip_chars().str.to_lowercase()
+    if name in {"error", "exception"}:
+        return _error(name, values, words, dtype)
+    if name in {"timeout", "timed_out"} and dtype in {pl.Boolean, pl.String}:  # a number is a limit
+        return pl.when(values if dtype == pl.Boolean else words.is_in(TIMEOUTS)).then(pl.lit("timeout"))
+    if name == "status" and dtype == pl.String:
+        return pl.when(words.is_in(FAILED)).then(pl.format("status: {}", values))
+    return None
+
+
+def _error(name: str, values: pl.Expr, words: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
+    if dtype == pl.String:
+        return pl.when(~words.is_in(NOTHING)).then(values)
+    if dtype == pl.Boolean:
+        return pl.when(values).then(pl.lit(name))
+    if isinstance(dtype, pl.Struct):
+        return pl.when(values.is_not_null()).then(values.struct.json_encode())
+    return pl.when(values != 0).then(pl.format("{} {}", pl.lit(name), values)) if dtype.is_integer() else None

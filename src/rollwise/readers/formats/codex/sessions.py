@@ -1,0 +1,174 @@
+"""Codex: its sessions (which it calls rollouts), and the output of `codex exec --json`.
+
+- File: `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`, one item of the conversation or one event per line.
+- Format: https://github.com/openai/codex, `RolloutItem` in codex-rs/protocol/src/protocol.rs
+- Checked on: files built from that source and from lines of published sessions, of early 2025, late 2025 and the stream.
+- Lost: encrypted reasoning, and events that repeat an item.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rollwise.readers.chats.turns import calls, joined
+from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
+from rollwise.readers.formats.codex.stream import STARTED, lines_of
+from rollwise.readers.problems import doubt
+from rollwise.readers.records import kind_of, parse, whole
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.table import Table, Turn
+from rollwise.schema import NO_ATTACK
+
+KINDS = (META, CONTEXT, ITEM, EVENT)
+OLD = frozenset(
+    {"id", "timestamp", "instructions"}
+)  # first line of sessions of early 2025, whose items have no `payload`
+
+
+def sniff(document: Document) -> bool:
+    """Return whether the file is a session: lines with a `payload` and a known `type`; an older session, or a stream."""
+    if document.kind not in {"lines", "json"}:
+        return False
+    first = next(iter(document.beginning), {})
+    # Sessions of early 2025: the second line tells them from other files with an id.
+    if first.keys() >= OLD and "type" not in first:
+        return "record_type" in document.early or {"type", "role", "content"} <= document.early
+    kind = surface_if_any(first.get("type"))
+    return kind == STARTED if "payload" not in first else kind in KINDS
+
+
+def read_codex(document: Document, table: Table) -> None:
+    r"""Read the items of one file, which is one session, as a rollout; a turn is one model call.
+
+    =============================== ========================================================================
+    in the file                     in the table
+    =============================== ========================================================================
+    `session_meta.id`               `run`, `rollout_id`
+    `turn_context.model`            `target`: the model of the first call
+    `base_instructions` or          `context` of turn 1, with the messages of developer and system before the
+    `instructions`                  first answer
+    assistant                       `response`; all items up to the next input of the model are one answer
+    items that end in ``_call``     `tool_calls`; one without a name is named by its type, without the ending
+    `reasoning`                     column `reasoning`, except for encrypted reasoning
+    user, items in ``_output``      `prompt`; after the last answer `observation`
+    `token_count`                   `prompt_tokens` (cached ones included), `response_tokens` (with
+                                    reasoning); the last sum that Codex states is `total_tokens`
+    `error`                         `error` of a turn without an answer
+    `turn_aborted`                  column `aborted` of the last answer: the reason
+    `thread_rolled_back`            answers since the user message that was taken back are `pruned`; the
+                                    session is then a tree (`node_id`, `parent_id`, `target_call`)
+    first and last `timestamp`      `total_seconds`
+    =============================== ========================================================================
+
+    `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. What Codex itself adds
+    before the first question (the environment, AGENTS.md) is a user message in the file, and part of `prompt`. Messages from
+    before the conversation was compacted stay. Events that repeat a message or describe a command are skipped. Further
+    columns: `cwd`, `originator`, `version`, `git_branch`, `git_commit`, `forked_from`, `agent_role`. Sessions of early 2025,
+    without `payload`, are read as well.
+
+    So is the output of ``codex exec --json``. It holds no prompts, and does not mark the end of a model call: each command
+    or tool with its result ends an answer, and `turn.completed` gives `total_tokens` alone.
+
+    The producer judges the `whole_rollout`, but writes no verdict.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rollwise.readers.problems import Problems
+    >>> log = b'''{"type": "session_meta", "payload": {"id": "S"}}
+    ... {"type": "turn_context", "payload": {"model": "gpt-5-codex"}}
+    ... {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "2 + 2?"}}
+    ... {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": "4"}}'''
+    >>> table = Table("codex", Problems(), {})
+    >>> read_codex(Document(Path("rollout-S.jsonl"), log), table)
+    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
+    ('S', 'gpt-5-codex', '2 + 2?', '4')
+    """
+    log = SessionLog()
+    for number, value in document.records():
+        with table.record(document.name, number):
+            record = parse(value, dict[str, Any])
+            for kind, content in _lines(record):
+                log.take(kind, content, record.get("timestamp"))
+    with table.record(document.name, log.session.id):
+        _add(document, table, log)
+
+
+def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the kind and the content of a line; an event of the stream may be several lines."""
+    kind = record.get("type")
+    if "payload" in record:
+        yield kind_of(kind, LINE_KINDS) or "", parse(record["payload"], dict[str, Any], "payload")
+    elif kind is None:
+        if not record.keys() & {"id", "record_type"}:
+            doubt("type", "is missing in an item: it is passed over")
+        yield META, record if "id" in record else {}
+    # Types of the stream have a dot, such as `item.completed`.
+    elif "." in str(kind) or "item" in record or kind == "error":
+        yield from lines_of(record)
+    else:
+        yield ITEM, record
+
+
+def _add(document: Document, table: Table, log: SessionLog) -> None:
+    session, answers = log.session, log.answers
+    name = session.id or f"codex-{document.digest}"
+    turns = [_turn(answer) for answer in answers] or [Turn(turn=None, prompt=joined(log.prompts))]
+    # Instructions come before the first answer; input after the last answer was never answered.
+    turns[0] = turns[0]._replace(context=joined(log.context))
+    if answers:
+        turns[-1] = turns[-1]._replace(observation=joined(log.prompts))
+    if any(answer.pruned for answer in answers):  # the session is a tree
+        # Only a session that was rolled back is a tree; its answers are numbered in the order in which they were given.
+        names = {id(answer): str(number) for number, answer in enumerate(answers, start=1)}
+        turns = [
+            turn._replace(
+                node_id=names[id(answer)],
+                parent_id=None if answer.above is None else names[id(answer.above)],
+                pruned=answer.pruned,
+                target_call=number,
+            )
+            for number, (turn, answer) in enumerate(zip(turns, answers, strict=True), start=1)
+        ]
+    git = session.git or Git()
+    table.add(
+        document.name,
+        name,
+        turns,
+        {
+            "run": name,
+            "target": log.model,
+            "attack": NO_ATTACK,
+            "attempt": 1,
+            "total_tokens": None if log.tokens is None else whole(log.tokens.total_tokens, "total_tokens"),
+            "total_seconds": log.seconds,
+        },
+        {
+            "cwd": session.cwd,
+            "originator": session.originator,
+            "version": session.version,
+            "git_branch": git.branch,
+            "git_commit": git.commit_hash,
+            "forked_from": session.forked_from_id,
+            "agent_role": session.agent_role,
+        },
+        {
+            "reasoning": [joined(answer.thoughts) for answer in answers],
+            "aborted": [answer.aborted for answer in answers],
+        }
+        if answers
+        else None,
+    )
+
+
+def _turn(answer: Answer) -> Turn:
+    usage = answer.usage or Usage()
+    return Turn(
+        turn=answer.depth,
+        prompt=joined(answer.prompts),
+        response=joined(answer.texts),
+        tool_calls=calls(answer.calls),
+        prompt_tokens=whole(usage.input_tokens, "input_tokens"),
+        response_tokens=whole(usage.output_tokens, "output_tokens"),
+        error=answer.error,
+    )

@@ -1,0 +1,249 @@
+"""Shared steps of the readers: recognizing records, verdicts, chats, token counts, and the last turn."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from rollwise.readers.chats.speakers import ANSWERS
+from rollwise.readers.chats.turns import Message, joined, messages_of
+from rollwise.readers.records import Count, inner, parse, total, whole
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.json_texts import names_if_any
+from rollwise.readers.table import Turn
+from rollwise.readers.traces.spans import Span
+from rollwise.schema import FAILURE, SUCCESS
+
+T = TypeVar("T")
+
+TOLERANCE = 1e-6  # of tau-bench and tau2-bench: how near to 1 the reward of a solved task is
+
+
+# ── recognizing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def has_fields(document: Document, *fields: str) -> bool:
+    """Return whether a file holds JSON, as one value or as lines, whose records have these fields.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> has_fields(Document(Path("log.jsonl"), b'{"doc_id": 1, "resps": []}'), "doc_id", "resps")
+    True
+    """
+    return document.kind in {"json", "lines"} and document.keys.issuperset(fields)
+
+
+def is_object(document: Document) -> bool:
+    """Return whether a file is one JSON object, rather than a list or lines."""
+    return document.kind == "json" and isinstance(document.top, dict)
+
+
+def fields_in_data(document: Document) -> frozenset[str] | set[str]:
+    """Return the fields of the records, also where the answer of an API wraps them: ``{"data": [...]}``."""
+    if is_object(document) and "data" in document.keys:
+        return names_if_any(document.top["data"])
+    return document.keys
+
+
+def records_in_data(document: Document, field: str) -> Iterator[tuple[int, Any]]:
+    """Yield the records of a file, also from answers of an API that wrap them in `data`; a record itself has `field`."""
+    for number, value in document.records():
+        if isinstance(value, dict) and isinstance(value.get("data"), list) and field not in value:
+            yield from enumerate(value["data"])
+        else:
+            yield number, value
+
+
+# ── values ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def first_of(*values: T | None) -> T | None:
+    """Return the first value that is not null.
+
+    Examples
+    --------
+    >>> first_of(None, 0, 7)
+    0
+    """
+    return next((value for value in values if value is not None), None)
+
+
+def parse_all(values: Iterable[Any] | None, kind: type[T], field: str) -> list[T]:
+    """Return the values of a list as structs; a value that does not fit is named by its place, as in ``steps[3]``.
+
+    Examples
+    --------
+    >>> parse_all(["4", "5"], str, "answers")
+    ['4', '5']
+    """
+    return [parse(value, kind, f"{field}[{place}]") for place, value in enumerate(values or ())]
+
+
+def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that have a value.
+
+    Examples
+    --------
+    >>> without_nulls({"refusal": None, "finish_reason": "stop"})
+    {'finish_reason': 'stop'}
+    """
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def text_in(value: Any, *names: str) -> str | None:
+    """Return the text under these nested names; null for anything else.
+
+    Examples
+    --------
+    >>> text_in({"metadata": {"model": "parrot"}}, "metadata", "model"), text_in({"metadata": 3}, "metadata", "model")
+    ('parrot', None)
+    """
+    text = inner(value, *names)
+    return text if isinstance(text, str) else None
+
+
+def join_texts(texts: Iterable[str | None]) -> str | None:
+    r"""Join the texts that are not null, with an empty line between them; null where all are.
+
+    Examples
+    --------
+    >>> join_texts(["a", None, "b"]), join_texts([None])
+    ('a\n\nb', None)
+    """
+    return joined([text for text in texts if text is not None])
+
+
+# ── verdicts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def outcome_of(success: bool | None, unknown: str | None = None) -> str | None:  # noqa: FBT001 - a verdict, not an option
+    """Return the outcome of an attack that succeeded or failed; `unknown` where no verdict was given.
+
+    Examples
+    --------
+    >>> outcome_of(True), outcome_of(False), outcome_of(None), outcome_of(None, "undetermined")
+    ('success', 'failure', None, 'undetermined')
+    """
+    if success is None:
+        return unknown
+    return SUCCESS if success else FAILURE
+
+
+def zero_or_one(value: Any) -> bool | None:
+    """Return a score of 0 or 1 as a Boolean; null for anything else, such as a partial score.
+
+    Examples
+    --------
+    >>> zero_or_one(1.0), zero_or_one(False), zero_or_one(0.4), zero_or_one("C")
+    (True, False, None, None)
+    """
+    return bool(value) if isinstance(value, int | float) and value in {0, 1} else None
+
+
+def solved_by(reward: float | None) -> bool | None:
+    """Return whether a reward says that a task is solved, by the rule of tau-bench: it is 1, up to rounding.
+
+    Examples
+    --------
+    >>> solved_by(0.9999999), solved_by(0.5), solved_by(None)
+    (True, False, None)
+    """
+    return None if reward is None else abs(reward - 1) < TOLERANCE
+
+
+def is_verdict(value: Any) -> bool:
+    """Return whether a raw value of a log can be a verdict: a number or a Boolean.
+
+    Examples
+    --------
+    >>> is_verdict(False), is_verdict(0.5), is_verdict(None), is_verdict("no")
+    (True, True, False, False)
+    """
+    return isinstance(value, bool | int | float)
+
+
+# ── chats ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def as_prompt(message: Message) -> Message:
+    """Return a message of a prompt: an assistant message in it is an example, not an answer of this target.
+
+    Examples
+    --------
+    >>> as_prompt(Message("assistant", "Hello")).role, as_prompt(Message("system", "Be kind.")).role
+    ('user', 'system')
+    """
+    return Message("user", message.content) if message.role in ANSWERS else message
+
+
+def exchange(prompt: Any, completion: Any) -> list[Message]:
+    """Return one chat of a prompt and its completion, each a text or a list of messages.
+
+    Examples
+    --------
+    >>> [(message.role, message.content) for message in exchange("2 + 2?", "4")]
+    [('user', '2 + 2?'), ('assistant', '4')]
+    """
+    messages = messages_of(prompt, "prompt")
+    text = isinstance(completion, str)
+    answers = [Message("assistant", completion)] if text else messages_of(completion, "completion")
+    return [*map(as_prompt, messages), *answers]
+
+
+def complete_last(
+    turns: list[Turn], *, error: str | None = None, reward: float | None = None, score: float | None = None
+) -> None:
+    """Put what a log says of a whole rollout into its last turn.
+
+    A reward or a score belongs to an answer: without an answer (the only turn has no number) neither is kept. An error is
+    kept in any case, since it is often the reason why the answer is missing.
+
+    Examples
+    --------
+    >>> turns = [Turn(1, response="4"), Turn(2, response="5")]
+    >>> complete_last(turns, reward=1.0)
+    >>> [turn.reward for turn in turns]
+    [None, 1.0]
+    """
+    last = turns[-1]
+    if last.turn is None:
+        turns[-1] = last._replace(error=error)
+    else:
+        turns[-1] = last._replace(error=error, reward=first_of(reward, last.reward), score=first_of(score, last.score))
+
+
+# ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
+    """Return the columns of a trace (from its outermost span), and its spans with only their names as columns."""
+    root = next((span for span in spans if span.parent is None), spans[0])
+    columns = {name: value for name, value in root.beside.items() if name != "span_name"}
+    return columns, [span._replace(beside={"span_name": span.beside["span_name"]}) for span in spans]
+
+
+# ── token counts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+class OpenAIUsage(msgspec.Struct):
+    """Tokens of one call, under the names of OpenAI's chat completions or of its responses."""
+
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    input_tokens: Count = None
+    output_tokens: Count = None
+    total_tokens: Count = None
+
+    def sent(self, field: str) -> int | None:
+        """Return the tokens of the prompt; `field` is what the log calls them."""
+        return whole(first_of(self.prompt_tokens, self.input_tokens), field)
+
+    def received(self, field: str) -> int | None:
+        """Return the tokens of the response; `field` is what the log calls them."""
+        return whole(first_of(self.completion_tokens, self.output_tokens), field)
+
+
+class AnthropicUsage(msgspec.Struct):
+    """Tokens of one call, under the names of Anthropic's API, which counts cached input apart."""
+
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+    cache_read_input_tokens: Count = None
+
+    def sent(self) -> int | None:
+        """Return the tokens of the prompt, cached ones included."""
+        return total((self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens), "usage")
+
+    def received(self) -> int | None:
+        """Return the tokens of the response."""
+        return whole(self.output_tokens, "usage.output_tokens")

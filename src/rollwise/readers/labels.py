@@ -1,0 +1,369 @@
+"""Words in which people write verdicts, and the side that each of them means.
+
+A word is read in one of three ways. Some words name their side: JAILBREAK, REFUSED, unsafe. Some answer the question that
+the column asks: yes, no, true, 0. And some depend on who is speaking: in a red-team log, ``pass`` may mean that the attack got
+through, or that the target passed the test. The last ones are never guessed: the error says what to type.
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
+
+Meanings = Mapping[str, Any]  # of a column: what each of its labels means, by normal label
+
+BLANK = frozenset(
+    {"", "-", "null", "none", "nan", "n/a", "na", "unjudged", "not judged", "not_judged", "unknown", "undetermined"}
+)
+ANSWERS = {"yes": True, "no": False, "y": True, "n": False, "true": True, "false": False, "1": True, "0": False}
+RESULTS = {
+    "success": True, "failure": False, "succeeded": True, "failed": False, "successful": True, "unsuccessful": False,
+}  # fmt: skip
+TESTS = {"pass": True, "fail": False, "passed": True, "failed": False}
+# An attack: who was on top.
+ATTACKS = {
+    **dict.fromkeys(
+        ("jailbreak", "jailbroken", "jailbreaked", "unsafe", "harmful", "bypassed", "attack_success", "attack_succeeded"),
+        True,
+    ),
+    **dict.fromkeys(
+        (
+            "refused", "refusal", "refuse", "safe", "harmless", "unharmful", "blocked", "defended", "resisted",
+            "not_jailbroken", "no_jailbreak", "not_jailbreak", "not_unsafe", "not_harmful", "attack_failure", "attack_failed",
+        ),
+        False,
+    ),
+}  # fmt: skip
+REFUSALS = {
+    **dict.fromkeys(("refused", "refusal", "refuse", "declined", "rejected"), True),
+    **dict.fromkeys(("complied", "compliance", "answered", "not_refused", "no_refusal", "accepted"), False),
+}
+TASKS = {
+    **dict.fromkeys(("correct", "solved", "resolved", "completed"), True),
+    **dict.fromkeys(("incorrect", "wrong", "unsolved", "unresolved", "not_solved", "not_correct"), False),
+}
+OWN_OUTCOMES = {word: word for word in OUTCOMES.categories}
+# Words that a column of TURNS understands when a user names a column for it.
+MEANINGS: dict[str, Mapping[str, bool | str]] = {
+    "succeeded": {**ANSWERS, **RESULTS, **ATTACKS},
+    "outcome": {**ANSWERS, **RESULTS, **ATTACKS, **OWN_OUTCOMES},
+    "refused": {**ANSWERS, **REFUSALS},
+    "solved": {**ANSWERS, **RESULTS, **TESTS, **TASKS},
+    "pruned": {**ANSWERS},
+    "ending": {word: word for word in ENDINGS.categories},
+}
+LABELED = frozenset(MEANINGS)  # columns whose values may be labels of people
+# Parts of names of columns whose "yes" means that the attack failed.
+OPPOSITE = ("safe", "refus", "block", "defen", "harmless", "robust", "secure", "resist", "reject", "declin")
+MOST_LABELS = 8  # that a message lists
+
+
+class LabelError(SchemaError):
+    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.reason, self.remedy = reason, remedy
+
+
+def normal(value: object) -> str:
+    """Return a label as it is compared: text without case, blanks around it or blanks within it, numbers as whole ones.
+
+    Examples
+    --------
+    >>> normal(" Not Jailbroken "), normal(True), normal("1.0"), normal('"REFUSED"')
+    ('not_jailbroken', 'true', '1', 'refused')
+    """
+    # A whole number beside a missing one has a point in pandas.
+    words = str(value).strip(' "\t\r\n').lower().removesuffix(".0")
+    return words if words in BLANK else words.replace(" ", "_").replace("-", "_")
+
+
+def checked_values(values: object, name: str, verb: str) -> dict[str, bool | str | None]:
+    """Check a map from labels to values of a column of TURNS, and return it with normal labels.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a map, the column holds no verdicts, or a value does not fit the column.
+
+    Examples
+    --------
+    >>> checked_values({"JAILBREAK": True, "REFUSED": False}, "succeeded", "read")
+    {'jailbreak': True, 'refused': False}
+    """
+    if name not in LABELED:
+        raise ArgumentError(
+            f"{verb}: `{name}` does not hold labels, so they cannot be mapped; these do: {', '.join(sorted(LABELED))}"
+        )
+    example = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
+    if not isinstance(values, Mapping) or not values:
+        raise ArgumentError(f"{verb}: labels are mapped by a dict, not by {values!r}; write {example}")
+    dtype = TURNS.dtypes[name]
+    allowed = [True, False, None] if dtype == pl.Boolean else [None, *dtype.categories]  # type: ignore[union-attr]
+    if name == "outcome":
+        allowed += [True, False]
+    result: dict[str, bool | str | None] = {}
+    for label, value in values.items():
+        # 1 == True: the type counts as well.
+        if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+            words = ", ".join(map(str, allowed))
+            raise ArgumentError(
+                f"{verb}: {name} cannot be {value!r}, which {label!r} is mapped to; choose from {words}"
+            )
+        side = (SUCCESS if value else FAILURE) if name == "outcome" and isinstance(value, bool) else value
+        if result.setdefault(normal(label), side) != side:
+            raise ArgumentError(
+                f"{verb}: the label {label!r} of `{name}` is mapped twice, to different values; map it once"
+            )
+    return result
+
+
+def meanings(name: str, column: str, values: Meanings | None = None) -> dict[str, Any]:
+    """Return what each label of a user's column means in the column `name` of TURNS; a map of the user replaces the usual words.
+
+    Examples
+    --------
+    >>> words = meanings("succeeded", "verdict")
+    >>> words["jailbreak"], words["yes"], "pass" in words
+    (True, True, False)
+    >>> "yes" in meanings("succeeded", "is_safe")  # the name asks the opposite question
+    False
+    """
+    if values is not None:
+        return dict(values)
+    words = dict(MEANINGS[name])
+    if name in {"succeeded", "outcome"} and column not in TURNS.names and asks_the_opposite(column):
+        words = {word: side for word, side in words.items() if word in ATTACKS}
+    if name == "outcome":
+        words = {
+            word: (SUCCESS if side else FAILURE) if isinstance(side, bool) else side for word, side in words.items()
+        }
+    return words
+
+
+def asks_the_opposite(column: str) -> bool:
+    """Return whether a column's name asks if the target held, rather than if the attack succeeded.
+
+    Examples
+    --------
+    >>> asks_the_opposite("is_safe"), asks_the_opposite("unsafe"), asks_the_opposite("jailbroken")
+    (True, False, False)
+    """
+    words = column.lower()
+    return any(part in words for part in OPPOSITE) and not any(part in words for part in ("unsafe", "not_", "insecure"))
+
+
+def may_change_values(names: Mapping[str, str], values: Mapping[str, Meanings]) -> bool:
+    """Return whether naming columns may change more than their names, even where they have the dtypes of TURNS.
+
+    Examples
+    --------
+    >>> may_change_values({"succeeded": "jailbroken"}, {}), may_change_values({"succeeded": "is_safe"}, {})
+    (False, True)
+    """
+    labeled = {name: column for name, column in names.items() if name in LABELED and name != column}
+    return bool(values) or any(map(asks_the_opposite, labeled.values()))
+
+
+def values_of(
+    series: pl.Series,
+    name: str,
+    column: str,
+    values: Meanings | None = None,
+    ids: pl.Series | None = None,
+) -> pl.Series:
+    """Return a column of labels in the dtype of the column `name` of TURNS; null and blank stay null.
+
+    Parameters
+    ----------
+    series
+        The labels: text, Booleans or numbers.
+    name
+        The column of TURNS.
+    column
+        What the column is called in the file.
+    values
+        The user's map from normal labels, if there is one.
+    ids
+        `rollout_id` of the same rows, to name the one whose label is not understood.
+
+    Raises
+    ------
+    LabelError
+        Where a label is not understood or not beyond doubt, with the line to type.
+
+    Examples
+    --------
+    >>> values_of(pl.Series(["JAILBREAK", "refused", None, ""]), "succeeded", "verdict").to_list()
+    [True, False, None, None]
+    >>> values_of(pl.Series(["pass", "fail"]), "succeeded", "verdict", {"pass": False, "fail": True}).to_list()
+    [False, True]
+    """
+    dtype = TURNS.dtypes[name]
+    words = meanings(name, column, values)
+    if isinstance(series.dtype, pl.Categorical | pl.Enum) and series.dtype != dtype:
+        series = series.cast(pl.String)
+    is_plain = series.dtype == dtype and values is None and {"true", "false"} <= words.keys()
+    if is_plain or series.dtype == pl.Null or (series.dtype == dtype and dtype != pl.Boolean):
+        return series.cast(dtype).alias(series.name)
+    if series.dtype.is_nested() or series.dtype in {pl.Object, pl.Binary}:
+        raise LabelError(
+            f"TURNS: column `{column}` holds no labels but {series.dtype}", "name a column of text, numbers or Booleans"
+        )
+    # Each distinct label is looked up once; a column of millions of rows has few of them.
+    labels = series.unique(maintain_order=True).drop_nulls()
+    unknown = unknown_labels(labels.to_list(), words)
+    if unknown:
+        from rollwise.readers.problems import odd  # which imports this module
+
+        rollout_id = None if ids is None else ids[int((series == unknown[0]).arg_max() or 0)]
+        problem = refusal(unknown, name, column, labels.to_list(), is_mapped=values is not None, rollout_id=rollout_id)
+        # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.
+        if column != name or values is not None or not odd(name, f"{problem.reason}: null there; {problem.remedy}"):
+            raise problem
+    sides = [_side(label, words) for label in labels.to_list()]
+    return series.replace_strict(labels, pl.Series(sides, dtype=dtype), default=None, return_dtype=dtype).alias(
+        series.name
+    )
+
+
+def _side(label: object, words: Mapping[str, Any]) -> Any:
+    return words.get(normal(label))
+
+
+def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:
+    """Return the labels without a meaning; blank ones mean that nothing was judged, unless they are mapped.
+
+    Examples
+    --------
+    >>> unknown_labels(["yes", "", "pass", None], {"yes": True})
+    ['pass']
+    """
+    known = words.keys() | BLANK
+    return [label for label in labels if label is not None and normal(label) not in known]
+
+
+def refusal(
+    unknown: Sequence[object],
+    name: str,
+    column: str,
+    labels: Iterable[object],
+    *,
+    is_mapped: bool,
+    rollout_id: str | None = None,
+) -> LabelError:
+    """Return the error for labels that are not understood, with the line that maps them.
+
+    Examples
+    --------
+    >>> print(refusal(["pass"], "succeeded", "verdict", ["pass"], is_mapped=False, rollout_id="a").reason)
+    TURNS: column `verdict` (our `succeeded`) of rollout 'a' is 'pass', which does not say whether the attack succeeded
+    >>> refusal([0.3], "succeeded", "harm", [0.3], is_mapped=False).remedy
+    'read it as a score, with the threshold from which a turn succeeded, as in names={"score": "harm", "succeeded": 0.5}'
+    """
+    first, *others = unknown
+    where = f"column `{column}`" if column == name else f"column `{column}` (our `{name}`)"
+    where += "" if rollout_id is None else f" of rollout {rollout_id!r}"
+    also = f" (and {', '.join(map(_quoted, others[:MOST_LABELS]))})" if others else ""
+    dtype = TURNS.dtypes[name]
+    if is_mapped:
+        reason = f", which the map of `{name}` leaves out"
+    elif name in {"succeeded", "outcome"} and all(normal(label) in {*ANSWERS, *RESULTS, *TESTS} for label in unknown):
+        reason = f", which {'do' if others else 'does'} not say whether the attack succeeded"
+    else:
+        reason = f", not {f'one of {listing(dtype.categories)}' if isinstance(dtype, pl.Enum) else 'true or false'}"
+    if name == "succeeded" and not is_mapped and _are_scores(unknown):
+        return LabelError(
+            f"TURNS: {where} is {_quoted(first)}{also}{reason}",
+            "read it as a score, with the threshold from which a turn succeeded, as in "
+            + as_names({"score": column, "succeeded": 0.5}),
+        )
+    return LabelError(
+        f"TURNS: {where} is {_quoted(first)}{also}{reason}",
+        f"say what each label means (true, false or null), as in {example_map(name, column, labels)}",
+    )
+
+
+def _are_scores(labels: Sequence[object]) -> bool:
+    """Return whether labels are scores: numbers (text in CSV) that are not all whole, or that are many."""
+    try:
+        numbers = [float(str(label)) for label in labels]
+    except ValueError:
+        return False
+    return all(map(isfinite, numbers)) and (len(numbers) > 3 or not all(number.is_integer() for number in numbers))
+
+
+def example_map(name: str, column: str, labels: Iterable[object]) -> str:
+    """Return the argument that maps all of these labels, as an example.
+
+    Examples
+    --------
+    >>> example_map("succeeded", "is_safe", [True, False])
+    'names={"succeeded": ("is_safe", {"false": True, "true": False})}'
+    """
+    return as_names({name: (column, example_values(name, column, labels))})
+
+
+def example_values(name: str, column: str, labels: Iterable[object]) -> dict[str, Any]:
+    """Return a map of all of these labels; those of unknown meaning are null, doubtful ones an example.
+
+    Examples
+    --------
+    >>> example_values("succeeded", "verdict", ["pass", "fail", "maybe"])
+    {'fail': True, 'maybe': None, 'pass': False}
+    """
+    labels = [label for label in labels if normal(label) not in BLANK]
+    sides = {**TESTS, **MEANINGS[name]}
+    if name in {"succeeded", "outcome"}:
+        # In doubt, it is the target that passes the test, or of whom the column asks.
+        sides |= {
+            word: not side
+            for word, side in TESTS.items()
+            if any(normal(label) in {"pass", "passed"} for label in labels)
+        }
+        sides |= {word: not side for word, side in ANSWERS.items() if asks_the_opposite(column)}
+    shown = sorted({_shown(label) for label in labels})[:MOST_LABELS]
+    values = {label: sides.get(_nearest(normal(label), sides)) for label in shown}
+    if TURNS.dtypes[name] == pl.Boolean:
+        return values
+    return {label: (SUCCESS if side else FAILURE) if isinstance(side, bool) else side for label, side in values.items()}
+
+
+def _nearest(label: str, words: Iterable[str]) -> str:
+    """Return the word that was probably meant; the label itself where none is near."""
+    return next(iter(difflib.get_close_matches(label, [*words], n=1, cutoff=0.85)), label) if len(label) > 3 else label
+
+
+def _quoted(label: object) -> str:
+    return repr(label if isinstance(label, int | float) else _shown(label))
+
+
+def _shown(label: object) -> str:
+    text = normal(label) if isinstance(label, bool | float) else str(label)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def as_names(names: Mapping[str, Any]) -> str:
+    """Return the argument `names=` as a user types it in Python.
+
+    Examples
+    --------
+    >>> as_names({"rollout_id": "conv", "succeeded": ("verdict", {"JAILBREAK": True})})
+    'names={"rollout_id": "conv", "succeeded": ("verdict", {"JAILBREAK": True})}'
+    """
+    return f"names={_written(names)}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_written(name)}: {_written(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))})"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

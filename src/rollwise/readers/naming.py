@@ -1,0 +1,387 @@
+"""Files with other names of columns than TURNS, which are read under the names of TURNS, as the user mapped them."""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import NamedTuple
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError, counted, meant
+from rollwise.readers.chats.layouts import LIST, LISTS, words_of
+from rollwise.readers.columns import arrange
+from rollwise.readers.guesses import OWN
+from rollwise.readers.labels import (
+    LABELED,
+    LabelError,
+    Meanings,
+    as_names,
+    checked_values,
+    may_change_values,
+    values_of,
+)
+from rollwise.readers.native.casting import cast
+from rollwise.readers.native.fields import Fields, hiding
+from rollwise.readers.native.files import OF_A_TURN, from_csv
+from rollwise.readers.plugins import Format
+from rollwise.readers.problems import Problems
+from rollwise.readers.registry import is_known, is_own
+from rollwise.readers.sources.binary import first_in, table_in
+from rollwise.readers.sources.documents import EARLY, Document
+from rollwise.readers.sources.hive import literals
+from rollwise.schema import TURNS
+
+OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
+NAMES = (*TURNS.names, *OF_CHATS)
+OF_TOOLS = {*TURNS.names} - {"rollout_id", "turn"}  # logs of tools name and number their rollouts themselves
+KNOWN_BY = {"rollout_id", "turn", "prompt", "response", *OF_CHATS}  # names by which a file with rollouts is recognized
+
+
+class Names(NamedTuple):
+    """The user's names of columns, and the maps of labels of those that have one, both by the name in TURNS.
+
+    A turn with a score of at least `at` succeeded, unless it is None.
+    """
+
+    columns: dict[str, str]
+    values: dict[str, Meanings]
+    at: float | None = None
+
+
+def checked_names(names: object, verb: str = "read") -> Names:
+    """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a mapping of texts, a key is not a column of TURNS, one column is mapped to two names, or a map of
+        labels does not fit its column.
+
+    Examples
+    --------
+    >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
+    Names(columns={'target': 'model', 'succeeded': 'verdict'}, values={'succeeded': {'jailbreak': True}}, at=None)
+    >>> checked_names({"score": "harm", "succeeded": 0.5})
+    Names(columns={'score': 'harm'}, values={}, at=0.5)
+    >>> checked_names({"suceeded": "bad"})
+    Traceback (most recent call last):
+    rollwise.errors.ArgumentError: read: names={"suceeded": "bad"}: 'suceeded' is not a column of TURNS; did you mean `succeeded`?
+    """
+    if names is None:
+        return Names({}, {})
+    example = as_names({"succeeded": "jailbroken"})
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}")
+    columns: dict[str, str] = {}
+    labels: dict[str, object] = {}
+    at: float | None = None
+    for name, column in names.items():
+        if (
+            name == "succeeded"
+            and isinstance(column, int | float)
+            and not isinstance(column, bool)
+            and isfinite(column)
+        ):
+            at = float(column)
+        elif isinstance(column, tuple | list) and len(column) == 2 and isinstance(column[0], str):
+            columns[name], labels[name] = column
+        elif isinstance(column, str):
+            columns[name] = column
+        else:
+            labeled = as_names({"succeeded": ("verdict", {"JAILBREAK": True, "REFUSED": False})})
+            raise ArgumentError(f"{verb}: names={names!r} is not a mapping of names; write {example}, or {labeled}")
+    for name, column in columns.items():
+        if name not in NAMES:
+            reversed_pair = f"the name of TURNS comes first: {as_names({column: name})}"
+            advice = reversed_pair if column in NAMES else meant(name, NAMES)
+            raise ArgumentError(f"{verb}: {as_names({name: column})}: {name!r} is not a column of TURNS; {advice}")
+        # A column cannot be two columns of TURNS.
+        targets = [target for target in columns if columns[target] == column]
+        if len(targets) > 1:
+            raise ArgumentError(
+                f"{verb}: `{column}` is named for both `{targets[0]}` and `{targets[1]}`; name it for one of them"
+            )
+    return Names(columns, {name: checked_values(values, name, verb) for name, values in labels.items()}, at)
+
+
+def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
+    """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
+
+    Raises
+    ------
+    ArgumentError
+        If no turn has a score, or one has a verdict already.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"score": [0.2, None, 0.5], "succeeded": None, "outcome": None})
+    >>> judged(turns, 0.5, "read")["succeeded"].to_list()
+    [False, None, True]
+    """
+    if at is None or not turns.height:
+        return turns
+    threshold = as_names({"succeeded": at})
+    if turns["score"].null_count() == turns.height:
+        raise ArgumentError(
+            f"{verb}: {threshold}: no turn has a `score`; name its column too, as in {as_names({'score': 'harm'})}"
+        )
+    verdicts = int(turns.select(pl.any_horizontal(pl.col("succeeded", "outcome").is_not_null()).sum()).item())
+    if verdicts:
+        raise ArgumentError(
+            f"{verb}: {threshold}: {counted(verdicts, 'turn has', 'turns have')} a verdict already; leave it out"
+        )
+    return turns.with_columns(succeeded=pl.col("score") >= at)
+
+
+class Naming:
+    """The user's names of columns during one reading, and what is found of them in the files.
+
+    Custom files (tables, records with turns or chats) are read as if they had the names of TURNS. In the logs of other
+    tools, whose names their readers know, columns of the result are renamed.
+
+    Parameters
+    ----------
+    names
+        The user's names, as `checked_names` returns them.
+    problems
+        The problems of the reading.
+    verb
+        The function that was called, for errors.
+    """
+
+    def __init__(self, names: Names, problems: Problems, verb: str = "read") -> None:
+        self.verb = verb
+        self.given = names
+        # A column of labels is looked at even under its own name: its labels must be understood.
+        self.names = {name: column for name, column in names.columns.items() if name != column or name in LABELED}
+        self.values = names.values
+        self._problems = problems
+        self._present: set[str] = set()  # mapped columns that are in at least one file
+        self._columns: set[str] = set()  # all columns of the files, for suggestions
+        self._missing: dict[str, set[str]] = {}  # names whose column is missing, by custom file
+        self._tool_files: dict[str, list[str]] = {}  # files of each tool
+
+    def translated(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
+        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
+
+        Raises
+        ------
+        ArgumentError
+            Where a file that was named is not recognized, and lacks the column.
+        """
+        if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
+            return document
+        if not is_own(document, forced):
+            return document
+        try:
+            with self.reporting():
+                translation, present = self._translation(document)
+        except LabelError:
+            self._present |= {*self.names.values()}  # this problem of the file comes first
+            raise
+        translation.named = frozenset(name for name, column in self.names.items() if column in present)
+        self._present |= present
+        missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
+        if forced or is_known(translation):
+            return translation
+        # The translation is not recognized. A missing column may be why, and a file that was named must be read.
+        for name in sorted(missing & KNOWN_BY) if by_name else ():
+            raise self._nowhere(name, document.name)
+        # Else the file is read under its own names, unless these alone do not say which records are one rollout.
+        has_rollouts = "rollout_id" in self.names.keys() - missing
+        return translation if has_rollouts or is_known(document) else document
+
+    def note(self, document: Document, form: Format) -> None:
+        """Note that a file is read as this format."""
+        if self.names and document.name not in self._missing:
+            self._tool_files.setdefault(form.name, []).append(document.name)
+        for name in sorted(self._missing.get(document.name, ())):
+            self._problems.lacking(document.name, self.names[name], name)
+
+    def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        """Rename the columns read from a tool's logs to the names of TURNS."""
+        if not self.names or source in OWN:
+            return frame
+        self._columns |= {*frame.columns}
+        columns = {name: column for name, column in self.names.items() if column in frame.columns and name in OF_TOOLS}
+        for name, column in columns.items():
+            values = self._values(frame[column], name, frame["rollout_id"]).alias(name)
+            if name == column:  # a verdict that the reader has read already
+                frame = frame.with_columns(values)
+                continue
+            nulls = pl.Series(name, [None] * frame.height, dtype=values.dtype)
+            tool_values = frame[name] if name in frame.columns else nulls
+            # The user's column may fill what the log leaves open, but not replace what it states.
+            if (values.is_not_null() & tool_values.is_not_null()).any():
+                raise ArgumentError(
+                    f"{self.verb}: {as_names({name: column})} would hide what logs of {source} say of `{name}` themselves; "
+                    "leave it out, or read other files apart from them"
+                )
+            frame = frame.with_columns(values.zip_with(values.is_not_null(), tool_values))
+        self._present |= {*columns.values()}
+        # `rollout_id` and `turn` do not apply to logs of tools, and are not reported as missing.
+        for file in self._tool_files.pop(source, ()):
+            for name in sorted((self.names.keys() & OF_TOOLS) - columns.keys()):
+                self._problems.lacking(file, self.names[name], name)
+        moved = {column for name, column in columns.items() if name != column}
+        return schema.check(arrange(frame.drop(moved)), TURNS) if columns else frame
+
+    def _values(self, series: pl.Series, name: str, ids: pl.Series) -> pl.Series:
+        """Return a user's column in the dtype of the column `name` of TURNS."""
+        if name in LABELED:
+            return values_of(series, name, self.names[name], self.values.get(name), ids)
+        return cast(series, TURNS.dtypes[name], ids)
+
+    @property
+    def changes_values(self) -> bool:
+        """Whether more than names may change, so that files cannot be scanned."""
+        return self.given.at is not None or may_change_values(self.names, self.values)
+
+    def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+        """Return the columns of a custom file under the names of TURNS."""
+        new_names = self._new_names(columns)
+        # A mapped column hides another one that has its new name.
+        hidden = {*new_names.values()} - new_names.keys()
+        return {new_names.get(name, name): dtype for name, dtype in columns.items() if name not in hidden}
+
+    def lazily(self, lazy: pl.LazyFrame, files: Sequence[str]) -> pl.LazyFrame:
+        """Return a lazy frame of custom files under the names of TURNS."""
+        if not self.names:
+            return lazy
+        columns = lazy.collect_schema().names()
+        self._columns |= {*columns}
+        new_names = self._new_names(columns)
+        self._present |= new_names.keys()
+        for name, column in self.names.items():
+            for file in () if column in columns else files:
+                self._problems.lacking(file, column, name)
+        hidden = [name for name in new_names.values() if name in columns and name not in new_names]
+        if hidden:  # allowed only where nothing is lost
+            has_values = lazy.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming").row(0, named=True)
+            for name in (name for name, has_value in has_values.items() if has_value):
+                with self._problems.record(files[0]):
+                    raise hiding(name, self.names[name])
+        lazy = lazy.drop(hidden).rename(new_names)
+        if not LABELED & {*new_names.values()} or (not self.changes_values and _are_verdicts(lazy, new_names.values())):
+            return lazy
+        frame = lazy.collect()
+        return frame.with_columns(
+            self._values(frame[name], name, frame["rollout_id"]) for name in new_names.values() if name in LABELED
+        ).lazy()
+
+    def finish(self) -> None:
+        """Check that each mapped column was in a file.
+
+        Raises
+        ------
+        ArgumentError
+            Naming the first that was not, and what was probably meant.
+        """
+        for name, column in self.names.items():
+            if column not in self._present:
+                raise self._nowhere(name, "these files")
+
+    def beginning(self, document: Document) -> Document:
+        """Return the first rows of a Parquet file under the names of TURNS, enough to recognize its format."""
+        if not self.names or document.kind != "parquet" or self._holds_lists(document):
+            return document
+        return self._translated_table(document, EARLY)[0]
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Report errors of this block under the name that a column has in the file."""
+        try:
+            yield
+        except LabelError:
+            raise  # it names the column of the file already
+        except SchemaError as error:
+            message = str(error)
+            for name, column in self.names.items():
+                message = message.replace(f"column `{name}` ", f"column `{column}` (our `{name}`) ")
+            raise SchemaError(message) from error
+
+    def _new_names(self, columns: Sequence[str] | Mapping[str, object]) -> dict[str, str]:
+        """Return the name in TURNS of each mapped column that is among these."""
+        return {column: name for name, column in self.names.items() if column in columns}
+
+    def _nowhere(self, name: str, where: str) -> ArgumentError:
+        column = self.names[name]
+        # The column exists, but only in logs whose own `rollout_id` or `turn` counts.
+        if column in self._columns:
+            return ArgumentError(
+                f"{self.verb}: {as_names({name: column})}: logs of tools state `{name}` themselves; leave it out"
+            )
+        # Suggest a similar name, or else list the columns that TURNS does not have.
+        suggestion = meant(column, self._columns)
+        if not suggestion.startswith("did"):
+            suggestion = meant(column, self._columns - {*TURNS.names} or self._columns)
+        return ArgumentError(
+            f"{self.verb}: {as_names({name: column})}: there is no column {column!r} in {where}; {suggestion}"
+        )
+
+    def _translation(self, document: Document) -> tuple[Document, set[str]]:
+        """Return the file under the names of TURNS, and the mapped columns that it holds."""
+        fields = Fields(self.names, self.verb, self.values)
+        if document.binary and self._holds_lists(document):
+            translation = Document(document.path, fields.lines(document))
+            translation.kind = "lines"
+        elif document.kind == "lines":
+            translation = Document(document.path, fields.lines(document))
+        elif document.kind == "json":
+            translation = Document(document.path, fields.text(document.text))
+        else:
+            return self._translated_table(document)
+        fields.check_labels()
+        translation.odd_numbers = fields.odd_numbers
+        translation.too_deep = document.too_deep
+        translation.digest = document.digest  # ids of rollouts come from the file itself
+        self._columns |= fields.occurring
+        return translation, fields.renamed
+
+    def _holds_lists(self, document: Document) -> bool:
+        """Return whether a row of the table is a rollout with a list of its turns or messages."""
+        columns = self.renamed(document.schema)
+        return not OF_A_TURN & columns.keys() and any(isinstance(columns.get(name), LIST) for name in LISTS)
+
+    def _translated_table(self, document: Document, rows: int | None = None) -> tuple[Document, set[str]]:
+        """Return a table, or its first rows, under the names of TURNS, and the mapped columns that it holds."""
+        if document.kind == "table":
+            frame = from_csv(document, {*TURNS.names, *self.names.values()})
+        elif rows is not None:
+            frame = first_in(document.source, document.kind, document.columns, rows)
+            frame = frame.with_columns(literals(document.folder_facts))
+        else:
+            frame = table_in(document.source, document.kind).with_columns(literals(document.folder_facts))
+        self._columns |= {*frame.columns}
+        new_names = self._new_names(frame.columns)
+        if not new_names:
+            return document, set()
+        hidden = [name for name in new_names.values() if name in frame.columns and name not in new_names]
+        for name in hidden:
+            if frame[name].null_count() < frame.height:
+                raise hiding(name, self.names[name])
+        frame = frame.drop(hidden).rename(new_names)
+        ids = frame["rollout_id"] if "rollout_id" in frame.columns else None
+        labeled = [name for name in new_names.values() if name in LABELED]
+        frame = frame.with_columns(
+            values_of(frame[name], name, self.names[name], self.values.get(name), ids) for name in labeled
+        )
+        if words_of(frozenset(frame.columns)) is not None:
+            # Rows are messages, not turns: nothing later casts their columns, so values that do not fit are reported here.
+            ids = pl.int_range(frame.height, eager=True) if ids is None else ids
+            names = [name for name in new_names.values() if name in TURNS.names]
+            frame = frame.with_columns(cast(frame[name], TURNS.dtypes[name], ids) for name in names)
+        # A table as a file in memory: readers only know documents.
+        file = io.BytesIO()
+        frame.write_ipc(file)
+        translation = Document(document.path, file.getvalue())
+        translation.digest = document.digest
+        return translation, set(new_names)
+
+
+def _are_verdicts(lazy: pl.LazyFrame, names: Iterable[str]) -> bool:
+    """Return whether columns of labels have the dtype of TURNS already."""
+    dtypes = lazy.collect_schema()
+    return all(dtypes[name] == TURNS.dtypes[name] for name in names if name in LABELED)

@@ -1,0 +1,195 @@
+"""A column into its dtype of TURNS, strictly: what does not fit is named, never nulled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import SchemaError, counted, listing
+from rollwise.readers.chats.turns import calls
+from rollwise.readers.columns import json_column
+from rollwise.readers.problems import BrokenError, odd
+from rollwise.readers.sources.json_texts import lenient
+from rollwise.schema import TOOL_CALLS
+
+_PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})
+_WORDS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Series) -> pl.Series:
+    """The series in the dtype that TURNS gives its column.
+
+    Ids and other words may be whole numbers; counts may be ``60.0`` or the text ``60``; a Boolean may be 0 and 1 or
+    the words true and false; what is nested becomes JSON text in a column of words.
+
+    Parameters
+    ----------
+    series
+        The values; NaN is null already.
+    dtype
+        Of the column in TURNS.
+    ids
+        `rollout_id` of the same rows, to name the one that does not fit.
+
+    Raises
+    ------
+    SchemaError
+        Naming column, rollout, value and remedy.
+
+    Examples
+    --------
+    >>> ids = pl.Series(["a", "b"])
+    >>> cast(pl.Series("succeeded", [1, 0]), pl.Boolean, ids).to_list()
+    [True, False]
+    >>> cast(pl.Series("succeeded", ["yes", "no"]), pl.Boolean, ids)
+    Traceback (most recent call last):
+    rollwise.errors.SchemaError: TURNS: column `succeeded` of rollout 'a' is 'yes', not true or false;
+    correct or rename the column, or `frame.with_columns(...)` it into what it should be
+    """
+    if series.dtype == dtype:
+        return series
+    if series.dtype == pl.Null:
+        return series.cast(dtype)
+    rule, what = _rule(dtype)
+    result = rule(series.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else series, dtype)
+    lost = series.is_not_null() & result.is_null()
+    if lost.any():
+        row = int(lost.arg_max() or 0)
+        reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {_shown(series[row])}, not {what}"
+        others = f" (and {counted(int(lost.sum()) - 1, 'more row')})" if lost.sum() > 1 else ""
+        # Where problems are collected, an odd value costs itself; but a turn is nothing without its place.
+        if series.name in _PLACES or not odd(series.name, f"{reason}{others}: null there"):
+            raise SchemaError(
+                f"{reason}; correct or rename the column, or `frame.with_columns(...)` it into what it should be"
+            )
+    return result.alias(series.name)
+
+
+def guessed(series: pl.Series) -> pl.Series:
+    """Text as the numbers or Booleans that all of it says; ``007`` stays text.
+
+    Examples
+    --------
+    >>> guessed(pl.Series(["1", "2.5"])).to_list(), guessed(pl.Series(["1", "007"])).to_list()
+    ([1.0, 2.5], ['1', '007'])
+    """
+    known = series.drop_nulls()
+    if known.is_empty():
+        return series
+    if known.str.contains(r"^-?(0|[1-9]\d*)$").all():
+        whole = series.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == series.null_count() else series
+    if known.str.contains(r"^([+-]?(0|[1-9]\d{0,17})(\.\d*)?([eE][+-]?\d+)?|[+-]?inf|NaN)$").all():
+        return series.cast(pl.Float64)
+    if known.is_in(["true", "false", "True", "False"]).all():
+        return series.str.to_lowercase() == "true"
+    return series
+
+
+def with_points(series: pl.Series) -> pl.Series:
+    """Text with decimal points where all of it is numbers with decimal commas, as in files with semicolons between fields.
+
+    Examples
+    --------
+    >>> (
+    ...     with_points(pl.Series(["0,5", None, "-12", "3,2E-5"])).to_list(),
+    ...     with_points(pl.Series(["0,5", "1, 2"])).to_list(),
+    ... )
+    (['0.5', None, '-12', '3.2E-5'], ['0,5', '1, 2'])
+    """
+    is_number = series.drop_nulls().str.contains(r"^[+-]?\d+(,\d+)?([eE][+-]?\d+)?$").all()
+    return series.str.replace(",", ".", literal=True) if is_number else series
+
+
+_Rule = Callable[[pl.Series, Any], pl.Series]
+
+
+def _rule(dtype: Any) -> tuple[_Rule, str]:
+    if isinstance(dtype, pl.Enum):
+        return _enum, f"one of {listing(dtype.categories)}"
+    if dtype == TOOL_CALLS:
+        return _calls, "a list of tool calls with name and arguments"
+    if dtype == pl.Boolean:
+        return _boolean, "true or false"
+    if dtype == pl.String:
+        return _words, "text"
+    if dtype == pl.Float64:
+        return _number, "a number"
+    return _whole, "a whole number" if dtype == pl.Int64 else "a whole number below 2147483648"
+
+
+def _words(series: pl.Series, dtype: Any) -> pl.Series:
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        return json_column(series)
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")
+    if series.dtype == pl.Binary:
+        return pl.Series(series.name, [_decoded(value) for value in series], dtype=pl.String)
+    if series.dtype.is_float():
+        integral = series.cast(pl.Int64, strict=False)
+        if (integral.cast(series.dtype) == series).all() and integral.null_count() == series.null_count():
+            return integral.cast(pl.String)  # ids that met a missing value in pandas
+    return series.cast(pl.String, strict=False)
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _whole(series: pl.Series, dtype: Any) -> pl.Series:
+    if series.dtype.is_integer():
+        return series.cast(dtype, strict=False)
+    if series.dtype == pl.String:
+        exact = series.cast(pl.Int64, strict=False).cast(dtype, strict=False)
+        return exact.zip_with(exact.is_not_null(), _whole(series.cast(pl.Float64, strict=False), dtype))
+    if not series.dtype.is_numeric():
+        return _nothing(series, dtype)
+    number = series.cast(pl.Float64)
+    integral = number.cast(dtype, strict=False)
+    fits = (integral.cast(pl.Float64) == number).fill_null(value=False)
+    return integral.zip_with(fits, _nothing(series, dtype))
+
+
+def _number(series: pl.Series, dtype: Any) -> pl.Series:
+    if series.dtype == pl.Duration and series.name.endswith("seconds"):
+        return series.dt.total_microseconds() / 1e6
+    plain = series.dtype.is_numeric() or series.dtype in {pl.Boolean, pl.String}
+    return series.cast(pl.Float64, strict=False) if plain else _nothing(series, dtype)
+
+
+def _boolean(series: pl.Series, dtype: Any) -> pl.Series:
+    if series.dtype.is_numeric():
+        series = series.cast(pl.Float64)
+        return (series == 1).zip_with(series.is_in([0.0, 1.0]).fill_null(value=False), _nothing(series, dtype))
+    if series.dtype == pl.String:
+        return series.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Boolean)
+    return _nothing(series, dtype)
+
+
+def _enum(series: pl.Series, dtype: Any) -> pl.Series:
+    return series.cast(dtype, strict=False) if series.dtype == pl.String else _nothing(series, dtype)
+
+
+def _calls(series: pl.Series, dtype: Any) -> pl.Series:
+    return pl.Series(series.name, [_called(value) for value in series.to_list()], dtype=dtype)
+
+
+def _called(value: Any) -> list[dict[str, str | None]] | None:
+    """The tool calls of one answer; null where there is none, or where it is nothing of the kind."""
+    try:
+        given = lenient(value.encode())[0] if isinstance(value, str) else value
+        return (calls(given) or []) if isinstance(given, list) else None
+    except BrokenError:
+        return None
+
+
+def _nothing(series: pl.Series, dtype: Any) -> pl.Series:
+    return pl.Series(series.name, [None] * series.len(), dtype=dtype)
+
+
+def _shown(value: object) -> str:
+    text = repr(value.to_list() if isinstance(value, pl.Series) else value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

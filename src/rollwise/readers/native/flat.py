@@ -1,0 +1,118 @@
+"""Records that are turns, one for each: JSON lines and lists in the names of TURNS."""
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+
+from rollwise.readers.chats.layouts import PROMPTS, RESPONSES
+from rollwise.readers.guesses import is_alias
+from rollwise.readers.native.row_buffer import RowBuffer
+from rollwise.readers.native.tables import TEXTS
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.table import Table
+
+SAID = ("prompt", "response", "attack")
+ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
+
+
+def from_flat(document: Document, table: Table) -> pl.DataFrame:
+    r"""The table in a file of records, each a turn with its `rollout_id`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rollwise.readers.problems import Problems
+    >>> log = b'{"rollout_id": "a", "prompt": "Hi"}\n{"rollout_id": "a", "prompt": "?", "n": 2}'
+    >>> from_flat(Document(Path("a.jsonl"), log), Table("native", Problems(), {})).rows()
+    [('a', 'Hi', None), ('a', '?', 2)]
+    """
+    rows = RowBuffer(TEXTS)
+    names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
+    key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
+    for number, record in document.lines() if document.by_line else enumerate(_items(document.value)):
+        problem = problem_of(record, key)
+        if problem is None:
+            rows.append(narrowed(record, names))
+            continue
+        with table.record(document.name, number):
+            raise problem
+    return rows.frame()
+
+
+def narrowed(record: dict[str, Any], names: frozenset[str] | None, *, with_answers: bool = False) -> dict[str, Any]:
+    """Return the fields of a record with these names, and those that decide what is in them; all where `names` is None.
+
+    Examples
+    --------
+    >>> narrowed({"goal": "g", "note": "n"}, frozenset({"goal", "turn"}))
+    {'goal': 'g'}
+    """
+    if names is None:
+        return record
+    # Whether an error stands where an answer should be is decided later.
+    if with_answers or reports_error(record):
+        names |= ANSWERS
+    return {name: record[name] for name in _kept(tuple(record), names)}
+
+
+def reports_error(record: dict[str, Any]) -> bool:
+    """Return whether a record may report an error.
+
+    Examples
+    --------
+    >>> reports_error({"prompt": "Hi", "error": "timeout"}), reports_error({"prompt": "Hi", "error": None})
+    (True, False)
+    """
+    return any(record[name] not in (None, "", False) for name in _aliases(tuple(record)))
+
+
+@lru_cache(maxsize=1024)  # most records of a file have the same names
+def _kept(present: tuple[str, ...], names: frozenset[str]) -> tuple[str, ...]:
+    # What columns of people's own mean is decided later.
+    return tuple(name for name in present if name in names or is_alias(name))
+
+
+@lru_cache(maxsize=1024)
+def _aliases(present: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(filter(is_alias, present))
+
+
+def needed(wanted: Collection[str]) -> frozenset[str]:
+    """The names that decide what is in the columns wanted.
+
+    Examples
+    --------
+    >>> sorted(needed(["reward", "rollout_n"]))
+    ['n', 'node_id', 'reward', 'rollout_n', 'turn']
+    """
+    parts = [name.split("rollout_") for name in wanted]
+    apart = {"rollout_".join(words[place:]) for words in parts for place in range(1, len(words))}
+    names = {"turn", "node_id", *wanted, *apart}
+    said = {*SAID, *PROMPTS, *RESPONSES} if names & set(SAID) else set()
+    return frozenset(names | said)
+
+
+def problem_of(record: Any, key: str | None) -> BrokenError | None:
+    """Describe what is wrong with a record that must be an object with this key; None where it is one.
+
+    Examples
+    --------
+    >>> problem_of([1], "rollout_id").reason, problem_of({"rollout_id": 7}, "rollout_id")
+    ('expected a record, got list', None)
+    """
+    if isinstance(record, BrokenError):
+        return record
+    if not isinstance(record, dict):
+        return BrokenError(f"expected a record, got {type(record).__name__}")
+    return BrokenError("is missing", field=key) if key is not None and record.get(key) is None else None
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = value["turns"] if isinstance(value.get("turns"), list) else [value]
+    if not isinstance(value, list):
+        raise BrokenError(f"expected a list of records, got {type(value).__name__}")
+    return value

@@ -1,0 +1,350 @@
+"""A table of your own as TURNS: renamed, cast, numbered, sorted and checked."""
+
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar, overload
+
+import polars as pl
+import polars.selectors as cs
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
+from rollwise.readers.columns import arrange, arrangement, json_column
+from rollwise.readers.crashes import crashed
+from rollwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
+from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
+from rollwise.readers.native.casting import cast
+from rollwise.readers.problems import Problems
+from rollwise.readers.sources.frames import WORDS
+from rollwise.readers.table import Table
+from rollwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
+from rollwise.schema import NO_ATTACK, TURNS
+
+TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
+_ORDER = "__rollwise_order"
+_OF_LISTS = (
+    "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
+    '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `rw.read`'
+)
+
+_ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
+"""The notice on rows without ids; the line that names a column is filled in."""
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+Names = Mapping[str, str]
+
+
+@overload
+def conformed(frame: pl.LazyFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.LazyFrame: ...
+@overload
+def conformed(frame: pl.DataFrame, names: Names = ..., values: Mapping[str, Meanings] = ...) -> pl.DataFrame: ...
+def conformed(
+    frame: pl.DataFrame | pl.LazyFrame,
+    names: Names = MappingProxyType({}),
+    values: Mapping[str, Meanings] = MappingProxyType({}),
+) -> pl.DataFrame | pl.LazyFrame:
+    """Return the frame as TURNS, lazy if it was; `names` maps names of TURNS to yours, and `values` has the maps of labels.
+
+    What became null or was read under another name is said on stderr.
+
+    Examples
+    --------
+    >>> conformed(pl.DataFrame({"chat": ["a", "a"], "reply": ["Hello", "No"]}), {"rollout_id": "chat"})[
+    ...     "turn"
+    ... ].to_list()
+    [1, 2]
+    """
+    is_lazy = isinstance(frame, pl.LazyFrame)
+    if isinstance(frame, pl.LazyFrame):
+        renamed = _renamed(frame, names)
+        if not may_change_values(names, values) and fits(renamed.collect_schema()):
+            return conform_lazily(renamed)
+        frame = frame.collect()
+    problems = Problems()
+    is_complete_table = is_complete(frame.columns)
+    turns = conform(frame, names, "the frame", problems, values, is_own=is_complete_table)
+    if not is_complete_table:
+        problems.suggest(suggestions(unused_columns(turns)))
+    problems.announce()
+    return turns.lazy() if is_lazy else turns
+
+
+def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
+    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each.
+
+    Examples
+    --------
+    >>> messages = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
+    >>> (
+    ...     holds_chats({"messages": messages}, {}),
+    ...     holds_chats({"messages": messages, "reply": pl.String}, {"response": "reply"}),
+    ... )
+    (True, False)
+    """
+    column_of = {source: column for column, source in names.items()}
+    return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
+
+
+def conform(
+    frame: pl.DataFrame,
+    names: Names,
+    where: str,
+    problems: Problems,
+    values: Mapping[str, Meanings] = MappingProxyType({}),
+    *,
+    of_records: Collection[str] = (),
+    named: Collection[str] = (),
+    is_own: bool = False,
+    has_answers: bool | None = None,
+) -> pl.DataFrame:
+    """Return the frame as TURNS.
+
+    Parameters
+    ----------
+    frame
+        A row for each turn.
+    names, values
+        Names of TURNS, each with the user's name, and the maps of labels of these columns.
+    where
+        The name of the frame in `problems`.
+    problems
+        Where notices go.
+    of_records
+        Columns that records state once for their whole rollout.
+    named
+        Columns of TURNS that were named before.
+    is_own
+        Whether rollwise wrote the table, so that nothing is guessed.
+    has_answers
+        Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
+        the frame has one.
+    """
+    frame = _renamed(_identified(frame, names, problems), names)
+    frame = frame.with_columns(
+        values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
+        for name in names
+        if name in LABELED
+    )
+    if (reason := _no_turns(frame.schema, names.get("rollout_id", "rollout_id")) or _spelled_out(frame)) is not None:
+        raise SchemaError(f"TURNS: {reason}")
+    frame = _without_nan(frame, where, problems)
+    if frame["rollout_id"].null_count():
+        row = int(frame["rollout_id"].is_null().arg_max() or 0)
+        raise SchemaError(
+            f"TURNS: column `rollout_id` is null in row {row}; give every row an id, or `frame.drop_nulls('rollout_id')`"
+        )
+    frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
+    if not is_own:
+        frame, readings = interpreted(frame, of_records, {*names, *named})
+        problems.read_as(readings)
+    ids, dtypes = frame["rollout_id"], TURNS.dtypes
+    # A column that has its dtype stays: one that is null throughout takes no memory until it is touched.
+    frame = frame.with_columns(
+        values_of(frame[name], name, name, ids=ids)
+        if name in LABELED
+        else cast(frame[name], dtypes[name], ids)
+        if name in dtypes
+        else json_column(frame[name])
+        for name, dtype in frame.schema.items()
+        if dtype != dtypes.get(name, dtype) or dtype == pl.Object
+    )
+    frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
+    frame = _numbered(frame)
+    if has_answers is None:
+        has_answers = "response" in frame.columns
+    frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
+    if has_answers and not is_own:
+        frame, contradictions = crashed(frame, of_records)
+        problems.crashed(contradictions)
+    return schema.check(frame, TURNS)
+
+
+def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
+    """Return the frames of a table, with columns of people's own chats read as columns of TURNS where that is beyond doubt.
+
+    Frames of rollwise's own format passed this when they were taken; readers of tools know what their columns mean. For the
+    columns of TURNS in `named` the user named a column.
+    """
+    frames, added = table.parts()
+    if added is None:
+        return frames
+    frame, of_records = added
+    if table.source in STATING:
+        frame = _interpreted(table, frame, of_records, named)
+        for name, ids, reason in unread_words(frame):
+            for file in table.owners.files_of(ids).unique(maintain_order=True):
+                table.problems.noted(file, None, name, reason)
+    return [*frames, frame]
+
+
+def _interpreted(
+    table: Table, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
+) -> pl.DataFrame:
+    """Return chats with columns of people's own read as columns of TURNS, where that is beyond doubt."""
+    if table.source not in OWN or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
+        return frame
+    frame = arrange(frame)
+    has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
+    if table.source == "sharegpt":  # its reader says so of each chat, and a column on an attack says otherwise
+        frame = frame.with_columns(frame["attack"].set(has_no_attack, None))
+    frame, readings = interpreted(frame, of_records, named)
+    if table.source == "sharegpt":
+        is_judged = (pl.col("outcome").is_not_null() | pl.col("succeeded").is_not_null()).any().over("rollout_id")
+        is_on_attacks = bool(ON_ATTACKS & ({*named} | {reading.name for reading in readings}))
+        stays = has_no_attack & frame["attack"].is_null() & ~(frame.select(is_judged).to_series() & is_on_attacks)
+        frame = frame.with_columns(frame["attack"].set(stays, NO_ATTACK))
+    frame, contradictions = crashed(frame, of_records)
+    table.problems.read_as(readings)
+    table.problems.crashed(contradictions)
+    return frame
+
+
+def fits(columns: pl.Schema) -> bool:
+    """Return whether columns are those of TURNS already, so that a lazy frame of them need not be collected."""
+    dtypes = TURNS.dtypes
+    named = all(name in columns for name in TURNS.required) and not _aliases(columns, lambda _: False)
+    # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.
+    doubtful = "attack" in columns and "prompt" not in columns
+    typed = all(dtype == dtypes.get(name, dtype) for name, dtype in columns.items())
+    is_plain = not doubtful and not concerns(columns)
+    return named and is_plain and typed and _no_turns(columns, "rollout_id") is None
+
+
+def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
+    columns = lazy.collect_schema()
+    clean = lazy.with_columns(pl.col(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
+    return clean.select(arrangement(columns.names()))
+
+
+def words(names: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of text columns, yours included."""
+    return TEXTS | {source for column, source in names.items() if column in WORDS}
+
+
+def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problems) -> pl.DataFrame:
+    """Return the frame with an id for each row, if its rows are rollouts and have none."""
+    if names.get("rollout_id", "rollout_id") in frame.columns:
+        return frame
+    column_of = {source: column for column, source in names.items()}
+    if not are_rollouts({column_of.get(name, name): values for name, values in _examples(frame).items()}):
+        return frame
+    return numbered(frame, problems)
+
+
+def numbered(frame: pl.DataFrame, problems: Problems, prefix: str = "") -> pl.DataFrame:
+    """Return rows that are rollouts with an id: the prefix and the number of the row, from 1. A notice says so."""
+    problems.read_as([_ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
+    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
+    return frame.with_columns(rollout_id=prefix + numbers)
+
+
+def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
+    columns = frame.collect_schema()
+    for column, source in names.items():
+        if column in TURNS.names and source not in columns:
+            raise ArgumentError(
+                f"turns: {as_names({column: source})}: there is no column {source!r}; there is {listing(columns, most=30)}"
+            )
+    renames = {column: source for column, source in names.items() if source != column and source in columns}
+    for column, source in renames.items():
+        if column in columns and column not in renames.values() and _has_values(frame, column):
+            raise ArgumentError(
+                f"turns: {as_names({column: source})} would hide the column {column!r}; "
+                f'rename that first: `frame.rename({{"{column}": "{column}_source"}})`'
+            )
+    affected = set(renames) | set(renames.values())
+    unchanged = [pl.col(name) for name in columns if name not in affected]
+    frame = frame.select(*unchanged, *(pl.col(source).alias(column) for column, source in renames.items()))
+    if "rollout_id" not in frame.collect_schema():
+        raise SchemaError(f"TURNS: there is no column `rollout_id`: {columns_in_words(_examples(frame))}")
+    return frame.rename(_aliases(frame.collect_schema(), lambda name: _varies(frame, name)))
+
+
+def _examples(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[object]]:
+    """Return some values of each column, for a message."""
+    rows = frame.lazy().head(MOST_EXAMPLES).collect()
+    return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
+
+
+def _has_values(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
+    """Return whether the column has a value: `read` adds all columns of TURNS, and a column of nulls can be replaced."""
+    return bool(frame.lazy().select(pl.col(name).is_not_null().any()).collect().item())
+
+
+def _aliases(columns: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:
+    """Return the columns that must be the prompt and the response."""
+    words = {
+        name for name, dtype in columns.items() if dtype in {pl.String, pl.Categorical} or isinstance(dtype, pl.Enum)
+    }
+    renames = {}
+    for column, usual_names in (("prompt", PROMPTS), ("response", RESPONSES)):
+        candidates = [name for name in usual_names if name in words]
+        if column in columns:
+            continue
+        if len(candidates) == 1:
+            renames[candidates[0]] = column
+        # The method of an attack is the same in all turns of a rollout; a text that changes is what was said.
+        elif column == "prompt" and not candidates and "attack" in words and varies("attack"):
+            renames["attack"] = column
+    return renames
+
+
+def _no_turns(columns: Mapping[str, Any], rollout_id: str) -> str | None:
+    """Describe rows that are not turns: messages, or rollouts with a list of their turns."""
+    if {"prompt", "response"} & columns.keys():
+        return None
+    words = words_of(frozenset(columns))
+    if words is not None:
+        chats = f'frame.group_by("{rollout_id}", maintain_order=True).agg(messages=pl.struct{words})'
+        return (
+            "each row of the table is a message: put those of one rollout into one record, "
+            f'`{chats}.write_ndjson("chats.jsonl")`, and read that with `rw.read`'
+        )
+    name = next((name for name in LISTS if isinstance(columns.get(name), LIST)), None)
+    return None if name is None or "turn" in columns else _OF_LISTS.format(name)
+
+
+def _spelled_out(frame: pl.DataFrame) -> str | None:
+    """Describe rows whose list of turns is JSON text, as lists of unlike objects become in a frame."""
+    if {"turn", "prompt", "response"} & {*frame.columns}:
+        return None
+    texts = (name for name in LISTS if frame.schema.get(name) == pl.String)
+    name = next((name for name in texts if (frame[name].drop_nulls().head(1).str.starts_with("[{")).any()), None)
+    return None if name is None else _OF_LISTS.format(name)
+
+
+def _varies(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
+    most = frame.lazy().group_by("rollout_id").agg(pl.col(name).n_unique()).select(pl.col(name).max()).collect()
+    return int(most.item() or 0) > 1
+
+
+def _without_nan(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
+    counts = {column.name: int(column.item()) for column in frame.select(cs.float().is_nan().sum())}
+    for name, count in counts.items():
+        problems.nulled(where, count, field=name)
+    with_nan = [name for name, count in counts.items() if count]
+    return frame.with_columns(pl.col(with_nan).fill_nan(None)) if with_nan else frame
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """Number the turns if the table does not; numbers that start at 0 in every rollout are raised by one."""
+    turn = pl.col("turn")
+    if "turn" not in frame.columns:
+        if schema.is_tree(frame):
+            raise SchemaError(
+                "TURNS: a tree needs a column `turn`, the depth of each node; `rw.trees.flatten(graphs)` gives it"
+            )
+        return frame.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("rollout_id").alias("turn"))
+    if not (frame["turn"] == 0).any():
+        return frame
+    starts = frame.lazy().group_by("rollout_id").agg(turn.min()).select(turn.drop_nulls()).collect()["turn"]
+    return frame.with_columns(turn + 1) if starts.len() and (starts == 0).all() else frame
+
+
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sort rollouts by their first row and turns by number, each rollout in one piece; nodes of a tree keep their order."""
+    frame = frame.with_row_index(_ORDER).with_columns(pl.col(_ORDER).min().over("rollout_id"))
+    by = [_ORDER] if schema.is_tree(frame) else [_ORDER, "turn"]
+    return frame.sort(by, maintain_order=True).drop(_ORDER)

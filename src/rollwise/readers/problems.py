@@ -1,0 +1,386 @@
+"""Problems of reading: the first one raised, or all of them collected as rows."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rollwise.errors import ReadError, SchemaError, is_interrupt, writable
+from rollwise.readers.accounts import Accounts
+from rollwise.readers.companions import Companions, some
+from rollwise.readers.labels import LabelError
+from rollwise.schema import PROBLEMS
+from rollwise.schema.labels import counted, say
+
+LEAVE = 'errors="collect" reads the rest'
+NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
+IS_NULL = "the field is null"
+TOO_DEEP = "is nested too deeply, and became null where it is"
+LACKING = "as it would be without that name"
+WORDING: ContextVar[Callable[[str], str]] = ContextVar(
+    "wording", default=str
+)  # of notices: arguments, or options of a command
+RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar(
+    "record", default=None
+)  # problems, file and name of the record that is being read
+REMEDY = f"fix it, or leave it out: {LEAVE}"
+
+
+@contextmanager
+def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
+    """Reword notices in this block, such as arguments of Python into options of a command."""
+    token = WORDING.set(wording)
+    try:
+        yield
+    finally:
+        WORDING.reset(token)
+
+
+def doubt(field: str, reason: str) -> None:
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.noted`.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     doubt("role", "'narrator' is not a known speaker")
+    >>> problems.frame().row(0)
+    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
+    """
+    current = RECORD.get()
+    if current is not None:
+        problems, file, _ = current
+        problems.noted(file, None, field, reason)
+
+
+def odd(field: str | None, reason: str) -> bool:
+    """Note an odd field of the record that is being read, where problems are collected; return whether it was noted.
+
+    A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
+    nothing is noted, and the caller raises.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     odd("score", "is 'high', not a number: the field is null")
+    True
+    >>> problems.frame().row(0)
+    ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
+    """
+    current = RECORD.get()
+    if current is None or not is_collecting():
+        return False
+    problems, file, record = current
+    problems.noted(file, record, field, reason)
+    return True
+
+
+@contextmanager
+def strictly() -> Iterator[None]:
+    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading.
+
+    Examples
+    --------
+    >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
+    ...     odd("score", "is 'high', not a number")
+    False
+    """
+    token = RECORD.set(None)
+    try:
+        yield
+    finally:
+        RECORD.reset(token)
+
+
+def is_collecting() -> bool:
+    """Return whether the problems of the record that is being read are collected; false outside of any record."""
+    current = RECORD.get()
+    return current is not None and current[0].collect
+
+
+class BrokenError(Exception):
+    """A file, record or field that its format does not allow.
+
+    Parameters
+    ----------
+    reason
+        Predicate of the sentence: ``"is not a number"``.
+    record
+        Name or number of the record, if not the one of the surrounding `Problems.record`.
+    field
+        Name of the field.
+    remedy
+        What to do about it.
+    """
+
+    def __init__(self, reason: str, *, record: object = None, field: str | None = None, remedy: str = REMEDY) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.record = None if record is None else str(record)
+        self.field = field
+
+
+class Problems:
+    """The problems of one reading.
+
+    What is broken is raised at once, or becomes a row where problems are collected. What a user should merely know (a
+    file of no known format in a folder, a NaN that became null) is a row as well, or one line on stderr.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("runs.json", 3):
+    ...     raise BrokenError("is missing", field="turns")
+    >>> problems.frame().row(0)
+    ('runs.json', '3', 'turns', 'is missing')
+    """
+
+    def __init__(self, *, collect: bool = False) -> None:
+        self.collect = collect
+        self.accounts = Accounts()
+        self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
+        # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
+        self.rows: list[tuple[str, str | None, str | None, str]] = []
+        self._unread: list[str] = []
+        self.companions = Companions()
+        self._left_out: Counter[str] = Counter()
+        self._noted: Counter[str] = Counter()
+        self._rows_noted: set[tuple[str, str | None, str | None, str]] = set()
+        self._nulled: Counter[str] = Counter()
+        self._lacking: dict[str, list[str]] = {}
+        self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
+        self._num_crashed = 0  # rollouts whose verdict gave way to an error
+        self._suggestions: list[str] = []
+
+    @contextmanager
+    def record(self, file: str, record: object = None) -> Iterator[None]:
+        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+        surrounding = RECORD.get()
+        is_inner = record is None and surrounding is not None and surrounding[1] == file
+        # A block without a name is a part of the record around it.
+        token = RECORD.set((self, file, surrounding[2] if is_inner else record))  # type: ignore[index]
+        is_block = record is not None
+        if is_block and not self._depth:
+            self.accounts.of(file).names.add(record)
+        self._depth += is_block
+        try:
+            yield
+        except BrokenError as error:
+            # The record that a nested block names is more precise than that of this block.
+            name = record if error.record is None else error.record
+            problem = BrokenError(error.reason, record=name, field=error.field, remedy=error.remedy)
+            cause: Exception = error
+        except LabelError as error:
+            problem, cause = BrokenError(error.reason, record=record, remedy=error.remedy), error
+        except OSError as error:
+            problem, cause = BrokenError(unreadable(error).reason, record=record, remedy=LEAVE), error
+        except (SchemaError, RecursionError) as error:
+            reason = str(error) if isinstance(error, SchemaError) else "is nested too deeply"
+            problem, cause = BrokenError(reason, record=record), error
+        else:
+            return
+        finally:
+            RECORD.reset(token)
+            self._depth -= is_block
+        # So that a traceback shows where the reader failed.
+        problem.__cause__ = cause
+        self.broken(file, problem)
+
+    def broken(self, file: str, error: BrokenError) -> None:
+        """Raise what is broken, or keep it as a row."""
+        if not self.collect:
+            where = f"{file}: "
+            where += "" if error.record is None else f"record {error.record}: "
+            where += "" if error.field is None else f"field `{error.field}`: "
+            raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
+        remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
+        if error.record is not None:
+            self.accounts.of(file).broken.add(error.record)
+        self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
+
+    def unread(self, file: str, reason: str) -> None:
+        """Note a file that holds no rollouts in a known format."""
+        self.rows.append((file, None, None, reason))
+        self._unread.append(file)
+
+    def settle_companions(self) -> None:
+        """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        formats = [(Path(file).parent, account.format) for file, account in self.accounts.items()]
+        for file, format_name in self.companions.settled(formats):
+            self.rows = [row for row in self.rows if row[0] != file]
+            self._unread = [name for name in self._unread if name != file]
+            self.accounts.of(file).num_passed_over = 1
+            self.accounts.close(file, format_name, 1)
+
+    def left_out(self, file: str, record: object, reason: str) -> None:
+        """Note a record that is intact but is not a rollout."""
+        self.rows.append((file, str(record), None, reason))
+        self._left_out[file] += 1
+        self.accounts.of(file).num_passed_over += 1
+
+    def noted(self, file: str, record: object, field: str | None, reason: str) -> None:
+        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
+
+        Examples
+        --------
+        >>> problems = Problems(collect=True)
+        >>> problems.noted("a.jsonl", 3, "note", TOO_DEEP)
+        >>> problems.frame().row(0)
+        ('a.jsonl', '3', 'note', 'is nested too deeply, and became null where it is')
+        """
+        row = (file, None if record is None else str(record), field, reason)
+        if row not in self._rows_noted:
+            self._rows_noted.add(row)
+            self.rows.append(row)
+            self._noted[file] += 1
+
+    def nulled(self, file: str, count: int, numbers: str = "NaN", field: str | None = None) -> None:
+        """Note how many numbers of a file were NaN and became null."""
+        if count:
+            self.rows.append((file, None, field, f"{count} {numbers} {NULLED}"))
+            self._nulled[file if field is None else f"{file} `{field}`"] += count
+
+    def lacking(self, file: str, column: str, name: str) -> None:
+        """Note that a file lacks a column that was mapped to the column `name` of TURNS."""
+        self.rows.append((file, None, column, f"there is no such column; `{name}` is {LACKING}"))
+        self._lacking.setdefault(f"`{column}`, named for `{name}`", []).append(file)
+
+    def read_as(self, readings: Iterable[object]) -> None:
+        """Note columns of the user's that were read as columns of TURNS."""
+        self._readings.update(dict.fromkeys(map(str, readings)))
+
+    def crashed(self, count: int) -> None:
+        """Note how many rollouts have an error without an answer, and a verdict that said no."""
+        self._num_crashed += count
+
+    def suggest(self, sentences: Iterable[str]) -> None:
+        """Note sentences on columns that were read and are unused."""
+        self._suggestions += sentences
+
+    def memory(self) -> dict[str, list[Any]]:
+        """Return all problems as JSON values, for a cache."""
+        return {
+            "rows": self.rows,
+            "accounts": self.accounts.memory(),
+            "unread": self._unread,
+            "companions": self.companions.memory(),
+            "left_out": list(self._left_out.items()),
+            "noted": list(self._noted.items()),
+            "nulled": list(self._nulled.items()),
+            "lacking": list(self._lacking.items()),
+            "readings": list(self._readings),
+            "crashed": [self._num_crashed],
+            "suggestions": self._suggestions,
+        }
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Add the problems from a cache.
+
+        Examples
+        --------
+        >>> first, second = Problems(collect=True), Problems(collect=True)
+        >>> first.unread("a.txt", "is not recognized")
+        >>> second.recall(first.memory())
+        >>> second.frame().row(0)
+        ('a.txt', None, None, 'is not recognized')
+        """
+        # A damaged cache raises here, before anything is added.
+        rows = [tuple(row) for row in memory["rows"]]
+        left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
+        readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        self.companions.recall(memory["companions"])
+        self.accounts.recall(memory["accounts"])
+        self.rows += rows
+        self._unread += memory["unread"]
+        self._left_out.update(left_out)
+        self._nulled.update(nulled)
+        self._noted.update(noted)
+        self._lacking.update(memory["lacking"])
+        self._readings.update(dict.fromkeys(readings))
+        self._suggestions += suggestions
+        self._num_crashed += num_crashed
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
+        rows = [[text and writable(text) for text in row] for row in self.rows]
+        return pl.DataFrame(rows, schema=PROBLEMS.dtypes, orient="row")
+
+    def accounting(self) -> pl.DataFrame:
+        """Return what became of the records of each file as ACCOUNTING."""
+        return self.accounts.frame(self.rows)
+
+    def announce(self) -> None:
+        """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.
+
+        Where rows are collected, only the last.
+        """
+        if self._readings or self._suggestions:
+            readings = [f"read {', '.join(self._readings)}"] if self._readings else []
+            say(WORDING.get()("; ".join([*readings, *self._suggestions])))
+        if self._num_crashed:
+            subject = counted(self._num_crashed, "rollout has", "rollouts have")
+            say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
+        for sentence in self.companions.sentences():
+            say(sentence)
+        if self.collect:
+            return
+        if self._unread:
+            say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
+        hint = 'errors="collect" tells why'
+        if self._left_out:
+            places = [f"{place} ({count})" for place, count in self._left_out.items()]
+            say(f"{counted(self._left_out.total(), 'record')} left out: {some(places)} ({hint})")
+        if self._noted:
+            places = [f"{place} ({count})" for place, count in self._noted.items()]
+            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {some(places)} ({hint})")
+        for column, files in self._lacking.items():
+            say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
+        if self._nulled:
+            places = [f"{place} ({count})" for place, count in self._nulled.items()]
+            say(f"{self._nulled.total()} NaN became null: {some(places)}")
+
+
+def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
+    """Return the problem of a file that raised an error; Ctrl-C, which no file is to blame for, is raised again.
+
+    Examples
+    --------
+    >>> broken("is not a complete Arrow file", ValueError("no footer"))
+    BrokenError('is not a complete Arrow file (no footer)')
+    """
+    if is_interrupt(error):
+        raise KeyboardInterrupt from error
+    return BrokenError(f"{reason} ({first_line(error)}){advice}")
+
+
+def unreadable(error: OSError) -> BrokenError:
+    """Return the problem of a file or folder that the system does not let be read.
+
+    Examples
+    --------
+    >>> unreadable(FileNotFoundError(2, "No such file or directory"))
+    BrokenError('is no longer there: it was moved or deleted after its folder was listed')
+    """
+    if isinstance(error, PermissionError):
+        return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
+    if isinstance(error, FileNotFoundError):
+        return BrokenError("is no longer there: it was moved or deleted after its folder was listed", remedy=LEAVE)
+    return BrokenError(f"cannot be read ({error.strerror or error})")
+
+
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of an error's message, short enough for a sentence.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no footer\nhint: none"))
+    'no footer'
+    """
+    lines = str(error).strip().splitlines()
+    return lines[0][:160] if lines else type(error).__name__

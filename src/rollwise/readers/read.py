@@ -1,0 +1,329 @@
+"""All files, of any mix of formats, into one table."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.files.object_stores import Options
+from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
+from rollwise.readers.naming import Naming, checked_names, judged
+from rollwise.readers.native import tables as native
+from rollwise.readers.native.alike import Alike
+from rollwise.readers.owners import Owners
+from rollwise.readers.plugins import Format, versions
+from rollwise.readers.problems import TOO_DEEP, Problems
+from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
+from rollwise.readers.sources.cache import Cache
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
+from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
+from rollwise.readers.table import Table
+from rollwise.readers.unused import suggestions, unused_columns
+from rollwise.schema.arguments import names_of
+from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import counted
+
+RESULTS_BESIDE_LOGS = (
+    "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
+)
+
+
+@overload
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["raise"] = "raise",
+    columns: str | Sequence[str] | None = None,
+    names: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.DataFrame: ...
+@overload
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["collect"],
+    columns: str | Sequence[str] | None = None,
+    names: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,  # noqa: A002 - the usual word for it
+    errors: Literal["raise", "collect"] = "raise",
+    columns: str | Sequence[str] | None = None,
+    names: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+    r"""Read the rollouts of any mix of logs into one table of TURNS; the format of each file is recognized by its content.
+
+    Parameters
+    ----------
+    paths
+        A file, a folder (read with all its subfolders, without hidden files), a pattern (``runs/**/*.eval``), or several of
+        them. A file that is reached twice is read once. Parquet of TURNS may be in an object store: ``s3://bucket/runs`` or
+        ``s3://bucket/runs/*.parquet``.
+        Facts in folder names (``target=gpt-4/split=test/part-0.parquet``, as written by Hive, Spark, DuckDB, Arrow and
+        Polars) become columns of Parquet files, with the dtype in TURNS, or else numbers or Booleans if all values are
+        (``007`` and dates stay text). A file may hold such a column itself, as long as it does not contradict its folder.
+    format
+        Name of the one format to read, for files that are not recognized; other files in a folder are left out.
+    errors
+        ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
+        PROBLEMS as well. In both cases, files of no known format in a folder are listed (as problems, or in one line on
+        stderr), and so are records that are intact but not rollouts, and NaN that became null.
+    columns
+        The wanted columns, besides `rollout_id` and `turn` (and `node_id` of trees); None wants all. In JSON lines of turns,
+        and of rollouts with their turns, other fields are not kept, which saves memory; logs of other tools are read
+        entirely, and then narrowed.
+    names
+        Names of columns in your own files: name in TURNS = your name, as in ``names={"succeeded": "jailbroken"}``. Tables, and
+        records with turns or chats, are read as if they had the names of TURNS (`messages`, `turns`, `role` and `content`
+        can be named as well); in the logs of other tools, columns of the result are renamed. Files without the column are
+        listed as well. Verdicts may be words such as JAILBREAK and refused; others come with a map, as in ``names={"succeeded":
+        ("verdict", {"ja": True, "nein": False})}``. A record's own verdict, named for `succeeded`, becomes the `outcome`.
+    cache
+        A folder for what was read, as Parquet: reading the same files again, as long as none of them has changed, only hashes
+        them. It may be next to the logs or among them. Changes of other files that a log refers to are noticed only where
+        these are read too.
+    storage_options
+        Options of the object store, as in Polars; by default from the environment.
+    **facts
+        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``.
+
+    Returns
+    -------
+    TURNS with every column of the schema, the turns of each rollout next to each other and in order; extra columns follow.
+    With `columns`, those in their order.
+    With ``errors="collect"``, TURNS and PROBLEMS.
+
+    Raises
+    ------
+    ReadError
+        Naming file, record, field and remedy. Also where nothing could be read at all, or a folder of `convert` differs from
+        its manifest.
+    ArgumentError
+        For an unknown format, fact or column, or a column of `names` that is in none of the files.
+
+    Notes
+    -----
+    In tables and chats that no single tool wrote, a column whose meaning is beyond doubt is read without `names`, such as
+    `jailbroken`. One line on stderr says so, and which unused columns look like more of them (see
+    `rollwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not "fail".
+
+    An extra column that has different dtypes in different files becomes Int64 or Float64 if all its values are numbers, and
+    else JSON text; see `rollwise.readers.columns`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\na,Again,No\n")
+    >>> read(folder, target="parrot").select("source", "target", "rollout_id", "turn", "response").rows()
+    [('native', 'parrot', 'a', 1, 'Hello'), ('native', 'parrot', 'a', 2, 'No')]
+    """
+    check_kinds(read, locals(), own=("paths", "names"))
+    if errors not in {"raise", "collect"}:
+        raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
+    problems = Problems(collect=errors == "collect")
+    turns = read_into(problems, paths, format, columns, names, cache, storage_options, **facts)
+    return (turns, problems.frame()) if problems.collect else turns
+
+
+def read_into(
+    problems: Problems,
+    paths: Paths,
+    format: str | None = None,  # noqa: A002 - as in read
+    columns: str | Sequence[str] | None = None,
+    names: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.DataFrame:
+    r"""Read rollouts as `read` does; everything that was left out or became null is recorded in `problems`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder, problems = Path(tempfile.mkdtemp()), Problems(collect=True)
+    >>> _ = (folder / "mine.csv").write_text("rollout_id,prompt,response\na,Hi,Hello\n")
+    >>> _ = (folder / "notes.txt").write_text("none")
+    >>> read_into(problems, folder).height, problems.frame()["reason"].to_list()
+    (1, ['is not recognized'])
+    """
+    # All arguments are checked before any file is opened.
+    values = fact_literals(facts)
+    wanted = None if columns is None else [*names_of(columns), *values]
+    naming = Naming(checked_names(names), problems)
+    places = listed(paths, "read")
+    turns: pl.DataFrame | pl.LazyFrame
+    if remote := addresses(places):  # all files are in an object store
+        lazy = naming.lazily(scan_remote(remote, storage_options, problems), remote)
+        naming.finish()
+        turns = judged(native.conformed(collect_remote(lazy, remote)), naming.given.at, naming.verb)
+        values["source"] = pl.lit(NATIVE.name)
+    else:
+        needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
+        turns = read_local(places, format, problems, naming, cache, needed)
+    problems.announce()
+    if wanted is not None:
+        turns = selected(turns, wanted)
+    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in values.items()).collect()
+
+
+def read_local(
+    paths: list[Path],
+    format_name: str | None,
+    problems: Problems,
+    naming: Naming,
+    folder: str | os.PathLike[str] | None,
+    wanted: list[str] | None = None,
+) -> pl.DataFrame | pl.LazyFrame:
+    """Read all files, or what `folder` caches of them. A cache holds all columns, whatever is wanted."""
+    forced = format_named(format_name)
+    if folder is None:
+        return turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming, wanted)
+    unused = Problems(collect=True)  # folders that cannot be listed are reported below, by the reading itself
+    logs = [document.path for document, _ in documents(paths, unused, rollouts=True)]
+    logs += [journal for path in logs if (journal := journal_of(path)) is not None]
+    settings = (format_name, problems.collect, [str(path) for path in paths], repr(naming.given), versions())
+    cache = Cache(Path(folder), logs, *settings)
+    cached = cache.load(problems)
+    if cached is not None:  # `load` has already added the problems of the cached reading
+        return cached
+    turns = turns_of(documents(paths, problems, rollouts=True), paths, forced, problems, naming)
+    cache.save(turns, problems)
+    return turns
+
+
+def turns_of(
+    files: Iterable[tuple[Document, bool]],
+    paths: Sequence[Path],
+    forced: Format | None,
+    problems: Problems,
+    naming: Naming,
+    wanted: list[str] | None = None,
+) -> pl.DataFrame:
+    """Read the rollouts of all files into one frame of TURNS; the parameters are as in `tables_of`."""
+    tables = tables_of(files, paths, forced, problems, naming, wanted=wanted)
+    frames = [
+        without_nulls(naming.of_tool(frame, table.source))
+        for table in tables
+        for frame in native.understood(table, naming.names)
+    ]
+    naming.finish()
+    turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
+    problems.accounts.count(turns, tables[0].owners)
+    problems.suggest(suggestions(unused_columns(turns)))
+    return turns
+
+
+def tables_of(
+    files: Iterable[tuple[Document, bool]],
+    paths: Sequence[Path],
+    forced: Format | None,
+    problems: Problems,
+    naming: Naming,
+    *,
+    outcomes: bool = False,
+    wanted: list[str] | None = None,
+) -> list[Table]:
+    """Read the rollouts of all files, into a table for each format.
+
+    Parameters
+    ----------
+    files
+        The files, each with whether the user named it, rather than a folder with it.
+    paths
+        What the user named, for the error where nothing can be read.
+    forced, problems, naming
+        The format to read all files as, where problems are recorded, and the user's names of columns.
+    outcomes
+        Whether only outcomes are needed: a format that can read them faster may leave out the turns.
+    wanted
+        The wanted columns; None wants all.
+    """
+    owners = Owners()
+    tables = {NATIVE.name: Table(NATIVE.name, problems, owners, wanted)}
+    # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
+    echoes: list[tuple[Document, Format, bool]] = []
+
+    def read_file(document: Document, form: Format, *, by_name: bool) -> None:
+        table = tables.setdefault(form.name, Table(form.name, problems, owners, wanted))
+        _read(document, form, table, by_name=by_name, outcomes=outcomes)
+
+    batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
+    for original, by_name in files:
+        with problems.record(original.name), naming.reporting():
+            # Small files that are alike wait to be read as one; any other file comes after them.
+            if batches.takes(original, by_name=by_name):
+                continue
+            document = naming.translated(original, forced, by_name=by_name)
+            form = format_of(document, forced, by_name=by_name, problems=problems)
+            if form is None:
+                batches.flush()
+                continue
+            naming.note(document, form)
+            if form.echo(document) if callable(form.echo) else form.echo:
+                # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
+                waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
+                echoes.append((waiting, form, by_name))
+                continue
+            is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
+            if not (is_native and batches.takes(document, by_name=by_name, is_recognized=True)):
+                batches.flush()
+                read_file(document, form, by_name=by_name)
+    batches.flush()
+    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in echoes)
+    for document, form, by_name in echoes:
+        with problems.record(document.name), naming.reporting():
+            if form is NATIVE and has_logs and not by_name:
+                problems.unread(document.name, RESULTS_BESIDE_LOGS)
+            else:
+                read_file(document, form, by_name=by_name)
+    problems.settle_companions()
+    # Rows are in the order of the built-in formats, then of the formats of installed packages.
+    order = {form.name: place for place, form in enumerate(FORMATS)}
+    ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
+    filled = [table for table in ordered if table.height]
+    if not filled:
+        raise ReadError(_nothing_read(paths, problems))
+    return filled
+
+
+def _read(document: Document, form: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
+    """Read one file into the table of its format; a file without rollouts is a problem."""
+    rows, problem_count = table.height, len(table.problems.rows)
+    read_document = form.outcomes if outcomes and form.outcomes is not None else form.read
+    try:
+        read_document(document, table)
+    finally:
+        table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+        for record, field in document.too_deep:
+            table.problems.noted(document.name, record, field or None, TOO_DEEP)
+        table.problems.accounts.close(document.name, form.name, document.num_records)
+    is_repeat = table.problems.accounts.of(document.name).is_repeat
+    if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
+        if by_name:
+            raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
+        table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
+
+
+def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
+    first = "".join(f"; first, {file}: {reason}" for file, *_, reason in problems.rows[:1])
+    problem = f"{', '.join(map(str, paths))}: nothing could be read ({counted(len(problems.rows), 'problem')}{first})"
+    if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
+        return problem
+    return f"{problem}; formats are {format_names()}, and format= forces one"

@@ -1,0 +1,348 @@
+"""The built-in formats, and which format a file has."""
+
+from collections.abc import Iterator
+
+from rollwise.errors import ArgumentError, ReadError, listing, meant
+from rollwise.readers.formats import (
+    agentdojo,
+    aisteer,
+    anthropic_output,
+    art,
+    astra,
+    atif,
+    atof,
+    best_of_n,
+    claude_code,
+    deepteam,
+    garak,
+    garak_hitlog,
+    gemini_output,
+    harmbench,
+    hh_rlhf,
+    intercode,
+    jailbreakbench,
+    langfuse,
+    langsmith,
+    lm_eval,
+    mint,
+    nat,
+    openai_chat,
+    openai_output,
+    opentelemetry,
+    phoenix,
+    promptfoo,
+    pyrit,
+    quesma,
+    sharegpt,
+    skyrl,
+    swe_agent,
+    tau2,
+    tau_bench,
+    trl,
+    verifiers,
+    verl,
+)
+from rollwise.readers.formats.codex import sessions as codex
+from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
+from rollwise.readers.formats.inspect import samples as inspect_ai
+from rollwise.readers.formats.inspect import summaries as inspect_summaries
+from rollwise.readers.guesses import OWN
+from rollwise.readers.native import files as native_files
+from rollwise.readers.plugins import Format, installed
+from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.results.hints import examples_of, hint, holds_outcomes, holds_rollouts
+from rollwise.readers.results.lookalikes import lookalike
+from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.unused import columns_in_words, looks_like_turns
+
+LINES = (".jsonl", ".json", ".ndjson")
+BINARY = (".parquet", ".arrow", ".feather", ".ipc")
+# The order matters where a file fits several formats: the first that recognizes it is taken. It is also the order of rows.
+FORMATS = (
+    Format(
+        "native",
+        "a table of turns with a column rollout_id, rollouts with their turns, or a row for each rollout of one turn",
+        (*BINARY, ".csv", ".tsv", ".txt", *LINES),
+        native_files.sniff,
+        native_files.read_native,
+        echo=holds_outcomes,
+        loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
+    ),
+    Format(
+        "jailbreakbench",
+        "artifacts of JailbreakBench and llm-adaptive-attacks",
+        (".json",),
+        jailbreakbench.sniff,
+        jailbreakbench.read_jailbreakbench,
+    ),
+    Format(
+        "agentdojo",
+        "runs of AgentDojo, one rollout per file",
+        (".json",),
+        agentdojo.sniff,
+        agentdojo.read_agentdojo,
+    ),
+    Format(
+        "tau_bench",
+        "results of tau-bench",
+        (".json",),
+        tau_bench.sniff,
+        tau_bench.read_tau_bench,
+    ),
+    Format(
+        "intercode",
+        "trajectories of InterCode",
+        (".json",),
+        intercode.sniff,
+        intercode.read_intercode,
+    ),
+    Format(
+        "inspect",
+        "logs of Inspect AI, archives and JSON",
+        (".eval", ".json"),
+        inspect_ai.sniff,
+        inspect_ai.read_inspect,
+        outcomes=inspect_summaries.read_outcomes,
+    ),
+    Format(
+        "inspect_scout",
+        "databases of transcripts of Inspect Scout",
+        (".parquet",),
+        inspect_scout.sniff,
+        inspect_scout.read_inspect_scout,
+        echo=True,
+    ),
+    Format(
+        "petri",
+        "audits of Petri 1 and of Bloom",
+        (".json",),
+        petri.sniff,
+        petri.read_petri,
+        echo=petri.holds_several,
+    ),
+    Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
+    Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
+    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
+    Format(
+        "garak_hitlog",
+        "hit logs of garak: successes only",
+        LINES,
+        garak_hitlog.sniff,
+        garak_hitlog.read_garak_hitlog,
+        echo=True,
+    ),
+    Format(
+        "harmbench",
+        "completions and results of HarmBench",
+        (".json",),
+        harmbench.sniff,
+        harmbench.read_harmbench,
+    ),
+    Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
+    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
+    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
+    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
+    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
+    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
+    Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
+    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
+    Format(
+        "sharegpt",
+        "conversations of ShareGPT and FastChat",
+        (*LINES, *BINARY),
+        sharegpt.sniff,
+        sharegpt.read_sharegpt,
+    ),
+    Format(
+        "openai_chat",
+        "records with messages, as OpenAI has them or under other usual names",
+        (*LINES, *BINARY),
+        openai_chat.sniff,
+        openai_chat.read_openai_chat,
+        loosely=openai_chat.sniff_chats,
+    ),
+    Format(
+        "openai_output",
+        "output of OpenAI's batches, chat completions and responses, and logs of requests with them",
+        LINES,
+        openai_output.sniff,
+        openai_output.read_openai_output,
+    ),
+    Format(
+        "anthropic_output",
+        "results of Anthropic's message batches, messages, and logs of requests with them",
+        LINES,
+        anthropic_output.sniff,
+        anthropic_output.read_anthropic_output,
+    ),
+    Format(
+        "gemini_output",
+        "results of Gemini's batches, also from Vertex AI, answers, and logs of requests with them",
+        LINES,
+        gemini_output.sniff,
+        gemini_output.read_gemini_output,
+    ),
+    Format(
+        "phoenix",
+        "spans in the words of OpenInference, as Arize Phoenix exports them",
+        (*LINES, *BINARY),
+        phoenix.sniff,
+        phoenix.read_phoenix,
+    ),
+    Format(
+        "opentelemetry",
+        "spans of OpenTelemetry of models, in OTLP's JSON",
+        LINES,
+        opentelemetry.sniff,
+        opentelemetry.read_opentelemetry,
+    ),
+    Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
+    Format("mlflow", "traces of MLflow, with assessments", LINES, mlflow.sniff, mlflow.read_mlflow),
+    Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
+    Format(
+        "session_traces",
+        "sessions in the Session Trace Simple Format of Hugging Face",
+        LINES,
+        session_traces.sniff,
+        session_traces.read_session_traces,
+    ),
+    Format("pi", "sessions of the coding agent Pi", LINES, pi.sniff, pi.read_pi),
+    Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
+    Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
+    Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
+    Format(
+        "pyrit",
+        "memory of PyRIT: SQLite, CSV, JSON",
+        (".db", ".sqlite", ".sqlite3", ".csv", *LINES),
+        pyrit.sniff,
+        pyrit.read_pyrit,
+    ),
+    Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format(
+        "every_eval_ever",
+        "samples in the schema of Every Eval Ever",
+        LINES,
+        every_eval_ever.sniff,
+        every_eval_ever.read_every_eval_ever,
+    ),
+    Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
+    Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
+    Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
+    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
+    Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
+    Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
+    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
+    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
+)
+NATIVE = FORMATS[0]  # rollwise's own tables
+
+
+def formats() -> Iterator[Format]:
+    """Iterate over the built-in formats, then over formats of installed packages, which are imported only when reached."""
+    yield from FORMATS
+    yield from installed(frozenset(form.name for form in FORMATS))
+
+
+def format_of(document: Document, forced: Format | None, *, by_name: bool, problems: Problems) -> Format | None:
+    """Return the format of a file: `forced`, or the first that recognizes it. Where it has none, `problems` notes why.
+
+    `by_name` is whether the file itself was named, rather than a folder with it.
+
+    Raises
+    ------
+    ReadError
+        Where a file that was named has no known format.
+    """
+    if forced is not None:
+        # In a folder, files of other formats are left out; a named file is read even if it does not look like the format.
+        if by_name or forced.sniff(document) or _recognizes_loosely(forced, document):
+            return forced
+        problems.unread(document.name, f"is not recognized as {forced.name}")
+        return None
+    form = _recognized(document)
+    # Columns of rollwise's own table also occur in files that hold something else, such as verdicts or prompts.
+    is_native = form is NATIVE
+    form = form or _recognized_loosely(document)
+    kind = lookalike(document) if is_native or form is None else None
+    if form is not None and kind is None:
+        return form
+    is_empty = document.kind == "empty" or (document.kind == "json" and document.top in ([], {}))
+    # From here on the file is not read. Find the most helpful reason.
+    refusal = kind.reason if kind is not None else wrapping(document.head, document.suffix) or hint(document)
+    if refusal is None and document.kind == "table" and document.suffix in TEXT_SUFFIXES:
+        refusal = misspelled(document.head)
+    if refusal is None and document.too_deep:
+        raise BrokenError("is nested too deeply to be recognized")
+    reason = refusal or ("is empty" if is_empty else "is not recognized")
+    if by_name:
+        advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
+        raise ReadError(f"{document.name}: {reason}{advice}")
+    problems.unread(document.name, reason)
+    if kind is not None and kind.beside is not None:
+        problems.companions.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
+    return None
+
+
+def _advice(document: Document) -> str:
+    """Return advice for a file of unknown format."""
+    # A table of the user's own is most likely, and a missing name the reason.
+    columns = examples_of(document) if document.kind in {"table", "parquet", "arrow", "lines", "json"} else {}
+    if len(columns) > 1 and (document.kind not in {"lines", "json"} or looks_like_turns(columns)):
+        return f": {columns_in_words(columns, 'force a format with format=, or ')}"
+    return f"; formats are {format_names()}: choose one with format=, or read your own table with `rw.turns(frame)`"
+
+
+def is_own(document: Document, forced: Format | None = None) -> bool:
+    """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
+    form = forced or _recognized(document)
+    return form is None or form.name in OWN
+
+
+def is_known(document: Document) -> bool:
+    """Return whether any format recognizes the file, if only loosely."""
+    return (_recognized(document) or _recognized_loosely(document)) is not None
+
+
+def _recognized(document: Document) -> Format | None:
+    return next((form for form in formats() if _may_be(document, form) and form.sniff(document)), None)
+
+
+def _recognized_loosely(document: Document) -> Format | None:
+    return next((form for form in formats() if _may_be(document, form) and _recognizes_loosely(form, document)), None)
+
+
+def _recognizes_loosely(form: Format, document: Document) -> bool:
+    return form.loosely is not None and form.loosely(document)
+
+
+def _holds_rollouts(document: Document) -> bool:
+    return holds_rollouts(document) and lookalike(document) is None
+
+
+def _may_be(document: Document, form: Format) -> bool:
+    """Return whether a file with this suffix may have the format.
+
+    A suffix that no built-in format has excludes none, and neither does a wrong suffix of a file that holds JSON.
+    """
+    if document.suffix in form.suffixes:
+        return True
+    is_unknown = all(document.suffix not in form.suffixes for form in FORMATS)
+    return is_unknown or (document.suffix not in LINES and document.kind in {"json", "lines"})
+
+
+def format_named(name: str | None) -> Format | None:
+    """Return the format of that name; None where no name is given."""
+    if name is None:
+        return None
+    form = next((form for form in formats() if form.name == name), None)
+    if form is None:
+        names = [form.name for form in formats()]
+        raise ArgumentError(f"read: unknown format {name!r}; {meant(name, names, most=len(names))}")
+    return form
+
+
+def format_names() -> str:
+    """List the names of all formats, for a sentence."""
+    names = [form.name for form in formats()]
+    return listing(names, most=len(names))

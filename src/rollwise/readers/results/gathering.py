@@ -1,0 +1,109 @@
+"""Files without rollouts (verdicts, prompts, summaries), from any paths into one frame: the common part of all `read_...`."""
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.columns import reconcile
+from rollwise.readers.problems import TOO_DEEP, Problems
+from rollwise.readers.registry import format_of
+from rollwise.readers.sources.contents import wrapping
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.paths import Paths, documents, listed
+from rollwise.schema import Schema
+from rollwise.schema.labels import counted
+
+
+def gather(
+    paths: Paths,
+    verb: str,
+    errors: Literal["raise", "collect"],
+    nothing: str,
+    known_by: str,
+    frame_of: Callable[[Document, Problems], pl.DataFrame],
+) -> tuple[pl.DataFrame, Problems]:
+    """Read all files into one frame, and return the problems as well.
+
+    Parameters
+    ----------
+    paths
+        A file, a folder or several of them, as in `read`.
+    verb
+        Name of the calling function, for errors.
+    errors
+        ``"raise"`` or ``"collect"``, as in `read`.
+    nothing
+        Predicate of the sentence about a file without such data: ``"holds no verdicts"``.
+    known_by
+        How such files are recognized, for a file that no other function reads either.
+    frame_of
+        Returns the frame of one file, which is empty if the file holds no such data.
+
+    Raises
+    ------
+    ReadError
+        Where a named file, or all files of the folders, hold no such data.
+    ArgumentError
+        For another value of `errors`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "a.json"
+    >>> _ = path.write_text('{"n": 3}')
+    >>> gather(
+    ...     path,
+    ...     "read_n",
+    ...     "raise",
+    ...     "holds no number",
+    ...     "write one",
+    ...     lambda document, problems: pl.DataFrame([document.value]),
+    ... )[0].rows()
+    [(3,)]
+    """
+    if errors not in {"raise", "collect"}:
+        raise ArgumentError(f'{verb}: errors={errors!r} is neither "raise" nor "collect"')
+    places = listed(paths, verb)
+    problems = Problems(collect=errors == "collect")
+    frames: list[pl.DataFrame] = []
+    for document, by_name in documents(places, problems):
+        with problems.record(document.name):
+            try:
+                frame = frame_of(document, problems)
+            finally:
+                problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
+                for record, field in document.too_deep:
+                    problems.noted(document.name, record, field or None, TOO_DEEP)
+            if not frame.is_empty():
+                frames.append(frame)
+            elif by_name:
+                raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
+            else:
+                problems.unread(document.name, nothing)
+    if not frames:
+        where = ", ".join(map(str, places))
+        raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")
+    problems.announce()
+    return reconcile(frames), problems
+
+
+def arranged(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Return the frame with every column of a schema, then its extra columns."""
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.dtypes.items() if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in schema.names]
+    return frame.with_columns(missing).select(*schema.names, *extras)
+
+
+def _instead(document: Document, verb: str) -> str | None:
+    """Return a hint at the function that reads the file, or at the program that must open it first."""
+    problems = Problems(collect=True)
+    # A ledger of its own: this file is reported once, by the caller.
+    if format_of(document, None, by_name=False, problems=problems) is not None:
+        return "`rw.read` reads rollouts"
+    reason = problems.rows[0][3]  # why it is not recognized, which may name a function
+    names_another = re.search(r"`rw\.(\w+\.)?read_", reason) is not None and f".{verb}`" not in reason
+    return f"it {reason}" if names_another or reason == wrapping(document.head, document.suffix) else None

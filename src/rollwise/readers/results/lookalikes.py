@@ -1,0 +1,170 @@
+"""Files of evaluations that hold no rollouts, and the function that reads each of them.
+
+Some tools write such a file beside their logs each time. Where the logs are read, it is a companion: it is passed over, and
+counted as such.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rollwise.readers.chats.layouts import LISTS, RESPONSES, words_of
+from rollwise.readers.chats.layouts import PROMPTS as ASKED
+from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
+from rollwise.readers.formats.exchange import inspect_scout
+from rollwise.readers.formats.inspect import samples as inspect_ai
+from rollwise.readers.formats.inspect import summaries as inspect_logs
+from rollwise.readers.results import audits, every_eval_ever, harness, prompt_sets, rubrics
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.unused import likely_names
+from rollwise.schema import TURNS
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """A kind of file that `read` refuses, with a hint at what reads it.
+
+    `beside` is the format of the logs that the file accompanies, in the same folder or above; none if it stands alone.
+    """
+
+    holds: str
+    verb: str
+    sniff: Callable[[Document], bool]
+    beside: str | None = None
+
+    @property
+    def reason(self) -> str:
+        """Return why the file is not read, and what reads it."""
+        return f"holds {self.holds}, not rollouts: open it with {self.verb}"
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether the file holds verdicts, which TURNS has not."""
+        return self.verb == VERDICTS
+
+
+def has(*names: str, without: tuple[str, ...] = ()) -> Callable[[Document], bool]:
+    """Return a function that checks whether a file has all these keys, and none of `without`."""
+    return lambda document: set(names) <= document.keys and not set(without) & document.keys
+
+
+def _is_page_of_garak(document: Document) -> bool:
+    return document.path.name.endswith(".report.html") and b"garak" in document.head
+
+
+def _is(*names: str) -> Callable[[Document], bool]:
+    return lambda document: document.keys - {""} == set(names)
+
+
+def numbers(document: Document) -> bool:
+    """Return whether the file is a table of benchmark scores: names, under each a list or an object of numbers."""
+    if document.kind != "json" or not isinstance(document.top, dict) or not document.top:
+        return False
+    inner = list(document.value.values())
+    # One or two levels: a list or an object of numbers for each name.
+    leaves = (
+        [leaf for item in inner for leaf in (item.values() if isinstance(item, dict) else item or [])]
+        if all(isinstance(item, dict | list) for item in inner)
+        else []
+    )
+    return bool(leaves) and all(isinstance(leaf, int | float) and not isinstance(leaf, bool) for leaf in leaves)
+
+
+def labels(document: Document) -> bool:
+    r"""Return whether the file is a table of labels of rollouts or turns, without the content of the turns.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> [
+    ...     labels(Document(Path("a.csv"), text))
+    ...     for text in (b"rollout_id,turn,human_label\n", b"rollout_id,prompt,label\n")
+    ... ]
+    [True, False]
+    """
+    names = document.keys
+    # A column of the content of turns, or a count of turns, makes it a table of turns or rollouts.
+    if "rollout_id" not in names or names & _HAPPENED or "num_turns" in names:
+        return False
+    if words_of(names) is not None or "response" in likely_names(names):
+        return False
+    lower = {name.lower() for name in names}
+    return bool(lower & _LABELS) or any(part in name for name in lower for part in ("label", "annotat"))
+
+
+VERDICTS, SUMMARY, PROMPTS = "`rw.judges.read_verdicts`", "`rw.readers.read_summary`", "`rw.rollout.read_prompts`"
+WORDS = ("label", "value", "verdict", "score_value")  # names of a column of labels, for `rw.judges.read_verdicts`
+PROMPTFOO = "promptfoo's results as a table or a database"
+EXPORT = "`rw.read`, once `promptfoo export eval ID --output results.json` has written them as JSON"
+_TURNS = ("prompt", "response")
+_ABOUT = {"rollout_id", "turn", "node_id", "source", "run", "target", "attack", "goal", "task", "category", "attempt"}
+_HAPPENED = frozenset({*TURNS.names, *ASKED, *RESPONSES, *LISTS} - _ABOUT)
+_LABELS = frozenset({"verdict", "rater", "rating", "reviewer", "score_value"})
+_JOIN = "join them to the turns with `rw.judges.join_labels`"
+
+# The first that fits is named, so specific kinds come before general ones.
+LOOKALIKES = (
+    Lookalike("verdicts", VERDICTS, has("judge", "value", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("average_score", "eval_output_items"), "nat"),
+    Lookalike("verdicts", VERDICTS, has("uid", "scenario_id", "item_id", "score", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
+    Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
+    Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
+    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans, "inspect_scout"),
+    Lookalike("verdicts of Bloom's judge", VERDICTS, audits.is_judgment, "petri"),
+    Lookalike("verdicts of Docent's judges", VERDICTS, rubrics.sniff, "docent"),
+    Lookalike("a stage of Bloom before its audits", "any editor", audits.is_stage, "petri"),
+    Lookalike("headers of Inspect logs", "`rw.read` from the logs beside it", inspect_logs.is_listing, "inspect"),
+    Lookalike(
+        "the models of an attack",
+        "`rw.read` from the folders beside it",
+        jailbreakbench.is_list_of_models,
+        "jailbreakbench",
+    ),
+    Lookalike("garak's report as a page", "a browser", _is_page_of_garak, "garak"),
+    Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
+    Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
+    Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),
+    Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
+    Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
+    Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
+    Lookalike("results", SUMMARY, aisteer.sniff_results, "aisteer"),
+    Lookalike("results", SUMMARY, skyrl.sniff_results, "skyrl"),
+    Lookalike("results", SUMMARY, harness.is_harness, "lm_eval"),
+    Lookalike("results", SUMMARY, harness.is_lighteval),
+    Lookalike("results", SUMMARY, every_eval_ever.is_evaluation, "every_eval_ever"),
+    Lookalike("results", SUMMARY, numbers),
+    Lookalike(
+        "the header of a run of tau2-bench",
+        "`rw.read` from the folder `simulations` beside it",
+        tau2.sniff_header,
+        "tau2",
+    ),
+    Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),
+    Lookalike(PROMPTFOO, EXPORT, lambda document: document.kind == "sqlite" and b"eval_results" in document.head),
+    Lookalike("prompts", PROMPTS, prompt_sets.is_set),
+    Lookalike(
+        "rollouts that are measured already",
+        "Polars",
+        has("rollout_id", "num_turns", without=("turn", *LISTS, *_TURNS)),
+    ),
+    Lookalike(
+        "labels", f"{VERDICTS}, and {_JOIN}", lambda document: labels(document) and bool({*WORDS} & document.keys)
+    ),
+    Lookalike("labels", f"Polars, and {_JOIN}", labels),
+    Lookalike("steps", "Polars", has("rollout_id", "step", "kind", without=_TURNS)),
+)
+
+
+def lookalike(document: Document) -> Lookalike | None:
+    r"""Return the known kind of a file that holds no rollouts; None for any other file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "prompts.csv"
+    >>> _ = path.write_text("goal,target\nwrite a poem,Here is a poem\n")
+    >>> lookalike(Document(path)).reason
+    'holds prompts, not rollouts: open it with `rw.rollout.read_prompts`'
+    """
+    return next((kind for kind in LOOKALIKES if kind.sniff(document)), None)

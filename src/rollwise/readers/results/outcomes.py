@@ -1,0 +1,115 @@
+"""Outcomes of the rollouts in any mix of logs, without their messages."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, overload
+
+import polars as pl
+
+from rollwise.errors import ArgumentError
+from rollwise.readers.columns import fact_literals, reconcile
+from rollwise.readers.guesses import OWN
+from rollwise.readers.naming import Naming, checked_names
+from rollwise.readers.native import tables as native
+from rollwise.readers.problems import Problems
+from rollwise.readers.read import tables_of
+from rollwise.readers.registry import format_named
+from rollwise.readers.sources.paths import Paths, documents, listed
+from rollwise.readers.table import Table
+from rollwise.schema import ROLLOUTS
+from rollwise.schema.kinds import check_kinds
+
+
+@overload
+def read_rollouts(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["raise"] = "raise",
+    names: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> pl.DataFrame: ...
+@overload
+def read_rollouts(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    errors: Literal["collect"],
+    names: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+def read_rollouts(
+    paths: Paths,
+    *,
+    format: str | None = None,  # noqa: A002 - as in read
+    errors: Literal["raise", "collect"] = "raise",
+    names: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+    r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
+
+    The facts are the same as from `read`. Of logs with summaries of their samples (archives of Inspect AI), only the
+    summaries are read, which takes a small part of the time. Texts that a summary shortens are then left out (`expected`
+    is null), and a sample that is broken still counts. All other logs are read entirely.
+
+    Parameters
+    ----------
+    paths, format, errors, names, **facts
+        As in `read`.
+
+    Returns
+    -------
+    ROLLOUTS without `num_turns` and `num_judged`, since turns are not read; extra columns follow. With
+    ``errors="collect"``, ROLLOUTS and PROBLEMS.
+
+    Raises
+    ------
+    ReadError
+        Naming file, record, field and remedy. Also where nothing could be read at all.
+    ArgumentError
+        For an unknown format or fact, or a column of `names` that is in none of the files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "mine.csv"
+    >>> _ = path.write_text("rollout_id,solved,response\na,true,Hello\na,true,No\nb,false,Yes\n")
+    >>> read_rollouts(path).select("rollout_id", "solved").rows()
+    [('a', True), ('b', False)]
+    """
+    check_kinds(read_rollouts, locals())
+    if errors not in {"raise", "collect"}:
+        raise ArgumentError(f'read_rollouts: errors={errors!r} is neither "raise" nor "collect"')
+    values = fact_literals(facts, "read_rollouts")
+    problems = Problems(collect=errors == "collect")
+    naming = Naming(checked_names(names, "read_rollouts"), problems, "read_rollouts")
+    if naming.given.at is not None:
+        raise ArgumentError("read_rollouts: a score becomes a verdict turn by turn: use `rw.measure(rw.read(...))`")
+    places = listed(paths, "read_rollouts")
+    files = documents(places, problems, rollouts=True)
+    # With `outcomes`, formats with a summary of their samples leave out the turns.
+    tables = tables_of(files, places, format_named(format), problems, naming, outcomes=True)
+    frame = reconcile([naming.of_tool(frame, table.source) for table in tables for frame in _rollouts(table, naming)])
+    problems.announce()
+    naming.finish()
+    # Keys and facts first, then the producer's own columns.
+    keys = ["rollout_id", *ROLLOUTS.facts]
+    missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in keys if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in keys]
+    frame = frame.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in values.items())
+    rollouts = frame.select(*keys, *extras)
+    return (rollouts, problems.frame()) if problems.collect else rollouts
+
+
+def _rollouts(table: Table, naming: Naming) -> list[pl.DataFrame]:
+    """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
+    if table.source not in OWN:
+        return table.rollouts()
+    _, added = table.parts()
+    names = {*ROLLOUTS.names} | (set() if added is None else added[1])
+    return [
+        frame.select(name for name in frame.columns if name in names).unique(
+            "rollout_id", keep="first", maintain_order=True
+        )
+        for frame in native.understood(table, naming.names)
+    ]

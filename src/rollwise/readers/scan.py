@@ -1,0 +1,109 @@
+"""Files as a LazyFrame: Parquet of TURNS is scanned, and all else is read first."""
+
+import os
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rollwise.files.object_stores import Options
+from rollwise.readers.columns import fact_literals
+from rollwise.readers.naming import Naming, checked_names, judged
+from rollwise.readers.native import tables as native
+from rollwise.readers.plugins import Format
+from rollwise.readers.problems import Problems
+from rollwise.readers.read import read_local
+from rollwise.readers.registry import NATIVE, format_named, format_of, is_known
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.hive import scanned
+from rollwise.readers.sources.paths import Paths, documents, listed
+from rollwise.readers.sources.remote import addresses, scan_remote
+from rollwise.schema.kinds import check_kinds
+
+
+def scan(
+    paths: Paths,
+    *,
+    format: str | None = None,  # noqa: A002 - as in read
+    names: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    storage_options: Options | None = None,
+    **facts: Any,
+) -> pl.LazyFrame:
+    """Read like `read`, but as a LazyFrame: Parquet files of TURNS are scanned, not loaded; all other files are read first.
+
+    With `cache`, logs that were read before are scanned as well, from their Parquet in the cache.
+
+    The files of a folder of `convert` are checked against its manifest; of a scanned file only columns and dtypes are
+    checked. That turns are numbered, in order and unique is up to the writer (`rw.write` of a table from `read` or `turns`
+    guarantees it). NaN becomes null and is not counted.
+
+    Parameters
+    ----------
+    paths, format, names, cache, storage_options, **facts
+        As in `read`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "turns.parquet"
+    >>> native.conformed(pl.DataFrame({"rollout_id": ["a"], "prompt": ["Hi"]})).write_parquet(path)
+    >>> scan(path).select("rollout_id", "turn").collect().rows()
+    [('a', 1)]
+    """
+    check_kinds(scan, locals(), own=("names",))
+    values = fact_literals(facts, "scan")
+    forced = format_named(format)
+    places = listed(paths, "scan")
+    problems = Problems()
+    naming = Naming(checked_names(names, "scan"), problems, "scan")
+    lazy: pl.LazyFrame | None
+    if remote := addresses(places):
+        lazy = native.conformed(naming.lazily(scan_remote(remote, storage_options, problems), remote))
+        if naming.given.at is not None:
+            lazy = judged(lazy.collect(), naming.given.at, naming.verb).lazy()
+    else:
+        lazy = _scanned(_parquet_files(places, forced, problems, naming), naming)
+    if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
+        problems = Problems()
+        lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
+    else:
+        values["source"] = pl.lit(NATIVE.name)
+        naming.finish()
+    problems.announce()
+    return lazy.with_columns([pl.col(name).fill_null(value) for name, value in values.items()])
+
+
+def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:
+    """Return the files if all that can be read are Parquet, and else none."""
+    files = []
+    for document, by_name in documents(paths, problems, rollouts=True):
+        with problems.record(document.name):
+            sample = naming.beginning(document)
+            if naming.names and (document.kind != "parquet" or not is_known(sample)):
+                return []  # `read` can tell more about it
+            form = format_of(sample, forced, by_name=by_name, problems=problems)
+            if form is not None and (document.kind != "parquet" or document.packed):
+                return []
+            if form is not None:
+                files.append(document)
+    return files
+
+
+def _scanned(files: list[Document], naming: Naming) -> pl.LazyFrame | None:
+    """Return the files as one lazy frame; None without files, or if one is not TURNS or contradicts another."""
+    schemas = [naming.renamed(document.schema) for document in files]
+    if naming.changes_values or not files or not all(native.fits(pl.Schema(columns)) for columns in schemas):
+        return None
+    # Polars reports a contradiction only when the frame is collected, and then not which file it is in.
+    joint: dict[str, pl.DataType] = {}
+    if any(joint.setdefault(name, dtype) != dtype for columns in schemas for name, dtype in columns.items()):
+        return None
+    lazies = []
+    for _, group in groupby(files, key=lambda document: (document.schema, document.folder_facts.columns)):
+        part = list(group)
+        lazy = scanned([document.path for document in part], [document.folder_facts for document in part])
+        lazies.append(native.conform_lazily(naming.lazily(lazy, [document.name for document in part])))
+    return lazies[0] if len(lazies) == 1 else pl.concat(lazies, how="diagonal")

@@ -1,0 +1,91 @@
+"""Cache of logs that were read, as Parquet, found again by the content of the logs."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+
+from rollwise.errors import ArgumentError
+from rollwise.files.atomic import content_hash, whole
+from rollwise.readers.problems import Problems
+
+PREFIX = ".rollwise-"  # hidden, so that a cache among the logs is not read as a log
+
+
+class Cache:
+    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems beside it.
+
+    Its name is a hash of the paths and contents of all files, of the settings, and of the code of the readers: after a
+    change of a file, a new or removed file, or in another version of rollwise, files are read again. Old readings are not
+    deleted.
+
+    Parameters
+    ----------
+    folder
+        The folder; created if necessary.
+    logs
+        All files that are read.
+    settings
+        Everything else that the result depends on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> log = folder / "a.csv"
+    >>> _ = log.write_text("rollout_id,prompt\n")
+    >>> cache = Cache(folder / "cache", [log], "raise")
+    >>> cache.load(Problems()) is None
+    True
+    >>> cache.save(pl.DataFrame({"rollout_id": ["a"]}), Problems())
+    >>> Cache(folder / "cache", [log], "raise").load(Problems()).collect().rows()
+    [('a',)]
+    """
+
+    def __init__(self, folder: str | Path, logs: Iterable[Path], *settings: object) -> None:
+        place = Path(folder).expanduser()
+        try:
+            is_other = place.exists() and not place.is_dir()
+        except OSError as error:  # such as a name that is too long
+            raise ArgumentError(
+                f"cache={str(folder)[:80]!r} cannot be a folder ({error.strerror}); name another"
+            ) from error
+        if is_other:
+            raise ArgumentError(f"cache={str(folder)!r} is a file; name a folder")
+        key = hashlib.blake2b(_code_of_readers(), digest_size=16)
+        # Paths count as well, since rollout ids and problems name them.
+        for log in logs:
+            # A file that cannot be read is a problem of the reading itself.
+            with suppress(OSError):
+                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
+        key.update(repr(settings).encode("utf-8", "replace"))
+        self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
+        self._problems = self._turns.with_suffix(".json")
+
+    # A damaged or incomplete cache is not an error: files are then read again.
+    def load(self, problems: Problems) -> pl.LazyFrame | None:
+        """Return the cached turns and add the cached problems to `problems`; None without a complete cache."""
+        try:
+            memory = json.loads(self._problems.read_bytes())
+            pl.read_parquet_schema(self._turns)
+            problems.recall(memory)
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            return None
+        return pl.scan_parquet(self._turns, glob=False)
+
+    def save(self, turns: pl.DataFrame, problems: Problems) -> None:
+        """Save a reading; each file appears complete or not at all."""
+        with whole(self._turns, overwrite=True) as draft:
+            turns.write_parquet(draft)
+        with whole(self._problems, overwrite=True) as draft:
+            draft.write_text(json.dumps(problems.memory()), "utf-8")
+
+
+@cache
+def _code_of_readers() -> bytes:
+    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    return b"".join(path.read_bytes() for path in files)

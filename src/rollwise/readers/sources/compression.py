@@ -1,0 +1,169 @@
+"""Compressed files: gzip, Zstandard, bzip2 and xz are unpacked in memory, within limits for each file and for all of them."""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rollwise.readers.problems import BrokenError, broken
+
+# Limits against bombs: a file may unpack to SMALL bytes, or to MOST_TIMES its size if that is more. (A quarter of what
+# an archive may hold: a single text compresses less than the many alike members of an archive.)
+SMALL = 1 << 26
+MOST_TIMES = 250
+# All files of one reading may unpack to SMALL_TOGETHER bytes, or to MOST_TIMES their sizes: many small bombs are a large one.
+SMALL_TOGETHER = 1 << 29
+MOST_MEMORY = 1 << 28  # bytes that xz may ask for to unpack a file
+
+
+def unsound() -> tuple[type[Exception], ...]:
+    """Return the errors of damaged data."""
+    import zstandard  # which a command that reads no compressed file need not load
+
+    # bzip2 raises the errors of Python itself.
+    return zlib.error, zstandard.ZstdError, lzma.LZMAError, EOFError, OSError, ValueError
+
+
+def _zstandard() -> Callable[[], Any]:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One kind of compression.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    suffix
+        Suffix of its files.
+    mark
+        Their first bytes.
+    piece
+        Compressed bytes that are unpacked at once: so few that they cannot unpack to much more than SMALL bytes.
+    decompressors
+        Returns a function that returns a new decompressor, one for each of the parts that such a file may consist of.
+    """
+
+    name: str
+    suffix: str
+    mark: bytes
+    piece: int
+    decompressors: Callable[[], Callable[[], Any]]
+
+
+CODECS = (
+    # 16: with the header and checksum of gzip.
+    Codec("gzip", ".gz", b"\x1f\x8b", 1 << 13, lambda: partial(zlib.decompressobj, zlib.MAX_WBITS | 16)),
+    Codec("Zstandard", ".zst", b"\x28\xb5\x2f\xfd", 1 << 10, _zstandard),
+    Codec("bzip2", ".bz2", b"BZh", 1 << 5, lambda: bz2.BZ2Decompressor),
+    Codec("xz", ".xz", b"\xfd7zXZ\0", 1 << 12, lambda: partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, MOST_MEMORY)),
+)
+SUFFIXES = tuple(codec.suffix for codec in CODECS)
+MARKS = tuple(codec.mark for codec in CODECS)
+
+
+class Budget:
+    """How many bytes the compressed files of one reading may unpack to, together.
+
+    Examples
+    --------
+    >>> budget = Budget()
+    >>> budget.spend(packed=1000, unpacked=5000)
+    >>> try:
+    ...     budget.spend(packed=10**6, unpacked=10**9)
+    ... except BrokenError as error:
+    ...     print(error.reason)
+    would unpack, with the files before it, to more than 536870912 bytes: unpack it first
+    """
+
+    def __init__(self) -> None:
+        self._packed = self._unpacked = 0
+
+    def spend(self, packed: int, unpacked: int) -> None:
+        """Count a file or a member of an archive; one that is refused is not counted.
+
+        Raises
+        ------
+        BrokenError
+            Where it would unpack to more than all files together may.
+        """
+        limit = max(SMALL_TOGETHER, MOST_TIMES * (self._packed + packed))
+        if self._unpacked + unpacked > limit:
+            raise BrokenError(f"would unpack, with the files before it, to more than {limit} bytes: unpack it first")
+        self._packed += packed
+        self._unpacked += unpacked
+
+
+def unpacked(data: bytes, budget: Budget) -> bytes:
+    """Unpack a file that begins with one of `MARKS`.
+
+    Raises
+    ------
+    BrokenError
+        Where it is cut off or damaged, or would unpack to more than any log does.
+
+    Examples
+    --------
+    >>> import zstandard
+    >>> unpacked(zstandard.compress(b"a"), Budget())
+    b'a'
+    """
+    codec = next(codec for codec in CODECS if data.startswith(codec.mark))
+    limit = max(SMALL, MOST_TIMES * len(data))
+    blocks, size = [], 0
+    try:
+        for block in unpacked_blocks(data, codec):
+            size += len(block)
+            if size > limit:
+                raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a zip bomb?")
+            blocks.append(block)
+    except unsound() as error:
+        raise broken(f"is not a complete {codec.name} file", error) from error
+    budget.spend(len(data), size)
+    return b"".join(blocks)
+
+
+def unpacked_blocks(data: bytes, codec: Codec) -> Iterator[bytes]:
+    """Unpack a file of one part or several (members of gzip, frames of Zstandard, streams of bzip2 and xz), block by block.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> b"".join(unpacked_blocks(gzip.compress(b"a") + gzip.compress(b"b"), CODECS[0]))
+    b'ab'
+    """
+    new_decompressor = codec.decompressors()
+    decompressor = new_decompressor()
+    view = memoryview(data)
+    for start in range(0, len(view), codec.piece):
+        # A piece may hold the end of a part, and more parts. Only what is left of a piece is ever copied, so that a file
+        # of a hundred thousand parts takes as long as one of one part.
+        piece = bytes(view[start : start + codec.piece])
+        while piece:
+            if decompressor.eof:
+                piece = piece.lstrip(b"\0")  # some writers pad with zeros between parts
+                if not piece:
+                    break
+                decompressor = new_decompressor()
+            yield decompressor.decompress(piece)
+            piece = decompressor.unused_data if decompressor.eof else b""
+    if data and not decompressor.eof:
+        raise EOFError("it ends in the middle")
+
+
+def inflated(data: bytes, size: int) -> bytes:
+    """Unpack the first `size` bytes of a deflated member of a zip archive.
+
+    Examples
+    --------
+    >>> inflated(zlib.compress(b"abc", wbits=-zlib.MAX_WBITS), 2)
+    b'ab'
+    """
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)  # negative: without a header

@@ -1,0 +1,191 @@
+"""The bytes of a file, unpacked as far as needed; and files that wrap a log in something that rollwise does not open."""
+
+import io
+import zlib
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from functools import cached_property, partial, reduce
+from pathlib import Path
+
+from rollwise.errors import writable
+from rollwise.readers.chats.lines import BOM
+from rollwise.readers.problems import unreadable
+from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
+from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+
+HEAD = 1 << 16  # bytes that tell one kind of file from another
+BLOCK = 1 << 18  # bytes read at once
+MOST_TIMES = 1000  # an archive may unpack to SMALL bytes, or to so many times its size if that is more
+
+TAR_MARK = slice(257, 262)  # position of the mark in a tar archive
+UNPACK = "unpack it first"
+WRAPPINGS = (  # first bytes, and what the file is
+    (b"7z\xbc\xaf\x27\x1c", f"is a 7z archive: {UNPACK}"),
+    (b"Rar!\x1a\x07", f"is a rar archive: {UNPACK}"),
+    (b"\xff\xfe\0\0", "is UTF-32: save it as UTF-8"),
+    *((mark, "is UTF-16: save it as UTF-8") for mark in (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a document of older Excel or Office: save it as CSV"),
+    (b"\x37\x7f\x06\x82", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
+    (b"\x37\x7f\x06\x83", "is the write-ahead log of a SQLite file: read that file, with this one beside it"),
+    (b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", "is the journal of a SQLite file: read that file, with this one beside it"),
+)
+ZIP, EXCEL_SUFFIXES = b"PK\x03\x04", (".xlsx", ".xlsm")
+ARCHIVE_SUFFIXES = (".eval",)  # zip archives that rollwise reads
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+
+
+class Contents:
+    """The bytes of a file, read as far as needed; compressed files are unpacked on the way.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    data
+        Its content, if already in memory.
+    budget
+        How much compressed files may unpack to; shared by all files of one reading.
+
+    Examples
+    --------
+    >>> contents = Contents(Path("log.jsonl.gz"), b"123456789")
+    >>> contents.suffix, contents.digest
+    ('.jsonl', 'cbf43926')
+    """
+
+    def __init__(self, path: Path, data: bytes | None = None, budget: Budget | None = None) -> None:
+        self.path = path
+        self.budget = Budget() if budget is None else budget
+        self.name = writable(str(path))  # for people: bytes that are not UTF-8 are spelled out
+        # Content in memory must be read from there: the path may be a label.
+        if data is not None:
+            self.data, self.packed = data, True
+
+    @cached_property
+    def suffix(self) -> str:
+        """The suffix that tells the format: ``.jsonl`` for ``log.jsonl.gz``."""
+        suffixes = [suffix.lower() for suffix in self.path.suffixes]
+        return next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
+
+    @cached_property
+    def data(self) -> bytes:
+        """Everything in the file, unpacked."""
+        data = self._start
+        if len(data) == HEAD:  # there may be more
+            try:
+                data = self.path.read_bytes()
+            except OSError as error:
+                raise unreadable(error) from error
+        return unpacked(data, self.budget) if data.startswith(MARKS) else data
+
+    @cached_property
+    def head(self) -> bytes:
+        r"""The first bytes of the file, unpacked; where these are blank, the first ones that are not.
+
+        Examples
+        --------
+        >>> Contents(Path("a.jsonl"), b"\n" * 100_000 + b"{}").head
+        b'{}'
+        """
+        if "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS):
+            return _first_bytes(self.data)
+        start = self._start
+        if _is_blank(start):
+            rest = (block.removeprefix(BOM).lstrip() for block in self._blocks())
+            start = next(filter(None, rest), b"")[:HEAD]
+        return start
+
+    @property
+    def is_small(self) -> bool:
+        """True where the first bytes are the whole file, which then need not be opened again."""
+        return len(self._start) < HEAD
+
+    @cached_property
+    def packed(self) -> bool:
+        """True where `data` must be read rather than `path`: compressed files, and names that Polars does not accept."""
+        return self.name != str(self.path) or self._start.startswith(MARKS)  # the name may not be UTF-8
+
+    @cached_property
+    def _start(self) -> bytes:
+        """The first bytes of the file, as they are in it."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                return file.read(HEAD)
+        except OSError as error:
+            raise unreadable(error) from error
+
+    @property
+    def source(self) -> Path | io.BytesIO:
+        """The source for a reader of frames: the path (read it with `glob=False`), or the unpacked bytes."""
+        return io.BytesIO(self.data) if self.packed else self.path
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the content (CRC-32), for a run that has no name of its own."""
+        return f"{reduce(lambda checksum, block: zlib.crc32(block, checksum), self._blocks(), 0):08x}"
+
+    @property
+    def binary(self) -> bool:
+        """True for a Parquet or Arrow file."""
+        return self.head.startswith((PARQUET, ARROW)) or is_stream(self.head)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Everything in the file, unpacked, block by block: a block fits into the processor's cache."""
+        if self.packed or "data" in self.__dict__:
+            yield from (self.data[start : start + BLOCK] for start in range(0, len(self.data), BLOCK))
+            return
+        try:
+            with self.path.open("rb") as file:
+                yield from iter(partial(file.read, BLOCK), b"")
+        except OSError as error:
+            raise unreadable(error) from error
+
+
+def _first_bytes(data: bytes) -> bytes:
+    return data.lstrip()[:HEAD] if _is_blank(data[:HEAD]) else data[:HEAD]
+
+
+def _is_blank(start: bytes) -> bool:
+    return start.removeprefix(BOM).isspace()
+
+
+def absurd(size: int, packed: int) -> bool:
+    """Return whether `packed` bytes that unpack to `size` are more than any log holds.
+
+    Examples
+    --------
+    >>> absurd(10**9, 10**3), absurd(10**4, 10)
+    (True, False)
+    """
+    return size > SMALL and size > MOST_TIMES * packed
+
+
+def wrapping(head: bytes, suffix: str = "") -> str | None:
+    r"""Return the kind of a file with these first bytes, and how to open it; None where it is not a wrapper.
+
+    Examples
+    --------
+    >>> wrapping(b"Rar!\x1a\x07"), wrapping("{}".encode("utf-16")), wrapping(b"{}")
+    ('is a rar archive: unpack it first', 'is UTF-16: save it as UTF-8', None)
+    """
+    if head.startswith(ZIP) and suffix not in ARCHIVE_SUFFIXES:
+        is_excel = suffix in EXCEL_SUFFIXES or (b"[Content_Types].xml" in head and b"xl/" in head)
+        return "is an Excel workbook: save its sheet as CSV" if is_excel else f"is a zip archive: {UNPACK}"
+    if head[TAR_MARK] == b"ustar":
+        return f"is a tar archive: {UNPACK}"
+    return next((description for mark, description in WRAPPINGS if head.startswith(mark)), None)
+
+
+def misspelled(content: bytes) -> str | None:
+    r"""Return what is wrong with text that is not UTF-8, and how to mend it; None where its first bytes are UTF-8.
+
+    Examples
+    --------
+    >>> misspelled("id\nnaïve".encode("latin-1")), misspelled("naïve".encode()[:3])
+    ('is not UTF-8 (byte 5): save it as UTF-8', None)
+    """
+    try:
+        getincrementaldecoder("utf-8")().decode(content)  # the last letter may be cut
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+    return None

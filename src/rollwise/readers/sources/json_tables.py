@@ -1,0 +1,117 @@
+"""Tables in one JSON object, as pandas, MLflow and Weights & Biases write them, and records by name, as a list of records."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from rollwise.readers.chats.layouts import LISTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.guesses import OF_ANYTHING, OF_ATTACKS, plain_name
+from rollwise.readers.problems import BrokenError
+from rollwise.readers.sources.json_texts import lenient, names_if_any, surface_if_any
+
+KEY = "key"  # the field of a record with the name that it has in the file
+KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS}) | OF_ATTACKS | OF_ANYTHING
+FIELDS = TURN_TEXTS | {*LISTS, "inputs", "outputs", "request"}  # names in one record, not of records
+_IN_OBJECTS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')  # an object whose first value is one, or a list
+_top = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def as_records(text: bytes) -> tuple[bytes, int]:
+    """Return the records of a table in one JSON object as a JSON list, and any other text as it is.
+
+    Beside it stands how many numbers of the table were NaN or infinite and became null.
+
+    ==================================================== ========================================================
+    text                                                 who writes it
+    ==================================================== ========================================================
+    ``{"columns": [...], "data": [[...], ...]}``         tables of Weights & Biases and MLflow, pandas' ``split``
+    ``{"schema": {...}, "data": [{...}, ...]}``          pandas' ``table``
+    ``{"prompt": {"0": ...}, "response": {"0": ...}}``   pandas' ``to_json()``: columns, each with its values by row
+    ``{"0": {"prompt": ...}, "1": ...}``                 pandas' ``index``: rows by number
+    ``{"b1": {"prompt": ..., "response": ...}, ...}``    records by name, each with an answer or a verdict
+    ==================================================== ========================================================
+
+    A name that is not just the number of the row becomes the field `key`.
+
+    Examples
+    --------
+    >>> as_records(b'{"response": {"0": "Sure", "1": "No"}, "harm": {"0": 0.5, "1": NaN}}')
+    (b'[{"response":"Sure","harm":0.5},{"response":"No","harm":null}]', 1)
+    >>> as_records(b'{"columns": ["response"], "data": [["Sure"], ["No"]]}')
+    (b'[{"response":"Sure"},{"response":"No"}]', 0)
+    >>> as_records(b'{"b1": {"response": "Sure"}, "b2": {"response": "No"}}')
+    (b'[{"response":"Sure","key":"b1"},{"response":"No","key":"b2"}]', 0)
+    """
+    if not _IN_OBJECTS.match(text):
+        return text, 0
+    odd_numbers = 0
+    try:
+        top = _top.decode(text)
+    except msgspec.ValidationError:
+        return text, 0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            top, odd_numbers = lenient(text)
+        except BrokenError:
+            return text, 0
+    is_table = "data" in top and not top.keys().isdisjoint({"columns", "schema"})
+    records = _rows(top) if is_table else _by_name(top)
+    return (text, 0) if records is None else (msgspec.json.encode(records), odd_numbers)
+
+
+def _rows(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table whose columns are described before its data."""
+    data = surface_if_any(top["data"])
+    rows = [surface_if_any(row) for row in data] if isinstance(data, list) else []
+    if "schema" in top:
+        return rows if rows and all(isinstance(row, dict) for row in rows) else None
+    columns = surface_if_any(top["columns"])
+    names = [surface_if_any(name) for name in columns] if isinstance(columns, list) else []
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        return None
+    if not rows or not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return None
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _by_name(top: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the records of an object whose values are all objects: its rows, by number or name, or its columns."""
+    first = next(iter(top.values()))
+    inner = names_if_any(first) if _is_object(first) else frozenset()
+    are_columns = _are_numbers(inner) and not _are_numbers(top)
+    if not are_columns and (not _are_known(inner) or not FIELDS.isdisjoint(top)):
+        return None
+    values: dict[str, dict[str, Any]] = {}
+    for name, value in top.items():
+        inside = surface_if_any(value) if _is_object(value) else None
+        if not isinstance(inside, dict):
+            return None
+        values[name] = inside
+    if are_columns:
+        if any(column.keys() != inner for column in values.values()):
+            return None
+        return _with_keys(
+            {key: {name: column[key] for name, column in values.items()} for key in surface_if_any(first)}
+        )
+    return _with_keys(values) if all(map(_are_known, values.values())) else None
+
+
+def _with_keys(records: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records, with their names if these are not the numbers 0, 1, ..."""
+    if [*records] == [*map(str, range(len(records)))]:
+        return [*records.values()]
+    return [record if KEY in record else {**record, KEY: key} for key, record in records.items()]
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, msgspec.Raw) and bytes(memoryview(value)[:1]) == b"{")
+
+
+def _are_known(names: Iterable[str]) -> bool:
+    return not KNOWN_BY.isdisjoint(map(plain_name, names))
+
+
+def _are_numbers(names: Collection[str]) -> bool:
+    return bool(names) and all(name.isdecimal() for name in names)

@@ -1,0 +1,81 @@
+"""What Rust writes on stderr about a damaged file is held back: the error that follows says it in one sentence."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
+from threading import RLock
+from typing import TypeVar
+
+T = TypeVar("T")
+
+STDERR = 2  # the file descriptor, which Rust writes to directly
+OWN = b"rollwise: "  # how our own lines on stderr begin
+_PANIC = b"panicked at"
+_lock = RLock()  # the descriptor belongs to the whole process
+
+
+@contextmanager
+def without_backtraces() -> Iterator[None]:
+    r"""Hold back what is written on stderr in this block, and write it afterwards, without the backtraces of Rust.
+
+    Polars raises an error for most damaged files, but for some it panics: Rust then prints pages about itself before
+    Python gets an exception.
+
+    Examples
+    --------
+    >>> with without_backtraces():
+    ...     _ = os.write(STDERR, b"thread 'main' panicked at src/lib.rs:10:9:\nstack backtrace:\n")
+    """
+    with _lock, TemporaryFile() as held:
+        try:
+            stderr = os.dup(STDERR)
+        except OSError:  # a scheduler closed it
+            yield
+            return
+        with suppress(AttributeError, ValueError, OSError):  # no stderr of Python's own
+            sys.stderr.flush()
+        os.dup2(held.fileno(), STDERR)
+        try:
+            yield
+        finally:
+            with suppress(AttributeError, ValueError, OSError):
+                sys.stderr.flush()
+            os.dup2(stderr, STDERR)
+            os.close(stderr)
+            held.seek(0)
+            with suppress(OSError):
+                os.write(STDERR, _own_lines(held.read()))
+
+
+def next_without_backtraces(items: Iterator[T]) -> Iterator[T]:
+    """Iterate over items that are computed on demand, holding back stderr only while each is computed.
+
+    Examples
+    --------
+    >>> list(next_without_backtraces(iter([1, 2])))
+    [1, 2]
+    """
+    while True:
+        with without_backtraces():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+def _own_lines(text: bytes) -> bytes:
+    r"""Return the text, without what Rust says if it panicked.
+
+    Examples
+    --------
+    >>> _own_lines(b"thread 'main' panicked at a.rs\n   0: std::panicking\nrollwise: read 1 rollout\n")
+    b'rollwise: read 1 rollout\n'
+    >>> _own_lines(b"a warning\n")
+    b'a warning\n'
+    """
+    if _PANIC not in text:
+        return text
+    return b"".join(line for line in text.splitlines(keepends=True) if line.startswith(OWN))

@@ -1,0 +1,264 @@
+"""The files at some paths, with those in folders: each once, in order."""
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+from rollwise.errors import ArgumentError, ReadError
+from rollwise.files.atomic import MANIFEST
+from rollwise.files.manifests import Manifest, check_whole, manifest_of
+from rollwise.files.object_stores import Options, address_of
+from rollwise.readers.problems import LEAVE, BrokenError, Problems
+from rollwise.readers.sources import hive
+from rollwise.readers.sources.binary import is_parquet
+from rollwise.readers.sources.compression import Budget
+from rollwise.readers.sources.documents import Document
+
+JOURNALS = ("-wal", "-journal")  # suffixes of SQLite's journals, after the name of the database
+SQLITE_FILES = (*JOURNALS, "-shm")  # suffixes of all files that SQLite keeps beside a database
+TURNS = "turns.parquet"
+DATA_SET_FILES = {"dataset_info.json", "state.json"}  # metadata of a Hugging Face data set, beside its Arrow files
+SPLIT_FILES = {"dataset_dict.json"}  # the same, in the folder above the splits
+PARQUET_METADATA = {"_metadata", "_common_metadata", "_SUCCESS"}  # written by Spark, Dask and Arrow
+SPARK_FOLDERS = {"_temporary", "_delta_log", "_spark_metadata"}  # hold no rows of the table
+_SPECIAL = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+ROLLWISE_FILES = ("config_metadata.json", "metrics.json")  # written by rollwise beside TURNS
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) -> Iterator[tuple[Document, bool]]:
+    """Iterate over the files, each with whether it was named itself, rather than found in a folder.
+
+    With `rollouts`, only the turns are read of a folder that rollwise wrote: its other files repeat the same rollouts.
+
+    Raises
+    ------
+    ReadError
+        Where a path does not exist, a folder is empty, or a folder differs from its manifest.
+    """
+    # Links and repeated paths lead to a file only once.
+    files: dict[tuple[int, int], tuple[Path, bool]] = {}  # by device and inode: a file may have several paths
+    for path in paths:
+        try:
+            inside, by_name = _files(path, problems, rollouts=rollouts)
+        except OSError as error:
+            raise ReadError(f"{path}: cannot be reached ({error.strerror}); check its permissions") from error
+        for file, status in inside:
+            files.setdefault((status.st_dev, status.st_ino), (file, by_name))
+    budget = Budget()
+    facts = _path_facts([file for file, _ in files.values()], problems)
+    for file, by_name in files.values():
+        if file in facts:
+            document = Document(file, path_facts=facts[file], budget=budget)
+            problems.accounts.of(document.name)  # a file that cannot be read is accounted for as well
+            yield document, by_name
+
+
+def _path_facts(files: list[Path], problems: Problems) -> dict[Path, pl.DataFrame | None]:
+    """Return the facts in the folder names of each Parquet file; a file whose folders contradict each other is a problem."""
+    facts: dict[Path, pl.DataFrame | None] = {}
+    texts: dict[Path, dict[str, str | None]] = {}
+    here = str(Path.cwd())
+    for file in files:
+        with problems.record(str(file)):
+            if "=" in f"{here}{file}" and is_parquet(file):
+                texts[file] = hive.folders(file)
+            facts[file] = None
+    # Together: the values of all files decide on the dtype of a column.
+    typed = hive.typed(list(texts.values())) if texts else []
+    return facts | dict(zip(texts, typed, strict=True))
+
+
+def listed(paths: Paths, verb: str) -> list[Path]:
+    """Return the paths that a function was given; a pattern such as ``runs/**/*.eval`` becomes the sorted files it matches.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a path, or no path is given.
+
+    Examples
+    --------
+    >>> listed("runs", "read")
+    [...Path('runs')]
+    """
+    try:
+        # A text is a path, and not an iterable of characters.
+        given_paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        expanded = [match for path in given_paths for match in _matches(Path(path).expanduser())]
+    except (TypeError, RuntimeError) as error:
+        value = repr(paths) if "\n" not in repr(paths) else f"a {type(paths).__name__}"
+        hint = "; a frame of your own becomes one of turns by `rw.turns(frame)`" if hasattr(paths, "columns") else ""
+        raise ArgumentError(f"{verb}: {value} is not a path; name a file, a folder or a list of them{hint}") from error
+    if not expanded:
+        raise ArgumentError(f"{verb}: no path given; name a file or a folder")
+    return expanded
+
+
+def _matches(path: Path) -> list[Path]:
+    """Return the path itself, or its matches if it is a pattern: not the name of a file, nor an address in an object store."""
+    pattern = str(path)
+    with suppress(OSError, ValueError):
+        if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
+            matches = glob.glob(pattern, recursive=True)  # noqa: PTH207  # without hidden files, as in a shell
+            return [Path(match) for match in sorted(matches)] or [path]
+    return [path]
+
+
+def passed_over(name: str) -> bool:
+    """Return whether Spark and Hadoop ignore a file or folder of this name beside Parquet: it is hidden or unfinished.
+
+    Examples
+    --------
+    >>> [
+    ...     passed_over(name)
+    ...     for name in ("_temporary", ".a.parquet.crc", "a.parquet._COPYING_", "_split=test", "a.parquet")
+    ... ]
+    [True, True, True, False, False]
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def journal_of(path: Path) -> Path | None:
+    """Return the journal beside a SQLite file, with its latest changes or what is to be undone; None if it is empty or missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "memory.db"
+    >>> _ = path.with_name("memory.db-wal").write_bytes(b"pages")
+    >>> journal_of(path).name, journal_of(path.with_name("other.db"))
+    ('memory.db-wal', None)
+    """
+    journals = (path.with_name(f"{path.name}{suffix}") for suffix in JOURNALS)
+    try:
+        return next((journal for journal in journals if journal.is_file() and journal.stat().st_size), None)
+    except OSError:
+        return None  # reading the file itself will report what is wrong with the folder
+
+
+def _files(path: Path, problems: Problems, *, rollouts: bool) -> tuple[list[tuple[Path, os.stat_result]], bool]:
+    """Return the files at a path with their status, and whether the path is itself a file."""
+    if path.is_dir():
+        num_problems = len(problems.rows)
+        inside = list(_walk(path, problems, rollouts=rollouts))
+        if not inside and len(problems.rows) == num_problems:
+            if any(path.iterdir()):
+                raise ReadError(f"{path}: the folder holds only hidden or unfinished files; name one that holds logs")
+            raise ReadError(f"{path}: the folder is empty; name one that holds logs")
+        return inside, False
+    if path.is_file():
+        return [(path, path.stat())], True
+    if path.exists():
+        raise ReadError(f"{path}: is neither a file nor a folder; copy it to a file first")
+    if path.is_symlink():
+        raise ReadError(f"{path}: {_nowhere(path)}")
+    reason = "nothing fits this pattern" if glob.has_magic(str(path)) else "no such file or folder"
+    raise ReadError(f"{path}: {reason}; check the path (seen from {Path.cwd()})")
+
+
+def checked_manifest(folder: str, problems: Problems, options: Options | None = None) -> Manifest | None:
+    """Return the manifest of a folder of `rollwise convert`, if it has one; a folder that differs from it is a problem."""
+    manifest = None
+    with suppress(ReadError):  # a file of that name by another tool
+        manifest = manifest_of(folder, options)
+    try:
+        if manifest is not None:
+            check_whole(folder, manifest, options)
+    except ReadError as error:
+        if not problems.collect:
+            raise
+        problems.unread(folder, str(error))
+    return manifest
+
+
+def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple[Path, os.stat_result]]:
+    """Iterate over the files in a folder and its subfolders that may be logs, with their status."""
+
+    def report(error: OSError) -> None:
+        problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})", remedy=LEAVE))
+
+    visited: set[tuple[int, int]] = set()
+    for where, folders, files in os.walk(folder, onerror=report, followlinks=True):
+        inode = _entered(where, problems)
+        if inode is None or inode in visited:  # a link back to a folder above
+            folders.clear()
+            continue
+        visited.add(inode)
+        is_table = any(name.endswith(".parquet") for name in files) or any("=" in name for name in folders)
+        # In place: os.walk goes on with what is left in this list.
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in SPARK_FOLDERS and not (is_table and passed_over(name))
+        )
+        if rollouts and MANIFEST in files:
+            checked_manifest(where, problems)
+        for name in _names_of_logs(folders, files, rollouts=rollouts):
+            path = Path(where, name)
+            if is_table and (passed_over(name) or name.endswith(".crc")):
+                continue  # beside Parquet also a checksum or an unfinished file
+            if is_table and name.endswith(".part"):
+                problems.unread(str(path), "was not finished by its writer")
+                continue
+            file_status = None
+            with problems.record(str(path)):
+                file_status = _status(path, problems)
+            if file_status is not None:
+                yield path, file_status
+
+
+def _entered(folder: str, problems: Problems) -> tuple[int, int] | None:
+    """Return device and inode of a folder; None for one that may be listed and not entered, which is a problem."""
+    inode = None
+    with problems.record(folder):
+        try:
+            status = os.stat(f"{folder}/.")  # noqa: PTH116  # a path has no dot at its end, for which a folder is entered
+        except PermissionError as error:
+            raise BrokenError("may not be entered (permission denied): `chmod u+x` it", remedy=LEAVE) from error
+        inode = status.st_dev, status.st_ino
+    return inode  # noqa: RET504  # the block above may end early
+
+
+def _status(path: Path, problems: Problems) -> os.stat_result | None:
+    """Return the status of a file in a folder; None for what is not a file, such as a pipe, which is a problem.
+
+    Raises
+    ------
+    BrokenError
+        For a link that leads nowhere: on a disk that is not mounted, it is a log that would be missing.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        if path.is_symlink() and not isinstance(error, PermissionError):
+            raise BrokenError(_nowhere(path), remedy=LEAVE) from error
+        raise
+    if stat.S_ISREG(status.st_mode):
+        return status
+    problems.unread(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    return None
+
+
+def _nowhere(link: Path) -> str:
+    return f"is a link to {link.readlink()}, which is not there: mount its disk, or remove the link"
+
+
+def _names_of_logs(folders: list[str], files: list[str], *, rollouts: bool) -> list[str]:
+    """Return the files of a folder without hidden files, metadata, and what belongs to another file."""
+    if rollouts and TURNS in files and any(name in files for name in ROLLWISE_FILES):
+        return [TURNS]
+    metadata = {MANIFEST, *PARQUET_METADATA}
+    if any(name.endswith(".arrow") for name in files):
+        metadata |= DATA_SET_FILES
+    elif folders:
+        metadata |= SPLIT_FILES
+    # Files of SQLite are read with their database.
+    of_databases = {name for name in files if name.endswith(SQLITE_FILES) and name.rpartition("-")[0] in files}
+    return sorted(name for name in {*files} - metadata - of_databases if not name.startswith("."))

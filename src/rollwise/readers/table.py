@@ -1,0 +1,371 @@
+"""TURNS under construction: one row of facts for each rollout, one row for each turn."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rollwise.readers.columns import Columns, arrange, column
+from rollwise.readers.owners import Owners
+from rollwise.readers.problems import BrokenError, Problems
+from rollwise.schema import ROLLOUTS, TURNS
+
+Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
+Identities = Identity | list[Identity] | None  # of the rollouts of one record
+SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
+
+
+class Turn(NamedTuple):
+    """One answer of the target, as readers fill it. A turn without a number means that the target never answered."""
+
+    turn: int | None
+    context: str | None = None
+    prompt: str | None = None
+    response: str | None = None
+    observation: str | None = None
+    tool_calls: list[dict[str, str | None]] | None = None
+    reward: float | None = None
+    score: float | None = None
+    succeeded: bool | None = None
+    refused: bool | None = None
+    prompt_tokens: int | None = None
+    response_tokens: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+    error: str | None = None
+    # Only turns of a tree have these:
+    node_id: str | None = None
+    parent_id: str | None = None
+    pruned: bool | None = None
+    target_call: int | None = None
+
+
+class Table:
+    """The rollouts of all files of one format.
+
+    A rollout is added entirely or not at all. One that the table of any format has already is a problem, and the first
+    is kept.
+
+    Parameters
+    ----------
+    source
+        Name of the format.
+    problems
+        The problems of the reading.
+    owners
+        The rollouts read so far, with their files; shared by the tables of one reading.
+    wanted
+        The wanted columns; None wants all. A reader may leave out the others.
+
+    Examples
+    --------
+    >>> table = Table("toy", Problems(), {})
+    >>> _ = table.add(
+    ...     "log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"}
+    ... )
+    >>> table.frame().select("source", "rollout_id", "turn", "target", "response", "mood").row(0)
+    ('toy', 'run/1', 1, 'parrot', 'Hello', 'good')
+    """
+
+    def __init__(
+        self,
+        source: str,
+        problems: Problems,
+        owners: "Owners | dict[str, str]",
+        wanted: Collection[str] | None = None,
+    ) -> None:
+        self.source = source
+        self.problems = problems
+        self.wanted = wanted
+        self.owners = owners if isinstance(owners, Owners) else Owners(owners)
+        # Rollouts that were added one by one. The turns in columns of TURNS become frames early, which take far less
+        # memory than Python objects. Extra columns stay lists: their dtypes are known only at the end.
+        self._rollouts = Columns()
+        self._turn_counts: list[int] = []  # of each rollout
+        self._turns = Columns()
+        self._turn_frames: list[pl.DataFrame] = []
+        self._turn_extras = Columns()
+        # Frames that were TURNS already.
+        self._frames: list[pl.DataFrame] = []
+        self._frame_height = 0
+
+    def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
+        """Read one record in this block; see `Problems.record`."""
+        return self.problems.record(file, record)
+
+    @contextmanager
+    def rollout(self, file: str, record: object, identity: Callable[[], Identities]) -> Iterator[None]:
+        """Read one record that is one rollout in this block; one that is broken still counts, as missing.
+
+        Leaving it out would bias every rate, as records are not broken at random. Where problems are collected, it keeps one
+        row, without a turn and without a verdict.
+
+        Parameters
+        ----------
+        file
+            Name of its file.
+        record
+            Name or number of the record.
+        identity
+            A function that returns its id and the facts that can be read in any case, or those of each rollout of the record;
+            None if it has no id or no verdict, so that it may not be a rollout at all.
+
+        Examples
+        --------
+        >>> table = Table("toy", Problems(collect=True), {})
+        >>> with table.rollout("log.json", 7, lambda: ("run/7", {"target": "parrot"})):
+        ...     raise BrokenError("is missing", field="turns")
+        >>> table.frame().select("rollout_id", "turn", "target", "outcome", "ending").row(0)
+        ('run/7', None, 'parrot', None, None)
+        """
+        is_broken = False
+        with self.record(file, record):
+            try:
+                yield
+            except Exception:
+                is_broken = True
+                raise
+        # Problems of a record that was read, or is a copy of another, raise nothing where they are collected.
+        readable = identity() if is_broken else None
+        for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
+            if not self.knows(rollout_id):
+                self.add(file, rollout_id, [Turn(turn=None)], facts)
+
+    def holds(self, file: str, num_records: int) -> None:
+        """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
+        self.problems.accounts.of(file).num_records = num_records
+
+    def passes_over(self, file: str, count: int = 1) -> None:
+        """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
+        self.problems.accounts.of(file).num_passed_over += count
+
+    def repeats(self, file: str, count: int = 1) -> None:
+        """Count records that repeat what was read from another file of the same run."""
+        self.problems.accounts.of(file).is_repeat = True
+        self.passes_over(file, count)
+
+    def add(
+        self,
+        file: str,
+        rollout_id: str,
+        turns: Sequence[Turn] | Mapping[str, Sequence[Any]],
+        facts: Mapping[str, Any],
+        extras: Mapping[str, Any] | None = None,
+        turn_extras: Mapping[str, Sequence[Any]] | None = None,
+        also: str | None = None,
+    ) -> bool:
+        """Add one rollout; return False if it is known already.
+
+        Parameters
+        ----------
+        file
+            Name of its file.
+        rollout_id
+            Its id, which no other rollout of any file may have.
+        turns
+            Its turns, or their columns with `turn` among them.
+        facts
+            Columns of TURNS that describe the rollout.
+        extras
+            The producer's own columns of the rollout.
+        turn_extras
+            The producer's own columns of its turns.
+        also
+            A name that the producer gives the rollout in every log, so that a copy in the log of another run is recognized.
+        """
+        if not self._is_new(file, rollout_id, also):
+            return False
+        columns = turns if isinstance(turns, Mapping) else _by_column(turns)
+        count = len(columns["turn"])
+        self._turn_counts.append(count)
+        self._rollouts.append({"rollout_id": rollout_id, "source": self.source, **facts, **(extras or {})})
+        self._turns.extend(columns, count)
+        self._turn_extras.extend(turn_extras or {}, count)
+        if self._turns.height >= SEALED:
+            self._seal()
+        return True
+
+    def extend(
+        self,
+        file: str,
+        rollout_ids: Sequence[str],
+        counts: Sequence[int],
+        turns: Mapping[str, Sequence[Any]],
+        facts: Mapping[str, Sequence[Any]],
+        also: Iterable[str | None] = (),
+    ) -> bool:
+        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already."""
+        names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
+        # A repeated id within these rollouts makes the dict shorter.
+        files = dict.fromkeys(names, file)
+        if len(files) < len(names) or not self.owners.files.keys().isdisjoint(files):
+            return False
+        self.owners.files.update(files)
+        self.problems.accounts.of(file).num_rows += len(rollout_ids)
+        self._turn_counts.extend(counts)
+        keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
+        self._rollouts.extend({**keys, **facts}, len(rollout_ids))
+        self._turns.extend(turns, sum(counts))
+        self._turn_extras.extend({}, sum(counts))
+        if self._turns.height >= SEALED:
+            self._seal()
+        return True
+
+    def knows(self, rollout_id: str) -> bool:
+        """Return whether the rollout is already in the table of some format."""
+        return rollout_id in self.owners.files
+
+    def take(self, file: str, frame: pl.DataFrame) -> None:
+        """Add a frame that is TURNS already, the turns of each rollout next to each other."""
+        self.problems.accounts.of(file).num_rows += frame.height
+        ids = frame["rollout_id"].rle().struct.field("value")
+        if self.owners.add(file, ids):
+            self._add_frame(frame)
+            return
+        # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
+        self._drop_shorter(file, frame)
+        repeated = [rollout_id for rollout_id in ids if not self._is_new(file, rollout_id)]
+        self._add_frame(frame.filter(~pl.col("rollout_id").is_in(repeated)))
+
+    def _drop_shorter(self, file: str, frame: pl.DataFrame) -> None:
+        """Drop the rollouts that this frame has with more turns: a half-written copy must not replace a whole rollout."""
+        before = pl.concat([part.select("rollout_id") for part in self._frames]) if self._frames else frame.clear()
+        counts = [part.group_by("rollout_id").agg(turns=pl.len()) for part in (frame.select("rollout_id"), before)]
+        both = counts[0].join(counts[1], on="rollout_id", suffix="_before")
+        shorter = both.filter(pl.col("turns") > pl.col("turns_before"))["rollout_id"].sort()
+        for rollout_id in shorter:
+            owner = self.owners.files.pop(rollout_id)
+            self.problems.broken(owner, twice(rollout_id, f"in {file} as well, with more turns"))
+        if shorter.len():
+            self._frames = [part.filter(~pl.col("rollout_id").is_in(shorter.implode())) for part in self._frames]
+            self._frame_height = sum(part.height for part in self._frames)
+
+    def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
+        """Add the rows of several files at once, given the number of rows of each file, each rollout in one file.
+
+        Return False, and add nothing, if one of the rollouts is known already.
+        """
+        ids = frame["rollout_id"].rle().struct.unnest()
+        first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
+        # The file of a rollout is the one that its first row is in.
+        places = rows.cum_sum().search_sorted(first_rows, side="right")
+        is_new = self.owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
+        if is_new:
+            self._add_frame(frame)
+            for file, height in zip(files, rows, strict=True):
+                self.problems.accounts.close(file, self.source, height)
+        return is_new
+
+    def _add_frame(self, frame: pl.DataFrame) -> None:
+        self._frames.append(frame)
+        self._frame_height += frame.height
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self._turn_extras.height + self._frame_height
+
+    def frames(self) -> list[pl.DataFrame]:
+        """Return everything that was added, as frames of TURNS."""
+        return [*self._frames, *([self._joined()[0]] if self._rollouts.height else [])]
+
+    def parts(self) -> tuple[list[pl.DataFrame], tuple[pl.DataFrame, frozenset[str]] | None]:
+        """Return the frames that were TURNS already; and the rollouts that were added one by one, if any.
+
+        The latter are one frame, with the names of its columns that describe rollouts rather than turns.
+        """
+        return self._frames, self._joined() if self._rollouts.height else None
+
+    def rollouts(self) -> list[pl.DataFrame]:
+        """Return the facts of the rollouts, one row each.
+
+        Examples
+        --------
+        >>> table = Table("toy", Problems(), {})
+        >>> _ = table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
+        >>> table.rollouts()[0].rows()
+        [('run/1', 'toy', 'parrot', 'good')]
+        """
+        facts = [frame.select(name for name in ROLLOUTS.names if name in frame.columns) for frame in self._frames]
+        frames = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in facts]
+        columns = self._rollouts.padded()
+        return [*frames, _without(_built(columns), self._turn_extras.padded())] if columns else frames
+
+    def frame(self) -> pl.DataFrame:
+        """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
+        return arrange(self._joined()[0])
+
+    def _joined(self) -> tuple[pl.DataFrame, frozenset[str]]:
+        """Return the turns, each with the facts of its rollout, and the names of these facts."""
+        self._seal()
+        turns = pl.concat(
+            [pl.concat(self._turn_frames, how="diagonal"), _built(self._turn_extras.padded())], how="horizontal"
+        )
+        rollouts = pl.Series(np.repeat(np.arange(len(self._turn_counts), dtype=np.uint32), self._turn_counts))
+        # Column by column: a frame of all rollouts would take as much memory again.
+        columns = self._rollouts.padded().items()
+        facts = pl.DataFrame([_series(name, values).gather(rollouts) for name, values in columns])
+        facts = _without(facts, turns.columns)
+        return pl.concat([facts, turns], how="horizontal"), frozenset(facts.columns)
+
+    def _seal(self) -> None:
+        """Turn the columns of TURNS so far into a frame, which takes far less memory than Python objects."""
+        if self._turns.height or not self._turn_frames:
+            self._turn_frames.append(_built(self._turns.padded()))
+            self._turns = Columns()
+
+    def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
+        """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
+        files = self.owners.files
+        # The source in front keeps names of different tools apart.
+        names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
+        owner = next((files[name] for name in names if name in files), None)
+        if owner is None:
+            files.update(dict.fromkeys(names, file))
+            return True
+        if owner != file:
+            self.problems.companions.repeated[file, owner] += 1
+        where = "twice in this file" if owner == file else f"in {owner} as well"
+        self.problems.broken(file, twice(rollout_id, where))
+        return False
+
+
+def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
+    return pl.DataFrame([_series(name, values) for name, values in columns.items()])
+
+
+def _series(name: str, values: list[Any]) -> pl.Series:
+    dtype = TURNS.dtypes.get(name)
+    if dtype is None:
+        return column(name, values, nested=False)
+    if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list
+        return pl.DataFrame([{name: value} for value in values], schema={name: dtype}, strict=True)[name]
+    return pl.Series(name, values, dtype=dtype, strict=True)
+
+
+def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
+    """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`."""
+    return rollouts.rename({name: f"rollout_{name}" for name in names if name in rollouts.columns})
+
+
+def twice(rollout_id: str, where: str) -> BrokenError:
+    """Return the problem of a rollout that was read before.
+
+    Examples
+    --------
+    >>> twice("a", "twice in this file").reason
+    "rollout 'a' appears twice in this file"
+    """
+    return BrokenError(
+        f"rollout {rollout_id!r} appears {where}",
+        record=rollout_id,
+        remedy='read only one of them, or keep the first: errors="collect" reads the rest',
+    )
+
+
+def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
+    """Return turns by column, without columns that are null in all of them."""
+    columns = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+    return {name: values for name, values in columns if name == "turn" or values.count(None) < len(turns)}

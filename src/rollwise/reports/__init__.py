@@ -1,0 +1,244 @@
+"""Report of TURNS: a folder with one HTML page, the frames it shows, and its figures.
+
+`frames.py` computes everything by the public verbs; `results.py`, `reading.py` and `methods.py` make sections of it; `header.py`
+makes the top of the page; `figures.py` draws; `viewer.py` packs the transcripts; `page.py` renders the page.
+"""
+
+import json
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rollwise import __version__, schema
+from rollwise.errors import listing
+from rollwise.files.atomic import content_hash, whole_folder
+from rollwise.files.object_stores import path_of
+from rollwise.files.swaps import inside
+from rollwise.files.writers import defused, flat, formulas_in_words, write
+from rollwise.readers.read import read
+from rollwise.readers.turns import turns as as_turns
+from rollwise.reports.figures import figures
+from rollwise.reports.frames import Frames, Unjudged, frames
+from rollwise.reports.header import configuration, today
+from rollwise.reports.page import page
+from rollwise.reports.rates import bottom_line
+from rollwise.reports.viewer import transcripts
+from rollwise.schema.arguments import By, Cluster, frame_of
+from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import counted, say
+
+RUN = "run.json"
+STEPS = ("estimating rates", "drawing figures", "writing tables", "packing transcripts")
+
+
+def report(
+    turns: object,
+    out: str | Path = "report",
+    *,
+    by: By | None = None,
+    cluster: Cluster = "auto",
+    level: float = 0.95,
+    seed: int = 0,
+    unjudged: Unjudged = "bounds",
+    title: str | None = None,
+    baseline: object = None,
+    problems: pl.DataFrame | None = None,
+    accounting: pl.DataFrame | None = None,
+    inputs: Sequence[str | Path] = (),
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Path:
+    """Write a report and return the path of its `report.html`.
+
+    The folder has ``report.html`` (one file, usable without a network), ``turns.parquet``, ``rollouts.parquet``,
+    ``summary.parquet``, ``.csv`` and ``.json``, ``curve.parquet``, ``doctor.parquet``, ``figures/*.svg`` and ``run.json``
+    (the first sentence of the page, date, versions, inputs and files with sizes and hashes, seed, counts); if they have rows,
+    also ``contrast``, ``changes``, ``attempts``, ``profile``, ``training``, ``category_attack``, ``taxonomy`` and
+    ``costs.parquet``. It is written completely or not at all. In ``summary.csv``, text that a spreadsheet would run as a formula
+    begins with an apostrophe.
+
+    Parameters
+    ----------
+    turns
+        TURNS, or a frame that `rw.turns` can convert.
+    out
+        The folder; it must be new or empty unless `overwrite`.
+    by
+        Columns to group by. By default those that users of each tool know, as far as they vary: task name and target for
+        Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
+        for promptfoo; suite, target and attack for AgentDojo; otherwise target and attack. The page names them.
+    cluster, level, seed, unjudged
+        As in `summarize`. `contrast` cannot censor: its intervals then hold whatever the missing verdicts are.
+    title
+        Heading of the page; by default it names the targets.
+    baseline
+        Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
+    problems
+        PROBLEMS found while reading, to be listed on the page.
+    accounting
+        ACCOUNTING of the same reading, to be listed on the page: see `rollwise.readers.accounting`.
+    inputs
+        The files or folders that were read, for ``run.json``.
+    overwrite
+        Whether an earlier report in the folder may be replaced, all of it in one step. Files that no report wrote are kept, unless
+        they have the name of a file of the new report; a line on stderr says what was replaced and kept.
+    progress
+        Whether to show a progress bar on stderr, which says what is being done.
+
+    Raises
+    ------
+    WriteError
+        If the folder is not empty or cannot be written.
+    ReadError
+        If `baseline` is not a report and holds no logs.
+    SchemaError, ArgumentError
+        If the table is not TURNS, or an option names a missing column.
+
+    Examples
+    --------
+    >>> import tempfile, rollwise as rw
+    >>> turns, _ = rw.simulate(goals=5, attempts=2, turns=3, seed=1)
+    >>> path = report(turns, Path(tempfile.mkdtemp()) / "report")
+    >>> path.name, (path.parent / "summary.csv").exists()
+    ('report.html', True)
+    """
+    check_kinds(report, locals(), own=("title", "inputs"))
+    from tqdm.auto import tqdm
+
+    out = path_of(out)
+    options: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed, "unjudged": unjudged}
+    steps = tqdm(total=len(STEPS), disable=None if progress else True, leave=False)
+
+    def begin(step: str) -> None:
+        steps.n = STEPS.index(step)
+        steps.set_description(f"report: {step}")
+
+    # Everything is written to a draft folder, which replaces `out` only when it is complete.
+    is_new, before = not out.is_dir() or not any(out.iterdir()), _record(out)
+    with whole_folder(out, overwrite=overwrite, earlier=_files) as draft, steps:
+        begin("estimating rates")
+        earlier, lost = _earlier(baseline)
+        data = frames(as_turns(frame_of(turns, "report")), by=by, earlier=earlier, **options)
+        problem_rows = schema.empty(schema.PROBLEMS) if problems is None else problems
+        begin("drawing figures")
+        images = figures(data, draft / "figures")
+        begin("writing tables")
+        for name, frame in data.files:
+            write(frame, draft / f"{name}.parquet")
+        for suffix in (".parquet", ".json"):
+            write(data.summary, draft / f"summary{suffix}")
+        # A CSV file is opened in spreadsheets; the other two hold names as they are.
+        safe, changed = defused(flat(data.summary))
+        write(safe, draft / "summary.csv")
+        if changed:
+            say(f"{out}/summary.csv: {formulas_in_words(changed)}")
+        begin("packing transcripts")
+        html = page(
+            data,
+            images,
+            transcripts(data),
+            problem_rows,
+            accounting,
+            title=title,
+            level=level,
+            facts=configuration(
+                data, inputs, _name_of(baseline), chosen=by is not None, level=level, seed=seed, unjudged=unjudged
+            ),
+            lost=lost,
+        )
+        (draft / "report.html").write_text(html, encoding="utf-8")
+        run = _run(data, problem_rows, inputs, by=by, baseline=_name_of(baseline), **options)
+        # By this list the next report in the folder knows which files are of this one; `run.json` itself is always replaced.
+        run["files"] = [_facts(file, draft) for file in sorted(draft.rglob("*")) if file.is_file()]
+        (draft / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
+    if not is_new:
+        _report_replaced(out, before, _names(run))
+    return out / "report.html"
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """Return what ``run.json`` says of the report in a folder; empty where there is none."""
+    try:
+        record = json.loads((folder / RUN).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    # Other tools write a `run.json` too.
+    return record if isinstance(record, dict) and "rollwise" in record else {}
+
+
+def _names(record: dict[str, Any]) -> set[str]:
+    """Return the files of a report, as its ``run.json`` lists them."""
+    files = record.get("files")
+    return inside([file.get("path") for file in files if isinstance(file, dict)] if isinstance(files, list) else [])
+
+
+def _files(folder: Path) -> set[str]:
+    return _names(_record(folder))
+
+
+def _report_replaced(out: Path, before: dict[str, Any], names: set[str]) -> None:
+    """Report which report was replaced, and which files were left because no report wrote them."""
+    replaced = "files of the same names"
+    if before:
+        replaced = f"the report of {before.get('date')!s:.40} ({counted(len(_names(before)), 'file')})"
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*") if file.is_file()}
+    others = files - names - {RUN}
+    kept = f"; kept {counted(len(others), 'file')} that no report wrote ({listing(others, most=3)})" if others else ""
+    say(f"{out}: replaced {replaced}{kept}")
+
+
+def _earlier(baseline: object) -> tuple[pl.DataFrame | None, int]:
+    """Return the earlier turns, and how many of their records could not be read."""
+    if baseline is None:
+        return None, 0
+    if isinstance(baseline, str | Path):
+        # The folder of a report holds its turns beside other tables, which are not logs.
+        turns = Path(baseline) / "turns.parquet"
+        frame, problems = read(turns if turns.is_file() else baseline, errors="collect")
+        return frame, problems.height
+    return as_turns(frame_of(baseline, "report: baseline")), 0
+
+
+def _name_of(baseline: object) -> str | None:
+    """Return how the earlier rollouts are named on the page and in ``run.json``."""
+    if baseline is None:
+        return None
+    return str(baseline) if isinstance(baseline, str | Path) else "a table in memory"
+
+
+def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
+    """Describe the run: inputs, versions and options, enough to reproduce the folder."""
+    # Hash every input, so that a report can be traced to the exact files.
+    files = sorted(
+        {
+            file
+            for path in map(Path, inputs)
+            for file in (path.rglob("*") if path.is_dir() else [path])
+            if file.is_file()
+        }
+    )
+    return {
+        "answer": bottom_line(data),
+        "date": today(),
+        "rollwise": __version__,
+        "python": platform.python_version(),
+        "versions": {name: metadata.version(name) for name in ("polars", "numpy", "scipy", "matplotlib")},
+        "options": {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+        "groups": list(data.by),
+        "inputs": [_facts(file) for file in files],
+        "counts": {
+            "rollouts": data.rollout_count,
+            "turns": data.turn_count,
+            "problems": problems.height,
+        },
+    }
+
+
+def _facts(file: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Return the path of a file (relative to a folder), its size and its hash."""
+    path = str(file) if folder is None else file.relative_to(folder).as_posix()
+    return {"path": path, "bytes": file.stat().st_size, "blake2b": content_hash(file)}

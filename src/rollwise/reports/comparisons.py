@@ -1,0 +1,140 @@
+"""Comparisons of a report: the values of each grouping column, and these rollouts with earlier ones."""
+
+from typing import Any
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.estimation.contrast import contrast
+from rollwise.reports.grouping import attacked
+from rollwise.schema.arguments import Cluster
+
+UNITS = {"attack_success": "goal", "task_success": "task"}
+"""The rates, and the unit of their repeated attempts."""
+MOST_ARMS = 200  # most values of a column that are compared with each other
+ALL_PAIRS = 4  # up to so many values are compared pair by pair; more, each with one baseline
+BASELINES = ("base", "baseline", "original", "vanilla", "undefended", "no_defense", "none", "control")
+EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
+"""Column that tells the rollouts of the report from the earlier ones, and its values."""
+
+
+def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return the rollouts with a value of the metric; for attack success only attacked ones, and those judged in part."""
+    if metric != "attack_success":
+        return rollouts.drop_nulls(metric)
+    return attacked(rollouts.filter(pl.col(metric).is_not_null() | (pl.col("num_judged") > 0)))
+
+
+def contrasts(
+    rollouts: pl.DataFrame, by: tuple[str, ...], step: str | None, *, cluster: Cluster, unjudged: Any, **options: Any
+) -> pl.DataFrame:
+    """Contrast the values of each grouping column, within groups of the others, if both tried the same goals or tasks.
+
+    Changes between training steps are in TRAINING.
+    """
+    parts = []
+    for metric, unit in UNITS.items():
+        rows = assessed(rollouts, metric)
+        for of in (name for name in by if name not in {unit, step}):
+            other_columns = tuple(name for name in by if name != of)
+            for arms in _families(rows.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+                # A well-known name of a baseline, or the first value if there are too many for all pairs.
+                named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
+                frame = contrast(
+                    rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
+                    cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
+                    baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]), **options,
+                )  # fmt: skip
+                # Contrasts of different columns have one schema: the compared column is null.
+                frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
+                parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
+    return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
+
+
+def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
+    """Partition the values of a column into families that share goals or tasks, directly or through each other."""
+    families: list[tuple[list[str], set[str]]] = []
+    for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
+        # A value joins all families with which it shares a goal, and so merges them.
+        near = [family for family in families if family[1].intersection(units)]
+        families = [family for family in families if family not in near]
+        families.append(
+            ([name for family in near for name in family[0]] + [arm], set(units).union(*(family[1] for family in near)))
+        )
+    return [arms for arms, _ in families if 1 < len(arms) <= MOST_ARMS]
+
+
+def changes(
+    rollouts: pl.DataFrame,
+    earlier: pl.DataFrame,
+    by: tuple[str, ...],
+    *,
+    cluster: Cluster,
+    unjudged: Any,
+    **options: Any,
+) -> pl.DataFrame:
+    """Contrast the rollouts with earlier ones, paired by goal or task, in each group that both have.
+
+    If no group is in both (as of a model with a new name), groups of other names are compared: without the target and the run, and
+    then all rollouts.
+    """
+    columns = tuple(name for name in by if name in earlier.columns and name not in {"run", EDITION})
+    for groups in dict.fromkeys((columns, tuple(name for name in columns if name != "target"), ())):
+        parts = [
+            _changes(
+                rollouts,
+                earlier,
+                metric,
+                groups,
+                unit if cluster == "auto" else cluster,
+                unjudged,
+                options,
+            )
+            for metric, unit in UNITS.items()
+        ]
+        frames = [part for part in parts if part.height]
+        if frames:
+            return pl.concat(frames)
+    return schema.empty(schema.CONTRAST)
+
+
+def _changes(
+    rollouts: pl.DataFrame,
+    earlier: pl.DataFrame,
+    metric: str,
+    by: tuple[str, ...],
+    cluster: Any,
+    unjudged: Any,
+    options: Any,
+) -> pl.DataFrame:
+    unit = UNITS[metric]
+    editions = {NOW: assessed(rollouts, metric), EARLIER: assessed(earlier, metric)}
+    if not all(frame[unit].count() for frame in editions.values()):
+        return schema.empty(schema.CONTRAST)
+    names = list(dict.fromkeys(("rollout_id", *schema.ROLLOUTS.names, *by, metric, "time_to_success")))
+    frames = []
+    for edition, frame in editions.items():
+        columns = [name for name in names if name in frame.columns]
+        # The same rollout may be in both, so the ids are made different.
+        own_id = pl.format("{}/{}", pl.lit(edition), "rollout_id").alias("rollout_id")
+        frames.append(frame.select(columns).with_columns(own_id, pl.lit(edition).alias(EDITION)))
+    both = pl.concat(frames, how="diagonal_relaxed")
+    if by:
+        common = (frame.select(by).unique() for frame in frames)
+        both = both.join(next(common), on=by, how="semi", nulls_equal=True).join(
+            next(common), on=by, how="semi", nulls_equal=True
+        )
+    if both.is_empty():
+        return schema.empty(schema.CONTRAST)
+    frame = contrast(
+        both,
+        of=EDITION,
+        baseline=EARLIER,
+        by=by,
+        metrics=metric,
+        cluster=cluster,
+        unjudged=unjudged,
+        force=True,
+        **options,
+    )
+    return frame.filter(pl.col("n_pairs") > 0)

@@ -1,0 +1,87 @@
+"""Section on effort: turns, tokens, seconds and dollars."""
+
+from typing import Any
+
+import polars as pl
+
+from rollwise.reports.comparisons import UNITS
+from rollwise.reports.frames import SPENT, Frames
+from rollwise.reports.grouping import varying
+from rollwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.schema import labels
+
+_TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
+
+
+def effort(data: Frames) -> Section:
+    """Return the totals in one sentence, and a folded table for each quantity, with one row per group."""
+    rows = data.summary.filter(pl.col("metric").is_in([*UNITS]).not_() & (pl.col("n") > 0))
+    if data.turn_count <= data.rollout_count:  # all rollouts have one turn
+        rows = rows.filter(pl.col("metric").is_in(["num_turns", "time_to_success"]).not_())
+    parts = []
+    for metric in rows["metric"].unique(maintain_order=True):
+        shown, note = shortened(rows.filter(metric=metric), data.by, "summary.parquet")
+        parts += [*note, Part("folded", text=labels.quantity(metric), table=_effort_table(data, metric, shown))]
+    return Section("effort", "What did it take?", [Part("text", text=_totals(data)), *parts] if parts else [])
+
+
+def _totals(data: Frames) -> str:
+    """Say what all rollouts took; costs that only some of them state are said to be so."""
+    words = [labels.counted(data.turn_count, "turn")]
+    for name in SPENT.values() if data.costs.height else ():
+        if name in data.costs.columns and data.costs[name].count():
+            known, rollouts = int(data.costs[f"n_{name}"].sum()), int(data.costs["rollouts"].sum())
+            partly = "" if known == rollouts else f" (stated by {labels.count(known)} of them)"
+            words.append(_TOTALS[name].format(_amount(float(data.costs[name].sum()))) + partly)
+    return f"{labels.counted(data.rollout_count, 'rollout')} took {', '.join(words)}."
+
+
+def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
+    """Return the estimates of each group; of costs also the total, and the cost per success."""
+    statistics = rows["statistic"].unique(maintain_order=True).to_list()
+    # Minimum and maximum share a column.
+    ends = {"min", "max"} <= set(statistics)
+    statistics_shown = [name for name in statistics if not (ends and name in {"min", "max"})]
+    spent = SPENT.get(metric) if data.costs.height else None
+    per_success = spent and bool(data.costs["succeeded"].sum())
+    heads = [Head(labels.label(name)) for name in statistics_shown] + ([Head("min – max")] if ends else [])
+    heads += [
+        Head("rollouts"),
+        *([Head("total")] if spent else []),
+        *([Head("per success")] if per_success else []),
+    ]
+    cells = []
+    by = varying(rows, data.by)
+    for _, part in rows.group_by(data.by or "metric", maintain_order=True):
+        # The statistics of a group are rows of SUMMARY and become cells of one row.
+        by_statistic = part.rows_by_key("statistic", named=True, unique=True)
+        first = part.row(0, named=True)
+        values = [_withheld(by_statistic[name]) for name in statistics_shown]
+        if ends:
+            values.append(" – ".join(labels.number(by_statistic[name]["estimate"]) for name in ("min", "max")))
+        values.append(labels.count(first["n"]))
+        if spent:
+            group = (pl.col(name).eq_missing(pl.lit(first[name])) for name in data.by)
+            cost = data.costs.filter(pl.lit(value=True), *group).row(0, named=True)
+            values += [_amount(cost[spent]), *([_amount(_per_success(cost, spent))] if per_success else [])]
+        cells.append([*group_cells(by, first), *values])
+    return Grid([*group_columns(by), *heads], cells)
+
+
+def _withheld(row: dict[str, Any]) -> str:
+    """Return an estimate with its interval; if only the interval is known, as of a median that few reached, a dash and it."""
+    text = labels.interval_text(row, rate=False)
+    return f"{labels.NOTHING} {text}" if row["estimate"] is None and text != labels.NOTHING else text
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return labels.NOTHING
+    return labels.count(value) if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _per_success(row: dict[str, Any], name: str) -> float | None:
+    """Return the cost per success; None if the cost of some rollouts is unknown."""
+    # A total without the costs of some rollouts would be too low.
+    complete = row[f"n_{name}"] == row["rollouts"]
+    return row[name] / row["succeeded"] if complete and row["succeeded"] and row[name] is not None else None

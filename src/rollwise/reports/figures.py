@@ -1,0 +1,141 @@
+"""Figures of a report, in full width and for phones. On a dark page, `page.css` inverts their brightness."""
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rollwise import plots
+from rollwise.plots import Plot, theme
+from rollwise.reports.comparisons import UNITS
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import at_both_ends, shown_of, visible
+from rollwise.reports.parts import FigureImages
+from rollwise.schema import labels
+
+REACHED = ("asr@k", "pass@k")  # kinds of success at least once
+_PHONE, _LOWEST = 3.7, 2.7  # inches
+_ROW, _BELOW = 0.55, 1.9  # height in inches of a row on a phone, and of axis and caption
+MOST_ROWS, MOST_CURVES = 40, 10  # a figure of more is hard to read
+FEW_CELLS = 4  # a table says so few cells better, with their intervals
+
+
+def figures(data: Frames, folder: Path) -> dict[str, FigureImages]:
+    """Draw each figure of the report, by name; those in full width are also written to the folder as SVG.
+
+    The page embeds them as images and not as elements: text from a log inside a label cannot become part of the page, and
+    styles inside an SVG need no exception from the page's security policy.
+    """
+    folder.mkdir()
+    images = {}
+    colors = _colors(data)
+    for name, full_frame, draw, most in _wanted(data):
+        # Figures of too many groups show those at both ends.
+        by = tuple(labels.grouping(full_frame))
+        frame = full_frame if most is None else at_both_ends(full_frame, by, most)
+        # The colors of a heat map show its scale, not groups.
+        options = {} if name == "heat_map" else {"colors": _of_figure(frame, by, colors)}
+        # One drawing serves light and dark pages, but a phone needs letters of another size.
+        wide, narrow, alt = _svgs(draw, frame, options)
+        (folder / f"{name}.svg").write_text(wide, encoding="utf-8")
+        note = shown_of("figure", full_frame, frame, by)
+        images[name] = FigureImages(_address(wide), _address(narrow), alt, note)
+    return images
+
+
+def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]]:
+    """Return the figures that have rows: name, frame, plot function, and the most groups it shows."""
+    # A grid of too many rows or columns is left to the table, as is one of a few cells.
+    sides = [labels.unpooled(data.grid, [name])[name].n_unique() for name in ("category", "attack") if data.grid.height]
+    fits = max(sides, default=0) <= MOST_ROWS and math.prod(sides) > FEW_CELLS
+    grid = data.grid if fits else data.grid.clear()
+    contrasts = [
+        (f"contrast_{metric}_{name}", _without_constants(data.contrasts.filter(metric=metric, of=name), data.by))
+        for metric in UNITS
+        for name in data.by
+    ]
+    if data.changes is not None:
+        named = visible(data.changes, data.by)
+        contrasts += [
+            (f"changes_{metric}", _without_constants(named.filter(metric=metric), data.by)) for metric in UNITS
+        ]
+    # One panel holds ASR@k of all groups; the table has pass^k too.
+    reach = data.reach.filter(pl.col("kind").is_in(REACHED))
+    wanted: list[tuple[str, pl.DataFrame, Callable[..., Plot], int | None]] = [
+        # Without any verdict, the table alone says how many are missing.
+        *(
+            (metric, visible(data.rates(metric).filter(pl.col("n") > 0), data.by), plots.forest, MOST_ROWS)
+            for metric in UNITS
+        ),
+        ("heat_map", grid, partial(plots.heat_map, rows="category", columns="attack"), None),
+        ("curve", visible(data.curve, data.by), plots.curve, MOST_CURVES),
+        *(
+            (f"training_{metric}", data.trained.filter(metric=metric), plots.training, MOST_CURVES)
+            for metric in data.trained["metric"].unique(maintain_order=True)
+        ),
+        *(
+            (f"attempts_{metric}", visible(reach.filter(metric=metric), data.by), plots.attempts, MOST_CURVES)
+            for metric in UNITS
+        ),
+        *((name, rows, plots.contrast, None) for name, rows in contrasts if rows.height <= MOST_ROWS),
+    ]
+    return (figure for figure in wanted if figure[1].height)
+
+
+def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Drop the grouping columns with one value: the groups that are compared have names of their own."""
+    return frame.drop([name for name in by if name in frame.columns and frame[name].n_unique() < 2])
+
+
+def _colors(data: Frames) -> dict[str, str]:
+    """Return the color of each group and each value of a grouping column; of many, those in most figures get one."""
+    colors: dict[str, str] = {}
+    groups = [*(data.rates(metric) for metric in UNITS), data.curve, data.trained, data.reach]
+    frames = [visible(frame, data.by) for frame in groups if frame.height]
+    named = [set(labels.group_names(frame, labels.grouping(frame))) for frame in frames]
+    families = [named]
+    for column in data.by:
+        values = [set(labels.group_names(frame, [column])) for frame in frames if column in frame.columns]
+        arms = data.contrasts.filter(of=column)["group"].to_list()
+        families.append([*values, set(map(labels.plain, arms))])
+    for family in families:
+        counts = Counter(name for names in family for name in names)
+        # Colors go first to the groups that most figures show.
+        ranked = sorted(counts, key=lambda name: (-counts[name], name))[: theme.MAX_COLORS]
+        colors |= {name: look.color for name, look in theme.looks(ranked).items()}
+    return colors
+
+
+def _of_figure(frame: pl.DataFrame, by: tuple[str, ...], colors: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the colors of the groups of one figure, or of its first column; None if it shows more than have a color."""
+    compared = "group" in frame.columns
+    for columns in (["group"] if compared else list(by), list(by[:1])):
+        names = set(labels.group_names(frame, columns))
+        if columns and names <= set(colors):
+            return {name: colors[name] for name in names}
+    return None
+
+
+def _svgs(draw: Callable[..., Plot], frame: pl.DataFrame, options: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the figure in its own size, as wide as a phone, and its alternative text.
+
+    On a phone rows are higher, as their names are above their lines.
+    """
+    # The table has the counts at each attempt; on a phone, counts below a curve would be too small to read.
+    counts = {"at_risk": False} if draw is plots.attempts else {}
+    narrow_counts = {"at_risk": False} if draw is plots.curve else counts
+    wide = draw(frame, **options, **counts)
+    height = wide.figure.get_figheight()
+    if draw in {plots.forest, plots.contrast}:
+        height = _ROW * frame.height + _BELOW
+    _, (narrow,) = theme.canvas(1, 1, (_PHONE, max(height, _LOWEST)))
+    return wide.svg(), draw(frame, ax=narrow, **options, **narrow_counts).svg(), wide.alt
+
+
+def _address(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

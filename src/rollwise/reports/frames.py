@@ -1,0 +1,334 @@
+"""Frames of a report, computed by the public verbs: nothing on the page is computed elsewhere."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, meant
+from rollwise.estimation.attempts import attempts
+from rollwise.estimation.contrast import contrast
+from rollwise.estimation.curve import curve
+from rollwise.estimation.doctor import findings
+from rollwise.estimation.doctor_facts import Facts, scores_in, step_in
+from rollwise.estimation.profile import profile
+from rollwise.estimation.summary import summarize
+from rollwise.estimation.training import training
+from rollwise.measurement.measure import measure
+from rollwise.measurement.trees import paths
+from rollwise.metrics import EFFORT, OUTCOME, TIMING, final, total
+from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts
+from rollwise.reports.grouping import usual_groups, varying, with_detectors
+from rollwise.reports.taxonomy import rates_by_taxonomy
+from rollwise.schema.arguments import By, Cluster, names_of
+
+SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
+"""Costs of rollouts, and the name of their totals."""
+MOST_CELLS = 1000  # of category x attack
+ATTEMPTS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # numbers of attempts that are shown
+MOST_SCORES = 4  # most rewards that are shown over training
+FEWEST_GOALS = 3  # of fewer, a share of goals says little
+FEWEST_ATTEMPTS = 1.5  # attempts per goal on average: a few goals tried twice make no profile
+POOLED = "all"  # name of pooled groups in `summarize`
+
+
+Unjudged = Literal["bounds", "censor", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """All frames of a report; those without rows are left out of the page.
+
+    `summary` lacks metrics that apply to no rollout; it has no time to success, and `curve` is empty, if `doctor` finds that the
+    logs do not record the turn of a success. `grid` is the SUMMARY of category x attack, if both vary, `hazards` that of the
+    categories of published taxonomies. `contrasts` compares the values of each grouping column that share goals or tasks, and
+    `changes` these rollouts with earlier ones (None without any). `reach` (CURVE over attempts) and `profiles` are empty unless
+    goals were tried repeatedly. `trained` is TRAINING over the column `step`, if `doctor` finds training steps; of rewards, if
+    there are no verdicts. `costs` has the totals of each group, `doctor` is DOCTOR, `origins` has a row for each run. A rollout
+    that is a tree has one row per path in `rollouts`.
+    """
+
+    by: tuple[str, ...]
+    unjudged: Unjudged
+    turns: pl.DataFrame
+    rollouts: pl.DataFrame
+    summary: pl.DataFrame
+    curve: pl.DataFrame
+    grid: pl.DataFrame
+    hazards: pl.DataFrame
+    contrasts: pl.DataFrame
+    changes: pl.DataFrame | None
+    reach: pl.DataFrame
+    profiles: pl.DataFrame
+    step: str | None
+    trained: pl.DataFrame
+    costs: pl.DataFrame
+    doctor: pl.DataFrame
+    origins: pl.DataFrame
+
+    @property
+    def verbs(self) -> tuple[Callable[..., Any], ...]:
+        """Return the verbs whose results the report shows."""
+        changed = self.contrasts.height + (0 if self.changes is None else self.changes.height)
+        results = (
+            (summarize, self.summary.height),
+            (curve, self.curve.height),
+            (contrast, changed),
+            (attempts, self.reach.height),
+            (profile, self.profiles.height),
+            (training, self.trained.height),
+        )
+        return tuple(verb for verb, rows in results if rows)
+
+    @property
+    def files(self) -> tuple[tuple[str, pl.DataFrame], ...]:
+        """Return the frames that are written to the folder, by name."""
+        always = (("turns", self.turns), ("rollouts", self.rollouts), ("curve", self.curve), ("doctor", self.doctor))
+        optional = (
+            ("contrast", self.contrasts),
+            ("changes", pl.DataFrame() if self.changes is None else self.changes),
+            ("attempts", self.reach),
+            ("profile", self.profiles),
+            ("training", self.trained),
+            ("category_attack", self.grid),
+            ("taxonomy", self.hazards),
+            ("costs", self.costs),
+        )
+        return (*always, *(pair for pair in optional if pair[1].height))
+
+    @property
+    def tree(self) -> bool:
+        """Return whether rollouts are trees, whose paths are measured."""
+        return schema.is_tree(self.turns)
+
+    @property
+    def rollout_count(self) -> int:
+        """Number of rollouts; a tree counts once."""
+        return int(self.turns["rollout_id"].n_unique()) if self.tree else self.rollouts.height
+
+    @property
+    def turn_count(self) -> int:
+        """Number of turns of all rollouts."""
+        return int(self.turns["turn"].count())
+
+    def rates(self, metric: str) -> pl.DataFrame:
+        """Return the SUMMARY of a rate: groups with a judged rollout, if any has one, and the columns that tell them apart."""
+        rows = self.summary.filter(metric=metric)
+        judged = rows.filter(pl.col("n") > 0)
+        rows = judged if judged.height else rows
+        return rows.drop([name for name in self.by if name not in varying(rows, self.by)])
+
+
+def frames(
+    turns: pl.DataFrame,
+    *,
+    by: By | None,
+    cluster: Cluster,
+    level: float,
+    seed: int,
+    unjudged: Unjudged = "bounds",
+    earlier: pl.DataFrame | None = None,
+) -> Frames:
+    """Compute the frames of a report from TURNS.
+
+    Parameters
+    ----------
+    turns
+        TURNS.
+    by
+        Columns to group by; by default those that `usual_groups` chooses.
+    cluster, level, seed, unjudged
+        As in `summarize`.
+    earlier
+        TURNS to compare with, or None.
+
+    Raises
+    ------
+    ArgumentError
+        If a column to group by is missing.
+    """
+    names = () if by is None else names_of(by)
+    for name in names:
+        if name not in turns.columns:
+            raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
+    # Numeric columns of the user and training steps must survive the aggregation to rollouts.
+    likely_step = step_in(turns)
+    kept_columns = list(dict.fromkeys([*_numeric(turns, names), *([likely_step] if likely_step else [])]))
+    rollouts = _measured(turns, kept_columns)
+    allowed = findings(Facts(turns, rollouts))
+    is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
+    step = likely_step if is_trained else None
+    if by is None:
+        rollouts = with_detectors(rollouts)
+    groups = usual_groups(rollouts, runs=step is None) if by is None else names
+    common: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed}
+    treated: dict[str, Any] = {**common, "unjudged": unjudged}
+    trained = schema.empty(schema.TRAINING)
+    if step is not None:
+        trained = _trained(rollouts, list(UNITS), step, groups, treated)
+        if trained.is_empty():  # logs of trainers have rewards without a verdict
+            scored = measure(turns, [_of_score(name) for name in scores_in(turns)[:MOST_SCORES]], keep=kept_columns)
+            metrics = [name for name in scored.columns if name not in rollouts.columns]
+            trained = _trained(scored, metrics, step, groups, treated)
+    # The step is a grouping column only if requested.
+    if likely_step is not None and likely_step not in groups:
+        rollouts = rollouts.drop(likely_step)
+    # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
+    timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
+    profiles = _profiles(rollouts, groups, cluster, level, unjudged)
+    return Frames(
+        by=groups,
+        unjudged=unjudged,
+        turns=turns,
+        rollouts=rollouts,
+        summary=_applicable(summarize(rollouts, by=groups, **treated), timed=timed),
+        curve=_curve(rollouts, groups, cluster, level, timed=timed),
+        grid=_grid(rollouts, treated),
+        hazards=rates_by_taxonomy(rollouts, **treated),
+        contrasts=contrasts(rollouts, groups, step, **treated),
+        changes=None
+        if earlier is None
+        else changes(rollouts, with_detectors(_measured(earlier, _numeric(earlier, groups))), groups, **treated),
+        reach=_reach(rollouts, profiles, groups, treated),
+        profiles=profiles,
+        step=step,
+        trained=trained,
+        costs=pl.DataFrame()
+        if schema.is_tree(turns)
+        else _costs(rollouts, groups),  # paths of a tree share their costs
+        doctor=allowed,
+        origins=_origins(rollouts),
+    )
+
+
+def _numeric(turns: pl.DataFrame, names: tuple[str, ...]) -> list[str]:
+    """Return the numeric columns among the names that `measure` does not keep by itself."""
+    columns = (name for name in names if name in turns.columns and name not in schema.ROLLOUTS.names)
+    return [name for name in columns if schema.kind_of(turns.schema[name]) is not None]
+
+
+def _measured(turns: pl.DataFrame, keep: list[str]) -> pl.DataFrame:
+    """Measure the rollouts; of trees, their paths."""
+    return measure(paths(turns) if schema.is_tree(turns) else turns, OUTCOME, TIMING, EFFORT, keep=keep)
+
+
+def _of_score(name: str) -> pl.Expr:
+    """Combine the scores of a rollout: the sum of rewards, the last of other scores."""
+    return total("reward") if name == "reward" else final(name)
+
+
+def _trained(
+    rollouts: pl.DataFrame, metrics: list[str], step: str, by: tuple[str, ...], options: dict[str, Any]
+) -> pl.DataFrame:
+    """Compute TRAINING of each rate or reward that has values at several steps."""
+    other_columns = tuple(name for name in by if name != step)
+    parts = [
+        training(assessed(rollouts, metric), metric=metric, step=step, by=other_columns, **options)
+        for metric in metrics
+        if assessed(rollouts, metric)[step].drop_nulls().n_unique() > 1
+    ]
+    return pl.concat(parts) if parts else schema.empty(schema.TRAINING)
+
+
+def _applicable(summary: pl.DataFrame, *, timed: bool) -> pl.DataFrame:
+    """Drop groups to which a metric does not apply, metrics without any value, and times if turns of success are unknown."""
+    # A group with no rollout in any count is one to which the metric does not apply.
+    possible = summary.select(pl.sum_horizontal("n", "n_error", "n_undetermined", "n_missing") > 0).to_series()
+    wanted = summary["metric"].is_in(["attack_success", "time_to_success"])
+    counted = summary.select((pl.col("n").sum() > 0).over("metric")).to_series()
+    is_timed = (summary["metric"] != "time_to_success") | timed
+    return summary.filter(possible & is_timed & (wanted | counted))
+
+
+def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, *, timed: bool) -> pl.DataFrame:
+    frame = curve(rollouts.drop_nulls("time_to_success"), by=by, cluster=cluster, level=level)
+    return frame if timed else frame.clear()
+
+
+def _grid(rollouts: pl.DataFrame, options: dict[str, Any]) -> pl.DataFrame:
+    """Summarize category x attack with pooled rows and columns."""
+    cells = ("category", "attack")
+    attacked_cells = rollouts.drop_nulls([*cells, "attack_success"])
+    attacked_cells = attacked_cells.filter(pl.col("attack") != schema.NO_ATTACK)
+    sides = [attacked_cells[name].n_unique() for name in cells]
+    if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
+        return schema.empty(schema.SUMMARY)
+    # A value named like the pooled row would collide with it.
+    pooled = not any((attacked_cells[name] == POOLED).any() for name in cells)
+    attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
+    return summarize(attacked, by=cells, metrics="attack_success", margins=pooled, **options)
+
+
+def _profiles(
+    rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level: float, unjudged: Unjudged
+) -> pl.DataFrame:
+    """Compute PROFILE of each rate whose goals (or tasks) were tried several times."""
+    parts = []
+    for metric, unit in UNITS.items():
+        rows = assessed(rollouts, metric)
+        if not rows.height or cluster is None:
+            continue
+        # Profiles are over goals or tasks, whatever the clusters of the other results are.
+        within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
+        frame = profile(rows, metric=metric, by=by, cluster=within, level=level, unjudged=unjudged)
+        several = (pl.col("attempts").max() >= FEWEST_ATTEMPTS) & (pl.col("n").max() >= FEWEST_GOALS)
+        parts.append(frame.filter(several.over(by) if by else several))
+    return pl.concat(parts) if parts else schema.empty(schema.PROFILE)
+
+
+def _reach(
+    rollouts: pl.DataFrame, profiles: pl.DataFrame, by: tuple[str, ...], options: dict[str, Any]
+) -> pl.DataFrame:
+    """Compute success over attempts, in the groups that have a profile: those whose goals were tried several times."""
+    parts = []
+    for metric in profiles["metric"].unique(maintain_order=True):
+        groups = profiles.filter(metric=metric)
+        rows = assessed(rollouts, metric)
+        if by:
+            rows = rows.join(groups.select(by).unique(), on=by, how="semi", nulls_equal=True)
+        goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
+        numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
+        if len(numbers) < 2:  # goals crossed with tasks are tried again, but not with the same task
+            continue
+        parts.append(attempts(rows, metric=metric, by=by, k=numbers, **options))
+    return pl.concat(parts) if parts else schema.empty(schema.CURVE)
+
+
+def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """Return the total cost of each group, and the number of rollouts in each sum."""
+    counted = [name for name in SPENT if rollouts[name].null_count() < rollouts.height]
+    if not counted:
+        return pl.DataFrame()
+    # The count beside each sum shows whether the cost of every rollout is known.
+    sums = [
+        total
+        for name in counted
+        for total in (
+            pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(SPENT[name]),
+            pl.col(name).count().alias(f"n_{SPENT[name]}"),
+        )
+    ]
+    totals = [pl.len().alias("rollouts"), pl.col("attack_success").sum().alias("succeeded"), *sums]
+    return rollouts.group_by(by, maintain_order=True).agg(totals) if by else rollouts.select(totals)
+
+
+def _origins(rollouts: pl.DataFrame) -> pl.DataFrame:
+    return (
+        rollouts.group_by("source", "run", maintain_order=True)
+        .agg(
+            rollouts=pl.len(),
+            turns=pl.col("num_turns").sum(),
+            goals=pl.col("goal").drop_nulls().n_unique(),
+            tasks=pl.col("task").drop_nulls().n_unique(),
+            succeeded=(pl.col("outcome") == schema.SUCCESS).sum(),
+            failed=(pl.col("outcome") == schema.FAILURE).sum(),
+            undetermined=(pl.col("outcome") == schema.UNDETERMINED).sum(),
+            errors=((pl.col("outcome") == schema.ERROR) | (pl.col("ending") == schema.ERROR))
+            .fill_null(value=False)
+            .sum(),
+        )
+        .sort("source", "run", nulls_last=True)
+    )

@@ -1,0 +1,127 @@
+"""Parts of a section of the page, and conversion of rows to cells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
+
+import polars as pl
+
+from rollwise.reports.grouping import at_both_ends, shown_of
+from rollwise.schema import labels
+
+MOST_GROUPS = 100  # of a table: a page of more is slow to load, and is not read
+
+
+class Head(NamedTuple):
+    """Heading of a column, and whether the column has words rather than numbers."""
+
+    name: str
+    word: bool = False
+
+
+class Link(NamedTuple):
+    """Cell with a link to transcripts, or to a paper."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Table of the page."""
+
+    columns: list[Head]
+    rows: list[list[Any]]
+    caption: str = ""
+
+    @property
+    def wordy(self) -> bool:
+        """Return whether no column has numbers."""
+        return all(column.word for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureImages:
+    """Images of one figure, in full width and for phones; its alternative text, and a note on omissions."""
+
+    wide: str
+    narrow: str
+    alt: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a section."""
+
+    kind: Literal["text", "note", "figure", "table", "folded", "list", "copy", "cards", "viewer"]
+    text: str = ""
+    images: FigureImages | None = None
+    table: Grid | None = None
+    lines: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Excerpt of one transcript, with a link to it."""
+
+    group: str
+    where: str
+    link: Link
+    lines: list[tuple[str, str]]
+    """Names and texts: of the goal, the prompt, the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Heading and content of a section."""
+
+    id: str
+    heading: str
+    parts: list[Part]
+
+
+def shortened(rows: pl.DataFrame, by: Sequence[str], file: str) -> tuple[pl.DataFrame, list[Part]]:
+    """Return the rows of a table that a page can show, and where there are more a note that links to the file with all."""
+    by = [name for name in by if name in rows.columns]
+    shown = at_both_ends(rows, by, MOST_GROUPS)
+    note = shown_of("table", rows, shown, by)
+    return shown, [Part("note", text=f"{note} All are in", lines=[Link(file, file)])] if note else []
+
+
+def group_columns(by: Sequence[str]) -> list[Head]:
+    """Return the headings of the grouping columns."""
+    return [Head(labels.label(name), word=True) for name in by] or [Head("group", word=True)]
+
+
+def group_cells(by: Sequence[str], row: Mapping[str, Any]) -> list[str]:
+    """Return the group of a row, one cell per grouping column."""
+    return [labels.value_name(row[name]) for name in by] or [labels.ALL]
+
+
+def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more: str) -> Link:
+    """Return a cell that links to the transcripts of the group of a row.
+
+    Examples
+    --------
+    >>> to_transcripts("9 / 10", ["target"], {"target": "a&b"}, attack_success="yes")
+    Link(text='9 / 10', href='#target=a%26b&attack_success=yes')
+    """
+    chosen = {name: labels.NONE if row[name] is None else str(row[name]) for name in by} | more
+    return Link(
+        text, "#" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in chosen.items())
+    )
+
+
+def unknown_heads(rows: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return the headings of rollouts without a result, as far as there are any, and the columns of SUMMARY they add up."""
+    return {head: names for head, names in _UNKNOWN.items() if rows.select(pl.sum_horizontal(names).sum()).item()}
+
+
+def unknown_cells(row: Mapping[str, Any], heads: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return the numbers of rollouts without a result under these headings."""
+    return [labels.count(sum(row[name] for name in names)) for names in heads.values()]
+
+
+_UNKNOWN = {"ended in error": ("n_error",), "unjudged": ("n_undetermined", "n_missing")}

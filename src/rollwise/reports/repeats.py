@@ -1,0 +1,91 @@
+"""Section on repeated attempts at the same goals: success at least once and every time, and over how many goals."""
+
+import polars as pl
+
+from rollwise.reports.comparisons import UNITS
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import varying
+from rollwise.reports.left_out import without_attempts
+from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.rates import figure_parts
+from rollwise.schema import labels
+
+_THRESHOLDS = (0.0, 0.25, 0.5, 0.75)
+_MOST_COLUMNS = 5  # numbers of attempts in the table
+
+
+def repeats(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
+    """Return the section on ASR@k (of tasks, pass@k), pass^k and the spread over goals."""
+    parts = [
+        part
+        for metric in UNITS
+        if (data.profiles["metric"] == metric).any()
+        for part in _of_metric(data, metric, figure_parts(images.get(f"attempts_{metric}")), level)
+    ]
+    if not data.reach.height:
+        heading = "Is success concentrated in a few goals?"
+        text = "A rate of one half can be half of the goals every time, or all goals half of the time; the shares tell them apart."
+    else:
+        heading = "What do repeated attempts add?"
+        text = (
+            "ASR@k (of tasks, pass@k) is the share of goals that succeed at least once in k attempts, pass^k that of goals "
+            "that succeed every time. Far apart, they say that success is a matter of chance and not of the goal."
+        )
+    return Section("attempts", heading, [Part("text", text=text), *parts] if parts else [])
+
+
+def _of_metric(data: Frames, metric: str, figure: list[Part], level: float) -> list[Part]:
+    parts = [*figure]
+    reach, note = shortened(data.reach.filter(metric=metric), data.by, "attempts.parquet")
+    if reach.height:
+        caption = "" if figure else f"{labels.label(metric)} over attempts"
+        table = _reach_table(data, reach, level, caption)
+        parts += note
+        parts.append(Part("folded" if figure else "table", text="ASR@k and pass^k in numbers", table=table))
+    profiles = data.profiles.filter(metric=metric)
+    shown, note = shortened(profiles, data.by, "profile.parquet")
+    parts += note
+    parts.append(
+        Part("folded", text=f"Share of {UNITS[metric]}s above a success rate", table=_profile_table(data, shown))
+    )
+    untried = without_attempts(data, metric, profiles)
+    return [*parts, *([Part("note", text=untried)] if untried else [])]
+
+
+def _reach_table(data: Frames, reach: pl.DataFrame, level: float, caption: str) -> Grid:
+    by = varying(reach, data.by)
+    ks = reach["at"].unique().sort().to_list()
+    # Of many numbers, the first, the last and some between.
+    steps = min(len(ks), _MOST_COLUMNS) - 1
+    shown = [ks[round(place * (len(ks) - 1) / steps)] for place in range(steps + 1)] if steps else ks
+    columns = [
+        *group_columns(by), Head("share of goals", word=True),
+        *(Head(f"k = {k:g} [{labels.level_text(level)}]") for k in shown),
+    ]  # fmt: skip
+    cells = []
+    for _, part in reach.group_by(*(by or ["metric"]), "kind", maintain_order=True):
+        rows = part.rows_by_key("at", named=True, unique=True)
+        texts = [labels.interval_text(rows[k], rate=True) if k in rows else labels.NOTHING for k in shown]
+        if any(text != labels.NOTHING for text in texts):
+            kind = part["kind"][0].replace("asr@k", "ASR@k")
+            cells.append([*group_cells(by, part.row(0, named=True)), kind, *texts])
+    return Grid(columns, cells, caption=caption)
+
+
+def _profile_table(data: Frames, profiles: pl.DataFrame) -> Grid:
+    by = varying(profiles, data.by)
+    rows = profiles.filter(pl.col("at").is_in(_THRESHOLDS))
+    columns = [
+        *group_columns(by),
+        *(Head(f"> {at:.0%}".replace("%", " %")) for at in _THRESHOLDS),
+        Head(f"{UNITS[rows['metric'][0]]}s"),
+    ]
+    cells = [
+        [
+            *group_cells(by, part.row(0, named=True)),
+            *(labels.interval_text(row, rate=True) for row in part.sort("at").rows(named=True)),
+            labels.count(part["n"][0]),
+        ]
+        for _, part in rows.group_by(by or "metric", maintain_order=True)
+    ]
+    return Grid(columns, cells)

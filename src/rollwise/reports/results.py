@@ -1,0 +1,129 @@
+"""Sections with results, in their order on the page."""
+
+import polars as pl
+
+from rollwise.reports.differences import differences, since_earlier
+from rollwise.reports.effort import effort
+from rollwise.reports.frames import Frames
+from rollwise.reports.grouping import varying
+from rollwise.reports.parts import FigureImages, Grid, Head, Part, Section, group_cells, group_columns, shortened
+from rollwise.reports.rates import MOST_OPEN, figure_parts, rates, successes
+from rollwise.reports.repeats import repeats
+from rollwise.reports.taxonomy import taxonomies
+from rollwise.schema import labels
+
+
+def results(data: Frames, images: dict[str, FigureImages], level: float, lost: int = 0) -> list[Section]:
+    """Return the results section by section; the page leaves out empty sections.
+
+    `lost` is the number of records of the earlier logs that could not be read.
+    """
+    return [
+        *rates(data, images, level),
+        *([_training(data, images, level)] if data.trained.height else []),
+        *([_curve(data, images["curve"])] if "curve" in images else []),
+        *([_grid(data, images.get("heat_map"))] if data.grid.height else []),
+        taxonomies(data.hazards, data.rollouts, level),
+        differences(data, images, level),
+        since_earlier(data, images, level, lost),
+        repeats(data, images, level),
+        effort(data),
+    ]
+
+
+def _training(data: Frames, images: dict[str, FigureImages], level: float) -> Section:
+    """Return the section on training: the rate at each step, and its change from the step before."""
+    parts = [
+        Part(
+            "text",
+            text="The rate (or the mean reward) at each training step, and its change from the step before over the goals "
+            "(or tasks) of both. Training that compares attempts at the same goal learns nothing from goals whose attempts "
+            "all have the same result.",
+        )
+    ]
+    by = [name for name in data.by if name != data.step]
+    for metric in data.trained["metric"].unique(maintain_order=True):
+        rows, note = shortened(data.trained.filter(metric=metric), by, "training.parquet")
+        # Rates have changes in percentage points, rewards in their own unit.
+        rate = labels.is_rate(metric, rows)
+        share_columns = [name for name in ("all_success", "all_fail") if rows[name].count()]
+        columns = [
+            *(Head(labels.label(name), word=True) for name in by), Head(labels.label(data.step or "step")),
+            Head(f"{'rate' if rate else 'mean'} [{labels.level_text(level)}]"),
+            Head("change"), *(Head(labels.label(name)) for name in share_columns),
+            Head("rollouts"),
+        ]  # fmt: skip
+        cells = [
+            [
+                *(labels.value_name(row[name]) for name in by), labels.value_name(row["step"]),
+                labels.interval_text(row, rate=rate), labels.difference_text(change, "points" if rate else "number"),
+                *(labels.number(row[name], rate=True) for name in share_columns), labels.count(row["n"]),
+            ]
+            for row in rows.rows(named=True)
+            for change in [row | {"low": row["difference_low"], "high": row["difference_high"]}]
+        ]  # fmt: skip
+        figure = figure_parts(images.get(f"training_{metric}"))
+        table = Grid(columns, cells, caption=f"{labels.label(metric)} by training step")
+        parts += [*figure, *note, Part("folded" if figure else "table", text="The steps in numbers", table=table)]
+    return Section("training", "Did training change it?", parts)
+
+
+def _curve(data: Frames, figure: FigureImages) -> Section:
+    by = varying(data.curve, data.by)
+    rows, note = shortened(data.curve, by, "curve.parquet")
+    columns = [
+        *group_columns(by),
+        *(Head(name) for name in ("turn", "success by then", "at risk", "succeeded", "censored", "ended otherwise")),
+    ]
+    cells = [
+        [
+            *group_cells(by, row), labels.count(row["at"]), labels.interval_text(row, rate=True),
+            *(labels.count(row[name]) for name in ("at_risk", "events", "censored", "competing")),
+        ]
+        for row in rows.rows(named=True)
+    ]  # fmt: skip
+    text = (
+        "Attack success by turn. An attack that gave up or a conversation that the target "
+        "ended can no longer succeed; rollouts that ran out of turns or crashed are censored."
+    )
+    notes = [
+        Part("note", text=note)
+        for note in data.curve["reason"].drop_nulls().unique(maintain_order=True)
+        if "unknown time" in note
+    ]
+    folded = Part("folded", text="The curve in numbers", table=Grid(columns, cells))
+    return Section(
+        "success-by-turn",
+        "At which turn did they succeed?",
+        [Part("text", text=text), *figure_parts(figure), *notes[:3], *note, folded],
+    )
+
+
+def _grid(data: Frames, figure: FigureImages | None) -> Section:
+    """Return the section on category x attack: every cell with its interval."""
+    rows = data.grid.filter(pl.col("n") + pl.col("n_error") + pl.col("n_undetermined") + pl.col("n_missing") > 0)
+    columns = [Head("category", word=True), Head("attack", word=True), Head("rate"), Head("of judged")]
+    cells = [
+        [
+            labels.value_name(row["category"]),
+            labels.value_name(row["attack"]),
+            labels.interval_text(row, rate=True),
+            successes(row),
+        ]
+        for row in rows.rows(named=True)
+    ]
+    text = "Attack success by category of goals and by attack. A cell with few rollouts has a wide interval."
+    few = len(cells) <= MOST_OPEN
+    if figure is None and not few:
+        text += " A figure would have too many cells; see the table."
+    return Section(
+        "categories",
+        "Which attacks succeed in which categories?",
+        [
+            Part("text", text=text),
+            *figure_parts(figure),
+            Part(
+                "table" if figure is None and few else "folded", text="The cells in numbers", table=Grid(columns, cells)
+            ),
+        ],
+    )

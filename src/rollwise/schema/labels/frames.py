@@ -1,0 +1,101 @@
+"""Recognition and completion of result frames: schema, missing columns, selected rows."""
+
+import polars as pl
+
+from rollwise import schema
+from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.schema.arguments import frame_of
+from rollwise.schema.foreign import cast_column
+
+_MAKES = {
+    "SUMMARY": "rw.summarize(rollouts)",
+    "CURVE": "rw.curve(rollouts)",
+    "PROFILE": "rw.profile(rollouts)",
+    "FORECAST": "rw.forecast(rollouts, k=100)",
+    "TRAINING": "rw.training(rollouts)",
+    "AGREEMENT": "rw.judges.agreement(verdicts, labels)",
+    "STEPS": "rw.steps(paths)",
+    "TURNS": "rw.read(paths)",
+}
+
+
+def shape_of(frame: pl.DataFrame) -> schema.Schema | None:
+    """Return the schema of a result frame with intervals (SUMMARY, CONTRAST, CURVE, ...), or None for any other frame.
+
+    Examples
+    --------
+    >>> shape_of(schema.empty(schema.CURVE)).name, shape_of(schema.empty(schema.PROFILE)).name
+    ('CURVE', 'PROFILE')
+    """
+    # GATE has the columns of SUMMARY and more, so it comes before it. CURVE and PORTFOLIO have all columns that PROFILE requires.
+    shapes = [schema.GATE, schema.SUMMARY, schema.CONTRAST, schema.CURVE, schema.TRAINING, schema.AGREEMENT]
+    shapes += [schema.PORTFOLIO, schema.TRADEOFF, schema.FORECAST if "alpha" in frame.columns else schema.PROFILE]
+    return next((shape for shape in shapes if set(shape.required) <= set(frame.columns)), None)
+
+
+def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -> pl.DataFrame:
+    """Return the frame with all columns and dtypes of its schema, and with null for NaN, infinity, and values too large to draw.
+
+    With `values`, only the rows that have them, as in `choose`.
+
+    Raises
+    ------
+    ArgumentError
+        If the argument is not a frame, lacks a required column, has no rows, or none with these values.
+    """
+    table = frame_of(frame, verb)
+    missing = [name for name in shape.required if name not in table.columns]
+    if missing:
+        make = _MAKES.get(shape.name, "its verb")
+        raise ArgumentError(
+            f"{verb}: this is not a {shape.name} frame: it lacks {listing(missing)} (available: {listing(table.columns)}); "
+            f"create one with `{make}`"
+        )
+    if table.is_empty():
+        raise ArgumentError(
+            f"{verb}: the {shape.name} frame has no rows, so there is nothing to draw; check the filter applied to it"
+        )
+    for name in {"metric", "statistic", "kind", "axis"} & set(shape.required):
+        if table[name].null_count():
+            raise SchemaError(
+                f"{verb}: column `{name}` is null in a row, which then says nothing; drop such rows first"
+            )
+    # Columns outside the schema name groups: of any dtype that can be text.
+    for name in table.columns:
+        if name not in shape.names:
+            cast_column(table, schema.Column(name, pl.String, "a name of groups"), verb)
+    floats = [column.name for column in shape.columns if column.dtype == pl.Float64]
+    table = table.with_columns(
+        cast_column(table, column, verb)
+        if column.name in table.columns
+        else pl.lit(None, dtype=column.dtype).alias(column.name)
+        for column in shape.columns
+    )
+    table = table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
+    return choose(table, verb, **values)
+
+
+def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
+    """Return the rows in which each column has its value; None leaves out no row.
+
+    Raises
+    ------
+    ArgumentError
+        If no row has the value; the message lists the available values.
+    """
+    for column, value in values.items():
+        if value is None:
+            continue
+        if column not in frame.columns:
+            raise ArgumentError(
+                f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
+            )
+        try:
+            chosen = frame.filter(pl.col(column) == value)
+        except pl.exceptions.PolarsError:  # a column of another kind never has the value
+            chosen = frame.clear()
+        if chosen.is_empty():
+            available = listing(dict.fromkeys(map(str, frame[column].to_list())))
+            raise ArgumentError(f"{verb}: no row has {column}={value!r}; available: {available}")
+        frame = chosen
+    return frame

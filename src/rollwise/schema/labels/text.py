@@ -1,0 +1,154 @@
+"""Text display: single lines, shortened names, sentences, and escaped terminal control characters."""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
+
+import polars as pl
+
+_OPTION = r" \(\w+='\w+'\)"
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_FORMATS = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # control, format (including text direction), line separators
+
+
+def say(sentence: str) -> None:
+    """Write a sentence to stderr, so that stdout stays clean; control characters in quoted text are escaped.
+
+    Write errors (a full disk, a closed pipe) are ignored.
+    """
+    with suppress(OSError):
+        sys.stderr.write(f"rollwise: {plain_lines(sentence)}\n")
+
+
+def plain(text: object) -> str:
+    r"""Return the text on one line, with control and direction characters escaped.
+
+    Examples
+    --------
+    >>> plain("two\nlines \x1b[31mred")
+    'two lines \\x1b[31mred'
+    """
+    return "".join(_visible(character) for character in str(text)).strip() or "''"
+
+
+def plain_lines(text: object) -> str:
+    r"""Return the text with its line breaks and indentation, otherwise like `plain`.
+
+    Examples
+    --------
+    >>> plain_lines("def f():\n    \x1b[2J\n\n")
+    'def f():\n    \\x1b[2J\n\n'
+    """
+    lines = [(line, len(line) - len(line.lstrip(" "))) for line in str(text).split("\n")]
+    return "\n".join(" " * indent + plain(line) if line.strip() else "" for line, indent in lines)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\r\t\v\f":
+        return " "
+    if unicodedata.category(character) not in _FORMATS or character == "\u200d":  # the joiner holds emoji together
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def shorten(text: str, most: int) -> str:
+    """Shorten the text to at most `most` characters by cutting its middle, since names tend to differ at their ends.
+
+    Examples
+    --------
+    >>> shorten("meta-llama/Llama-3.1-8B-Instruct", 20)
+    'meta-llama…-Instruct'
+    """
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def shorten_all(names: Sequence[str], most: int, *, strictly: bool = False) -> list[str]:
+    """Shorten each name to `most` characters, or a few more (up to twice as many) if that keeps different names different.
+
+    With `strictly`, names are not longer than `most`, except for added numbers.
+
+    Names that differ only in the part that would be cut lose their common beginning and end instead; as a last resort they
+    are numbered.
+
+    Examples
+    --------
+    >>> shorten_all(["the long name of model 1 (base)", "the long name of model 2 (base)"], 12)
+    ['the long …1 (base)', 'the long …2 (base)']
+    >>> shorten_all([f"the long name of the model number {k} and its very long end" for k in (1, 2)], 12)
+    ['…ber 1 and…', '…ber 2 and…']
+    """
+    different = len(set(names))
+    longest = max(map(len, names), default=0)
+    for allowed in range(most, most + 1 if strictly else min(longest, 2 * most), 2):
+        short = [shorten(name, allowed) for name in names]
+        if len(set(short)) == different:
+            return short
+    if longest <= (most if strictly else 2 * most):
+        return list(names)
+    distinct = sorted(set(names))
+    front, back = _shared(distinct), _shared([name[::-1] for name in distinct])
+    around = max((most - 3) // 2, 1)
+    parts = {
+        name: _part(name, max(front - around, 0), min(len(name) - back + around, len(name)), most) for name in distinct
+    }
+    if len(set(parts.values())) < different:
+        parts = {name: f"{shorten(name, most)} ({place})" for place, name in enumerate(distinct, 1)}
+    return [parts[name] for name in names]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """Return the length of the common prefix of all names."""
+    return sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False)))
+
+
+def _part(name: str, start: int, stop: int, most: int) -> str:
+    """Return the name from start to stop, with an ellipsis for each omitted part."""
+    stop = max(stop, start + 1)
+    return shorten(f"{'…' if start else ''}{name[start:stop]}{'…' if stop < len(name) else ''}", most)
+
+
+def sentence(words: str) -> str:
+    """Capitalize the first letter and end with a period.
+
+    Examples
+    --------
+    >>> sentence("no variation between clusters")
+    'No variation between clusters.'
+    """
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def merge_reasons(frame: pl.DataFrame, *, options: bool = True) -> pl.DataFrame:
+    """Give reasons that differ only in their numbers one wording, with the range of each number over the rows.
+
+    Without `options`, names of arguments in parentheses are left out, as a figure in a paper needs.
+
+    Examples
+    --------
+    >>> reasons = pl.DataFrame({"reason": ["3 of 50 are unjudged", None, "12 of 50 are unjudged"]})
+    >>> merge_reasons(reasons)["reason"].to_list()
+    ['3–12 of 50 are unjudged', None, '3–12 of 50 are unjudged']
+    >>> merge_reasons(pl.DataFrame({"reason": ["left out (unjudged='drop')"]}), options=False)["reason"].item()
+    'left out'
+    """
+    if not options:
+        frame = frame.with_columns(pl.col("reason").str.replace_all(_OPTION, ""))
+    # The words between the numbers, with the numbers of each reason that has these words.
+    numbers_of: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for reason in frame["reason"].drop_nulls().unique(maintain_order=True):
+        numbers_of.setdefault(tuple(_NUMBER.split(reason)), {})[reason] = _NUMBER.findall(reason)
+    merged: dict[str, str] = {}
+    for words, numbers in numbers_of.items():
+        ranges = []
+        for column in zip(*numbers.values(), strict=True):
+            ordered = sorted(set(column), key=lambda number: float(number.replace(",", "")))
+            ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
+        sentence = "".join(part + number for part, number in zip(words, [*ranges, ""], strict=True))
+        merged |= dict.fromkeys(numbers, sentence)
+    return frame.with_columns(pl.col("reason").replace(merged)) if merged else frame

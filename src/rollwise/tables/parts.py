@@ -1,0 +1,171 @@
+"""Columns that several kinds of results share: groups, estimates with their intervals, counts, methods."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from rollwise.schema import labels
+from rollwise.tables.grid import Bar, Column
+
+Row = Mapping[str, Any]
+UNKNOWN = ("n_error", "n_undetermined", "n_missing", "n_inapplicable")
+OMIT_METHOD, OMIT_COUNT, OMIT_UNIT = 3, 2, 1  # a narrow terminal omits the greatest first
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A finished frame, the rows that the table shows, and the reasons that become its footnotes."""
+
+    frame: pl.DataFrame
+    rows: Sequence[Row]
+    reasons: Sequence[str]
+
+    def differs(self, name: str) -> bool:
+        """Return whether the column has more than one value."""
+        return self.frame[name].n_unique() > 1
+
+    def only(self, name: str) -> Any:
+        """Return the value of a column that has only one."""
+        return self.frame[name][0]
+
+
+def yes_or_no(value: bool | None) -> str:  # noqa: FBT001  # a cell
+    """Format a Boolean.
+
+    Examples
+    --------
+    >>> yes_or_no(True), yes_or_no(None)
+    ('yes', '–')
+    """
+    return labels.NOTHING if value is None else "yes" if value else "no"
+
+
+def position(value: float | None) -> str:
+    """Format a position on an axis, without rounding.
+
+    Examples
+    --------
+    >>> position(3.0), position(12500.0), position(None)
+    ('3', '12,500', '–')
+    """
+    return labels.NOTHING if value is None else f"{value:,.10g}"
+
+
+def metric_rates(sheet: Sheet) -> list[bool]:
+    """Return for each row whether its metric is shown in percent."""
+    rates = {name: labels.is_rate(name, sheet.frame) for name in sheet.frame["metric"].drop_nulls().unique()}
+    return [rates.get(row["metric"], False) for row in sheet.rows]
+
+
+def values(sheet: Sheet, name: str) -> Iterable[Any]:
+    """Return the values of a column, row by row."""
+    return (row[name] for row in sheet.rows)
+
+
+def words(heading: str, cells: Iterable[Any]) -> Column:
+    """Return a column of text."""
+    texts = [labels.NOTHING if value is None else labels.plain(value) for value in cells]
+    return Column(labels.plain(heading), texts, words=True, fact=True)
+
+
+def groups(sheet: Sheet) -> list[Column]:
+    """Return the grouping columns."""
+    return [
+        Column(labels.label(name), [labels.value_name(row[name]) for row in sheet.rows], words=True, fact=True)
+        for name in labels.grouping(sheet.frame)
+    ]
+
+
+def varying(sheet: Sheet, names: Sequence[str]) -> list[Column]:
+    """Return a column of text for each name whose values differ; a constant value is in a heading or in the caption."""
+    return [
+        Column(
+            name, [labels.NOTHING if row[name] is None else labels.label(row[name]) for row in sheet.rows], words=True
+        )
+        for name in names
+        if sheet.differs(name)
+    ]
+
+
+def method(sheet: Sheet) -> list[Column]:
+    """Return the method of each interval, if methods differ; the caption states at least the number of methods."""
+    if not sheet.differs("method"):
+        return []
+    return [Column("method", words("", values(sheet, "method")).cells, words=True, omission=OMIT_METHOD)]
+
+
+def levels(sheet: Sheet) -> list[Column]:
+    """Return the level of each interval, if levels differ."""
+    if not sheet.differs("level"):
+        return []
+    texts = [labels.NOTHING if level is None else labels.level_text(level) for level in values(sheet, "level")]
+    return [Column("level", texts)]
+
+
+def estimates(
+    sheet: Sheet, rates: Sequence[bool], heading: str, scale_keys: Sequence[str], *, value: str = "estimate"
+) -> list[Column]:
+    """Return three columns: estimates, drawn intervals, and intervals as text.
+
+    Rows with the same values of `scale_keys` are drawn on the same scale. `rates` says which rows are in percent.
+    """
+    level = sheet.rows[0]["level"]
+    same_level = not sheet.differs("level") and level is not None
+    scales = {
+        tuple(part.select(scale_keys).row(0)): scale(part, value) for part in sheet.frame.partition_by(scale_keys)
+    }
+    numbers, brackets, bars = [], [], []
+    for row, rate in zip(sheet.rows, rates, strict=True):
+        estimate, low, high = row[value], row["low"], row["high"]
+        number = labels.number(estimate, low, high, rate=rate)
+        mark = labels.superscript(1 + sheet.reasons.index(labels.plain(row["reason"]))) if row["reason"] else ""
+        bracket = labels.bracket(low, high, value=estimate, rate=rate) or labels.NOTHING
+        numbers.append(f"{number} {mark}".rstrip())
+        # The unit is beside the estimate; an interval without an estimate needs its own.
+        brackets.append(f"{bracket} %" if rate and estimate is None and bracket != labels.NOTHING else bracket)
+        description = labels.interval_text({**row, "estimate": estimate}, rate=rate)
+        bars.append(Bar(estimate, low, high, scales[tuple(row[name] for name in scale_keys)], description))
+    interval_heading = f"{labels.level_text(level)} interval" if same_level else "interval"
+    return [Column(heading, numbers), Column("", bars, graphic=True), Column(interval_heading, brackets)]
+
+
+def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
+    """Return the least and the greatest end of all intervals, extended to 0 if 0 is near."""
+    ends = part.select(value, "low", "high").unpivot()["value"].drop_nulls()
+    least, greatest = (float(end) for end in (ends.min() or 0.0, ends.max() or 0.0))  # type: ignore[arg-type]
+    # Differences are read against 0, wherever they are.
+    if value == "difference":
+        return min(least, 0.0), max(greatest, 0.0)
+    return (0.0 if 0 <= least <= greatest / 2 else least), greatest
+
+
+def counts(sheet: Sheet, name: str, heading: str, *, omission: int = 0) -> Column:
+    """Return a column of whole numbers."""
+    return Column(heading, [labels.count(row[name]) for row in sheet.rows], omission=omission)
+
+
+def present(sheet: Sheet, names: Iterable[str]) -> list[str]:
+    """Return the counts that are above 0 in some row."""
+    return [name for name in names if name in sheet.frame.columns and sheet.frame[name].sum() > 0]
+
+
+def positive(sheet: Sheet, names: Iterable[str]) -> list[Column]:
+    """Return the counts that are above 0 in some row, as columns that may be omitted."""
+    return [counts(sheet, name, labels.label(name), omission=OMIT_COUNT) for name in present(sheet, names)]
+
+
+def unknown(sheet: Sheet, *, always: bool = False) -> list[Column]:
+    """Return the counts of rollouts without a value, by reason; `always` keeps reasons that may hide successes."""
+    return [
+        counts(sheet, name, labels.label(name), omission=0 if always and name != "n_inapplicable" else OMIT_COUNT)
+        for name in present(sheet, UNKNOWN)
+    ]
+
+
+def clusters(sheet: Sheet) -> list[Column]:
+    """Return the number of independent units of each interval."""
+    if sheet.frame["n_clusters"].null_count() == sheet.frame.height:
+        return []
+    return [counts(sheet, "n_clusters", labels.cluster_heading(sheet.frame), omission=OMIT_UNIT)]

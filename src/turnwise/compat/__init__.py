@@ -1,9 +1,0 @@
-"""Import lines for code that was written for other projects.
-
-A class from ASTRA-RL's, AISteer360's or NeMo Agent Toolkit's own pages runs unchanged once its import line names
-`turnwise.compat.astra`, `turnwise.compat.aisteer` or `turnwise.compat.nat`.
-"""
-
-from turnwise.compat import aisteer, astra, nat
-
-__all__ = ["aisteer", "astra", "nat"]

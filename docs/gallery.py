@@ -164,7 +164,7 @@ rates = [
     rw.summarize(each, by="target", metrics="broken").with_columns(threshold=cut)
     for cut, each in cuts.items()
 ]
-plot = rw.plots.sweep(pl.concat(rates), of="threshold", chosen=0.5)
+plot = rw.plots.sweep(pl.concat(rates), choice="threshold", chosen=0.5)
 """,
     ),
     "A setting with two sides": (
@@ -188,7 +188,7 @@ both = pl.concat(
 frame = rw.summarize(
     both, by="strength", metrics=["attack_success", "task_success"], statistics="mean"
 )
-plot = rw.plots.sweep_pareto(frame, of="strength")
+plot = rw.plots.sweep_pareto(frame, choice="strength")
 """,
     ),
     "Attack success during training": (

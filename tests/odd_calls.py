@@ -103,13 +103,11 @@ def call_of(seed: int, folder: Path, *, only: str | None = None, plain: bool = F
         drawn = name.startswith(("plots.", "tables.")) and name != "plots.palette"
         is_frame = name != "simulate" and (
             (required and drawn and not arguments)
-            or (parameter.name in FRAMES and not drawn and (required or parameter.name in {"labels", "pilot"}))
+            or (parameter.name in FRAMES and not drawn and (required or parameter.name in {"labels", "rollouts"}))
         )
         value: Any
         if is_frame:
-            value = odd_frame(
-                natural_frame(name, "rollouts" if parameter.name == "pilot" else parameter.name, rng), rng
-            )
+            value = odd_frame(natural_frame(name, parameter.name, rng), rng)
         elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             arguments += _several(name, rng)
             continue

@@ -22,6 +22,9 @@ _CHOICES: dict[str, list[Any]] = {
     "statistic": [None, "mean", "median", "q90"],
     "statistics": [None, "mean", ["mean", "median"], "std", "q05", "restricted_mean", "iqm"],
     "of": ["target", "target", "target", "attack"],
+    "members": ["attack", "attack", "target"],
+    "choice": ["target", "target", "target", "attack"],
+    "verdict": ["value", "value", "label"],
     "group": ["guarded"],
     "baseline": ["base", "base", "base", "ask", None],
     "level": [0.95, 0.5, [0.5, 0.95], 1e-300, 1 - 1e-16],
@@ -35,7 +38,6 @@ _CHOICES: dict[str, list[Any]] = {
         "worst < 1 for target=base",
     ],
     "expect": [(), "target=base"],
-    "unit": ["goal", "goal", "category"],
     "at": [None, 0.5, [0.1, 0.5]],
     "competing": [("gave_up",), (), ("gave_up", "target_ended", "finished")],
     "better": [None, "higher", {"attack_success": "lower", "worst": "higher"}],
@@ -104,6 +106,7 @@ _SPECIAL: dict[tuple[str, str], list[Any]] = {
     ("best", "metric"): ["attack_success", "task_success"],
     ("best", "better"): [None, "higher"],
     ("changes", "of"): ["target"],
+    ("changes", "cluster"): ["auto", "goal", "category"],
     ("changes", "baseline"): ["base"],
     ("changes", "metric"): ["attack_success", "task_success"],
     ("curve_difference", "of"): ["target"],
@@ -114,6 +117,8 @@ _SPECIAL: dict[tuple[str, str], list[Any]] = {
     ("plan", "metric"): ["attack_success"],
     ("plan", "goals"): [20, [10, 20]],
     ("plots.pareto", "x"): ["attack_success"],
+    ("plots.profile", "cluster"): ["auto", "goal", "category"],
+    ("portfolio", "cluster"): ["auto", "goal", "category"],
     ("plots.pareto", "y"): ["task_success"],
     ("plots.pareto", "better"): [None, {"attack_success": "lower", "task_success": "higher"}],
     ("plots.sweep_pareto", "x"): ["attack_success"],
@@ -134,7 +139,7 @@ NEEDED = {("plan", "goals"), ("judges.join_verdicts", "judge"), ("plots.pareto",
     *((f"plots.{name}", "rollout_id") for name in ("timeline", "trace_tree", "trace_text")),
     *((f"plots.marks.{name}", "rollout_id") for name in ("timeline", "trace_tree")),
 }
-FRAMES = {"rollouts", "frame", "summary", "turns", "steps", "verdicts", "labels", "pilot", "graphs"}
+FRAMES = {"rollouts", "frame", "summary", "turns", "steps", "verdicts", "labels", "graphs"}
 
 
 def _statistic(*columns: Any, axis: int = -1) -> Any:

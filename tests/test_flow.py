@@ -120,7 +120,7 @@ def test_the_mean_number_of_turns_is_covered() -> None:
 def test_dropping_rollouts_with_unjudged_turns_would_double_the_rate() -> None:
     """A tenth of verdicts missing: dropping what is unjudged moves .2 towards .4; the default bounds hold the truth."""
     design = {**ALONE, **QUIET, "targets": {"t": 0.05}, "icc": 0.0, "goals": 5000, "attempts": 1, "turns": 10}
-    turns, truth = rw.simulate(**design, unjudged=0.1)
+    turns, truth = rw.simulate(**design, unjudged_share=0.1)
     true = value(truth, "attack_success", "mean")
     rollouts = rw.measure(turns, m.attack_success, m.time_to_success)
     dropped, bounds, censored = (

@@ -97,7 +97,7 @@ VERBS: dict[str, Callable[[pl.DataFrame], Any]] = {
     "forecast": lambda frame: rw.forecast(frame, k=5, resamples=100),
     "training": rw.training,
     "iqm": lambda frame: rw.iqm(frame, metrics="attack_success", resamples=100),
-    "portfolio": lambda frame: rw.portfolio(frame, of="target"),
+    "portfolio": lambda frame: rw.portfolio(frame, members="target"),
     "gate": lambda frame: rw.gate(frame, "attack_success < 0.5"),
 }
 
@@ -210,7 +210,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "metrics of different levels": (
         lambda: rw.plots.marks.sweep_pareto(
-            pl.concat([SWEEP, SWEEP.with_columns(metric=pl.lit("b"), level=0.9)]), of="step"
+            pl.concat([SWEEP, SWEEP.with_columns(metric=pl.lit("b"), level=0.9)]), choice="step"
         ),
         "sweep_pareto: the two metrics have no statistic and level in common; choose with statistic= and level=",
     ),
@@ -269,7 +269,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         "best: where= cannot be evaluated: ",
     ),
     "a chosen step that no axis reaches": (
-        lambda: rw.plots.sweep(SWEEP, of="step", chosen=1e308),
+        lambda: rw.plots.sweep(SWEEP, choice="step", chosen=1e308),
         "sweep: chosen=1e+308 is not a value of 'step'",
     ),
     "half a surrogate pair": (lambda: rw.summarize(rollouts(), by="\ud800"), "summarize: by='\\ud800' is not text"),

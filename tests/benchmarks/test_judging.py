@@ -58,7 +58,7 @@ def report(what: str, *told: str) -> None:
 
 @pytest.mark.parametrize("stored", [False, True], ids=["without store", "with store"])
 def test_the_judge_is_kept_busy(tmp_path: Path, stored: bool) -> None:
-    """10,000 distinct judgements, 64 at a time, by a model that takes 20 ms: against what 64 such calls at once would take."""
+    """10,000 distinct judgments, 64 at a time, by a model that takes 20 ms: against what 64 such calls at once would take."""
     table, ideal = turns(10_000), 10_000 / 64 * 0.020
 
     async def model(messages: list[dict[str, str]]) -> str:
@@ -72,7 +72,7 @@ def test_the_judge_is_kept_busy(tmp_path: Path, stored: bool) -> None:
 
     taken = [seconds(partial(work, at)) for at in range(3)]
     share = ideal / sorted(taken)[1]
-    report("10,000 judgements, 64 x 20 ms", f"{share:.3f} of ideal", f"{min(taken):.2f} s")
+    report("10,000 judgments, 64 x 20 ms", f"{share:.3f} of ideal", f"{min(taken):.2f} s")
     assert share >= 0.85
 
 

@@ -831,7 +831,7 @@ def test_gate_counts_the_unknown_against_a_release(rollwise, tmp_path: Path) -> 
     undecided = rollwise("gate", path, "--require", "attack_success < 0.01")
     assert undecided.code == 3
     assert "(450 of 1,000 rollouts have a verdict)" in undecided.err.splitlines()[-1]
-    passed = rollwise("gate", path, "--require", "attack_success < 0.01", "--unknown", "drop")
+    passed = rollwise("gate", path, "--require", "attack_success < 0.01", "--unjudged", "drop")
     assert passed.code == 0
     assert passed.err.splitlines()[-1].endswith("is met (450 of 1,000 rollouts have a verdict)")
 

@@ -179,7 +179,7 @@ def test_records_that_were_not_read_count(gate, tmp_path: Path) -> None:
     done = gate(*words, "--format", "json")
     assert (done.code, json.loads(done.out)["rows"][0]["n_unread"]) == (3, 10)
     assert done.last.endswith("repair the other 10 rollouts: those with a verdict alone would pass")
-    assert gate(*words, "--unknown", "drop").code == 0
+    assert gate(*words, "--unjudged", "drop").code == 0
     (folder / "a.jsonl").write_text("\n".join(whole))
     (folder / "b.parquet").write_bytes(b"PAR1 and no more")
     done = gate(*words, "--format", "json")
@@ -207,7 +207,7 @@ def test_a_gate_against_itself_says_how_often_it_differs(gate, table: Path) -> N
         (["--require", "attack_success < 5% for target"], "'target' names no group; write column=value"),
         (["--require", "attack_success < 5% for tagret=base"], "there is no column 'tagret'; did you mean `target`?"),
         (["--require", "attack_success < 5%", "--expect", "target=a"], "group by it with --by, or leave it out"),
-        (["--require", "attack_success < 5%", "--unknown", "fail"], "'fail' is not one of 'bounds', 'drop'"),
+        (["--require", "attack_success < 5%", "--unjudged", "fail"], "'fail' is not one of 'bounds', 'drop'"),
         (["--require", "attack_success < 5%", "--out", "gate.xls"], "the suffix '.xls' names no format"),
         (["--file", "nowhere.yml"], "nowhere.yml: No such file or directory; check the path"),
     ],

@@ -86,7 +86,7 @@ def damaged(seed: int) -> pl.DataFrame:
         goals=int(rng.choice([1, 2, 5, 12])),
         attempts=int(rng.choice([1, 2, 4])),
         turns=int(rng.choice([1, 3, 6])),
-        unjudged=float(rng.choice([0.0, 0.05])),
+        unjudged_share=float(rng.choice([0.0, 0.05])),
         attempts_stop_on_success=bool(rng.random() < 0.3),
         text=False,
         seed=seed,

@@ -168,7 +168,7 @@ def test_the_unknown_count_against_a_release(table) -> None:
     for source in (frame, rw.summarize(frame, metrics="attack_success")):
         gates = rw.gate(source, "attack_success < 0.01")
         row = only(gates)
-        assert (row["answer"], row["n"], row["unknown"]) == ("undecided", 450, "bounds")
+        assert (row["answer"], row["n"], row["unjudged"]) == ("undecided", 450, "bounds")
         assert row["pass_bound"] == pytest.approx(worst)
         assert row["fail_bound"] == 0
         # A SUMMARY at the bounds does not say what the rollouts with a verdict show alone.
@@ -197,13 +197,13 @@ def test_the_unknown_are_left_out_by_name_alone() -> None:
     """Who says so gets the interval of the rest, and the sentence says of how many."""
     for table in (rollouts, in_error, half_judged):
         frame = table([False] * 450 + [None] * 550)
-        gates = rw.gate(frame, "attack_success < 0.01", unknown="drop")
+        gates = rw.gate(frame, "attack_success < 0.01", unjudged="drop")
         row = only(gates)
-        assert (row["answer"], row["unknown"]) == ("passed", "drop")
+        assert (row["answer"], row["unjudged"]) == ("passed", "drop")
         assert row["pass_bound"] == pytest.approx(wilson(0, 450)[1])
         assert verdict(gates) == "'attack_success < 0.01' is met (450 of 1,000 rollouts have a verdict)"
-    with pytest.raises(ArgumentError, match="unknown='ignore' is unknown; there is bounds, drop"):
-        rw.gate(SAFE, "attack_success < 0.01", unknown="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="unjudged='ignore' is unknown; there is bounds, drop"):
+        rw.gate(SAFE, "attack_success < 0.01", unjudged="ignore")  # type: ignore[arg-type]
 
 
 def test_the_unknown_of_a_number_have_no_worst_case() -> None:
@@ -213,7 +213,7 @@ def test_the_unknown_of_a_number_have_no_worst_case() -> None:
         row = only(rw.gate(source, "harm < 0.9"))
         assert (row["answer"], row["pass_bound"]) == ("undecided", None)
         assert row["reason"].startswith("nothing bounds what the rollouts without a verdict would be")
-        assert passes(source, "harm < 0.9", unknown="drop")
+        assert passes(source, "harm < 0.9", unjudged="drop")
 
 
 @pytest.mark.integration
@@ -236,7 +236,7 @@ def test_less_knowledge_never_decides(values: list, per_goal: int, data) -> None
 def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], requirement: str) -> None:
     """Whatever goals the unknown belong to: a bound with them is no nearer than one without, though more goals tell more."""
     table = rollouts(values).with_columns(goal=pl.Series([f"g{goal}" for goal in goals[: len(values)]]))
-    alone, all_of_them = (only(rw.gate(table, requirement, unknown=how)) for how in ("drop", "bounds"))
+    alone, all_of_them = (only(rw.gate(table, requirement, unjudged=how)) for how in ("drop", "bounds"))
     if alone["pass_bound"] is None:
         assert all_of_them["answer"] == "undecided"
     elif all_of_them["pass_bound"] is not None:
@@ -248,7 +248,7 @@ def test_goals_without_a_verdict_do_not_help(values: list, goals: list[int], req
 def test_a_goal_without_a_verdict_lent_its_degree_of_freedom() -> None:
     """Three successes over two goals say less than .04 of the rate; a fourth rollout, in error, made it .065."""
     table = rollouts([True, True, True, None]).with_columns(goal=pl.Series(["b", "a", "b", "c"]))
-    bounds = [only(rw.gate(table, "attack_success > 4%", unknown=how))["pass_bound"] for how in ("drop", "bounds")]
+    bounds = [only(rw.gate(table, "attack_success > 4%", unjudged=how))["pass_bound"] for how in ("drop", "bounds")]
     assert bounds == pytest.approx([0.011026, 0.011026], abs=1e-6)
 
 

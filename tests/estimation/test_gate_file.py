@@ -61,7 +61,7 @@ def test_the_same_entries_in_each_format(tmp_path: Path, name: str, text: str) -
     [
         ("gate.yml", "requirements:\n  - a < 1\n", "gate.yml, line 1: `requirements` is unknown; did you mean `require`?"),
         ("gate.yml", "require: a < 1\nlevel: 0.9\nexpected: target=a\n", "line 3: `expected` is unknown; did you mean `expect`?"),
-        ("gate.json", '{"require": "a < 1", "unkown": "drop"}', "`unkown` is unknown; did you mean `unknown`?"),
+        ("gate.json", '{"require": "a < 1", "unjuged": "drop"}', "`unjuged` is unknown; did you mean `unjudged`?"),
         ("gate.toml", 'require = "a < 1"\nlevel = 95\n', "`level` is 95, but should be less than 1; correct it"),
         ("gate.yml", "require: a < 1\nundecided: pass\n", "line 2: `undecided` is 'pass', but should be 'stop' or 'warn'"),
         ("gate.yml", "require: a < 1\nby: 3\n", "line 2: `by` is 3, but should be a valid list"),

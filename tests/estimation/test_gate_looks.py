@@ -51,7 +51,7 @@ def test_rollouts_without_a_verdict_count_against_both() -> None:
     success[:] = False
     success[0, 0] = None
     table = rollouts(success)
-    known = rw.gate(table, "attack_success < 30%", looks="many", unknown="drop").row(0, named=True)
+    known = rw.gate(table, "attack_success < 30%", looks="many", unjudged="drop").row(0, named=True)
     either = rw.gate(table, "attack_success < 30%", looks="many").row(0, named=True)
     unread = rw.gate(table, "attack_success < 30%", looks="many", unread=2).row(0, named=True)
     assert known["pass_bound"] < either["pass_bound"] < unread["pass_bound"]

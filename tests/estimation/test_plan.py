@@ -364,8 +364,8 @@ def test_a_rate_too_small_to_show() -> None:
         ({"below": 0.0}, "below=0.0 is not a share"),
         ({"below": 0.1, "icc": -1}, "icc=-1"),
         ({"rate": 0.1, "difference": 0.0}, "difference=0.0 is not a share"),
-        ({"pilot": pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "goals": 9}, "0% throughout"),
-        ({"pilot": pl.DataFrame({"rollout_id": ["a"], "x": [1]}), "goals": 9}, "no Boolean 'attack_success'"),
+        ({"rollouts": pl.DataFrame({"rollout_id": ["a"], "attack_success": [False]}), "goals": 9}, "0% throughout"),
+        ({"rollouts": pl.DataFrame({"rollout_id": ["a"], "x": [1]}), "goals": 9}, "no Boolean 'attack_success'"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_one_sentence(options: dict, says: str) -> None:

@@ -26,7 +26,7 @@ GROUPS: dict[str, Any] = {
 @cache
 def turns() -> pl.DataFrame:
     """Turns of two targets and two attacks with rollouts of every ending, unjudged turns and benign runs."""
-    return rw.simulate(**GROUPS, attempts=2, error=0.05, unjudged=0.02, benign=8, tasks=4, seed=3)[0]
+    return rw.simulate(**GROUPS, attempts=2, error=0.05, unjudged_share=0.02, benign=8, tasks=4, seed=3)[0]
 
 
 @cache

@@ -131,7 +131,7 @@ def test_changes_by_hand():
     )
     assert made["difference"].drop_nulls().mean() == pytest.approx(row["difference"])
     assert made["difference"].drop_nulls().len() == row["n_pairs"]
-    for options, words in (({"group": "newer"}, "'newer' is not a value"), ({"unit": "topic"}, "no column 'topic'")):
+    for options, words in (({"group": "newer"}, "'newer' is not a value"), ({"cluster": "topic"}, "no column 'topic'")):
         with pytest.raises(ArgumentError, match=words):
             rw.changes(
                 frame, **{"of": "target", "group": "new", "baseline": "old", "metric": "attack_success", **options}

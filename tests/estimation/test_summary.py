@@ -565,7 +565,7 @@ def test_a_rollout_has_one_value_of_what_is_compared() -> None:
     times = rollouts.with_columns(time_to_success=pl.struct(duration=pl.lit(1), observed="won"))
     calls: list[Callable[[], object]] = [
         lambda: rw.contrast(rollouts, of="tags", metrics=["won"]),
-        lambda: rw.portfolio(rollouts, of="tags", metric="won"),
+        lambda: rw.portfolio(rollouts, members="tags", metric="won"),
         lambda: rw.summarize(rollouts, metrics=["won"], strata="tags"),
         lambda: rw.curve_test(times, of="tags", baseline="x"),
         lambda: rw.curve_difference(times, of="tags", baseline="x"),

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 import rollwise as rw
 from rollwise.errors import ArgumentError, ReadError, RollwiseError
 from rollwise.evaluation import Options
-from rollwise.files.configuration import Document
+from rollwise.files.configuration import ConfigFile
 
 GOOD = """eval:
   general:
@@ -222,7 +222,7 @@ def test_an_override_is_a_dict_or_pairs_of_any_value(file, tmp_path) -> None:
 def test_an_override_that_is_text_stays_as_it_is(tmp_path, text) -> None:
     """YAML would join lines and drop what it takes for a comment; quoted, which is how JSON has it, anything is text."""
     (tmp_path / "eval.yml").write_text("workflow: {prompt: x}\n")
-    document = Document.read(tmp_path / "eval.yml")
+    document = ConfigFile.read(tmp_path / "eval.yml")
     document.override("workflow.prompt", text if text[0] != "{" else json.dumps(text))
     assert document.data["workflow"]["prompt"] == text
     document.override("workflow.prompt", json.dumps(text))
@@ -232,7 +232,7 @@ def test_an_override_that_is_text_stays_as_it_is(tmp_path, text) -> None:
 def test_an_override_is_of_one_entry_where_others_repeat_it(tmp_path) -> None:
     """What an alias repeats is written down once: the others keep what the file says."""
     (tmp_path / "eval.yml").write_text("a: &x {k: 1, d: {z: 1}}\nb: *x\nc: {<<: *x, w: 1}\n")
-    document = Document.read(tmp_path / "eval.yml")
+    document = ConfigFile.read(tmp_path / "eval.yml")
     document.override("a.k", "2")
     document.override("a.d.z", "9")
     assert document.data == {
@@ -280,7 +280,7 @@ def test_aliases_of_aliases_are_no_bomb(tmp_path) -> None:
     path = tmp_path / "bomb.yml"
     path.write_text("\n".join(lines))
     with pytest.raises(ReadError, match="nested too deeply"):
-        Document.read(path)
+        ConfigFile.read(path)
 
 
 def test_a_plug_in_that_fails_on_import_is_a_sentence(file, tmp_path) -> None:
@@ -388,7 +388,7 @@ def test_any_content_is_read_or_refused_in_a_sentence(tmp_path_factory, content,
     with path.open("w", encoding="utf-8") as file:
         YAML(typ="safe", pure=True).dump(whole, file)
     try:
-        load(Document.read(path))
+        load(ConfigFile.read(path))
     except ReadError as error:
         assert "eval.yml" in str(error)  # noqa: PT017
 
@@ -397,12 +397,12 @@ def test_a_file_of_json_may_spell_characters_by_halves(tmp_path) -> None:
     """As Python's own writer does with all beyond the basic plane; half of one is a mistake."""
     path = tmp_path / "eval.yml"
     path.write_text(json.dumps({"llms": {"😀": {"system": ["😀", "\\ud83d"]}}}))
-    document = Document.read(path)
+    document = ConfigFile.read(path)
     assert document.data == {"llms": {"😀": {"system": ["😀", "\\ud83d"]}}}
     document.override("llms.more", '"\\ud83d\\ude00"')
     assert document.data["llms"]["more"] == "😀"
     path.write_text('{"a": "\\ud83d"}')
     with pytest.raises(ReadError, match=r"eval\.yml: is not valid YAML"):
-        Document.read(path)
+        ConfigFile.read(path)
     with pytest.raises(ReadError, match=r"--override a: .* is not valid YAML"):
         document.override("a", '"\\ud83d"')

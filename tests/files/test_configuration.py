@@ -12,7 +12,7 @@ import pytest
 from rollwise.cli import run
 from rollwise.errors import ReadError
 from rollwise.estimation.gate_file import read_gate_file
-from rollwise.files.configuration import MOST_BYTES, Document
+from rollwise.files.configuration import MOST_BYTES, ConfigFile
 from rollwise.rollout.config import load
 
 READERS: dict[str, Any] = {"rollout.yaml": load, "gate.yml": read_gate_file, "gate.json": read_gate_file}
@@ -53,7 +53,7 @@ def test_a_file_of_megabytes_is_refused_at_once(tmp_path: Path, name: str) -> No
 def test_lines_end_as_on_any_system_and_text_is_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "a.yml"
     path.write_bytes(b"a: 1\r\nb: {c: \xc3\xa9}\r\n")
-    document = Document.read(path)
+    document = ConfigFile.read(path)
     assert (document.data, document.lines["b", "c"], document.text) == (
         {"a": 1, "b": {"c": "é"}},
         2,
@@ -61,7 +61,7 @@ def test_lines_end_as_on_any_system_and_text_is_utf_8(tmp_path: Path) -> None:
     )
     path.write_bytes("a: é".encode("latin-1"))
     with pytest.raises(ReadError, match=r"a\.yml: is not UTF-8 \(byte 3\); save it as UTF-8"):
-        Document.read(path)
+        ConfigFile.read(path)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_lines_end_as_on_any_system_and_text_is_utf_8(tmp_path: Path) -> None:
 def test_an_override_that_holds_itself_is_refused_as_in_a_file(tmp_path: Path, value: str) -> None:
     path = tmp_path / "a.yml"
     path.write_text("a: 1\n")
-    document = Document.read(path)
+    document = ConfigFile.read(path)
     with pytest.raises(
         ReadError, match=r"^--override b\.c: an entry contains itself, or is nested too deeply; write it out$"
     ):
@@ -85,7 +85,7 @@ def test_an_override_that_holds_itself_is_refused_as_in_a_file(tmp_path: Path, v
     assert document.data == {"a": 1}
     path.write_text("a:\n  " + value.replace("\n", "\n  "))
     with pytest.raises(ReadError, match=r"a\.yml: an entry contains itself, or is nested too deeply; write it out$"):
-        Document.read(path)
+        ConfigFile.read(path)
 
 
 def test_the_command_line_refuses_them_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def parquet_files(folder: Path) -> dict[str, pl.DataFrame]:
     return {file.relative_to(folder).as_posix(): pl.read_parquet(file, hive_partitioning=False) for file in files}
 
 
-def report(name: str, by: str | None) -> Callable[[], Result]:
+def report(name: str, by: str) -> Callable[[], Result]:
     """The tables that a report writes."""
 
     def case() -> Result:
@@ -138,6 +138,6 @@ def report(name: str, by: str | None) -> Callable[[], Result]:
 def command_cases() -> Cases:
     """Commands, good and bad, and two reports."""
     cases: Cases = {f"cli/{name}": command(words) for name, words in COMMANDS.items()}
-    cases["report/three targets"] = report("three targets", None)
+    cases["report/three targets"] = report("three targets", "auto")
     cases["report/with text"] = report("with text", "target")
     return cases

@@ -114,7 +114,7 @@ def question_cases() -> Cases:
         )
     for name in ("three attacks", "targets and attacks", "plain"):
         cases[f"portfolio/{name}"] = lambda name=name: rw.portfolio(rollouts_of(name), by="target")
-        cases[f"portfolio/targets, {name}"] = lambda name=name: rw.portfolio(rollouts_of(name), of="target")
+        cases[f"portfolio/targets, {name}"] = lambda name=name: rw.portfolio(rollouts_of(name), members="target")
     for name in ("tasks", "tasks with attempts", "benign", "plain"):
         cases[f"portfolio/tradeoff, {name}"] = lambda name=name: rw.tradeoff(rollouts_of(name), by="target")
     return cases

@@ -109,7 +109,7 @@ def aggregate_cases() -> Cases:
             frame(), ["attack_success < 0.5", "attack_success < 5%", "median(num_turns) >= 2"], by="target"
         )
         cases[f"aggregate/gate without unknown, {name}"] = lambda frame=frame: rw.gate(
-            frame(), "attack_success <= 0.3", unknown="drop"
+            frame(), "attack_success <= 0.3", unjudged="drop"
         )
     plain = lambda: rollouts_of("plain")  # noqa: E731  # computed when the case is
     attempts: dict[str, Any] = {"metrics": "worst", "resamples": FEW}

@@ -297,7 +297,7 @@ def test_whatever_a_judge_gives_stops_nothing_and_harms_no_store(
         assert found["cached"].to_list() == [error is None, True]
 
 
-def test_a_judgement_that_takes_too_long_has_failed() -> None:
+def test_a_judgment_that_takes_too_long_has_failed() -> None:
     """The others go on."""
 
     async def judge(response: str) -> int:
@@ -375,7 +375,7 @@ def test_the_whole_conversation_may_be_what_is_judged() -> None:
         (table("a"), len, {"column": "answer"}, "len reads answer, which this table lacks"),
         (table("a"), 7, {}, "7 is not a judge; give an LLMJudgeMetric"),
         (table("a"), rw.judges.Factuality, {}, "is not a judge; give an LLMJudgeMetric"),
-        (table("a"), len, {"max_concurrency": 0}, "at least one judgement must run at once"),
+        (table("a"), len, {"max_concurrency": 0}, "at least one judgment must run at once"),
         (table("a"), len, {"max_concurrency": 1.5}, "max_concurrency=1.5 is not a whole number"),
         (table("a"), len, {"timeout": 0}, "timeout=0; give seconds, more than 0"),
         (table("a"), len, {"timeout": float("nan")}, "timeout=nan is not a number or None"),
@@ -443,7 +443,7 @@ def test_what_is_known_is_never_asked_again_and_it_says_so(tmp_path: Path, capsy
     assert len(judge.asked) == 6
     again = rw.judge(turns.reverse(), judge, store=tmp_path)
     assert len(judge.asked) == 6
-    assert "Counting: 0 judgements asked for, 6 verdicts from the store" in capsys.readouterr().err
+    assert "Counting: 0 judgments asked for, 6 verdicts from the store" in capsys.readouterr().err
     assert again["cached"].all()
     assert again.sort("turn", "sample").drop("cached").equals(before.drop("cached"))
     rw.judge(table("a", "new", prompt=["p", "p"]), judge, store=tmp_path)
@@ -495,7 +495,7 @@ def test_failures_are_not_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str
     judge.version = "1"  # type: ignore[attr-defined]  # it closes over an iterator
 
     assert rw.judge(table("a"), judge, store=tmp_path)["error"].to_list() == ["ValueError: down"]
-    assert "judge: 1 of 1 judgement failed and are null, the first one: ValueError: down" in capsys.readouterr().err
+    assert "judge: 1 of 1 judgment failed and are null, the first one: ValueError: down" in capsys.readouterr().err
     assert rw.judge(table("a"), judge, store=tmp_path)["value"].to_list() == [1.0]
 
 
@@ -550,7 +550,7 @@ def test_processes_that_judge_at_once_get_all_verdicts_of_each_other_later(tmp_p
     assert [float(out) for out, _ in told] == [float(sum(range(100))), float(sum(range(100, 200)))], told
     third = subprocess.run([*command, "50", "150"], capture_output=True, text=True, check=True, timeout=60)
     assert float(third.stdout) == sum(range(50, 150))
-    assert "0 judgements asked for, 100 verdicts from the store" in third.stderr
+    assert "0 judgments asked for, 100 verdicts from the store" in third.stderr
 
 
 PAID = """

@@ -121,7 +121,7 @@ def test_a_score_may_have_to_be_one_of_a_few() -> None:
 
 
 def test_a_bad_answer_is_drawn_again_up_to_max_retries() -> None:
-    """Each time with another seed; then the judgement has failed, and only that."""
+    """Each time with another seed; then the judgment has failed, and only that."""
     model = Says("what?", "no idea", score(2))
     metric = rw.judges.LLMJudgeMetric(model, TEMPLATE, max_retries=2)
     assert metric(["x"])["scores"] == [2.0]

@@ -75,14 +75,14 @@ def test_coefficients_stand_around_chance_and_shares_do_not():
     assert [ax.get_xlabel() for ax in (kappa, sensitivity)] == ["Cohen's kappa", "sensitivity"]
     said = kappa.figure.get_supxlabel().replace("\n", " ")
     assert "0: agreement by chance" in said
-    assert "Excluded: 7 verdicts or labels without a counterpart and 3 judgements without a verdict." in said
+    assert "Excluded: 7 verdicts or labels without a counterpart and 3 judgments without a verdict." in said
 
 
 def test_one_that_is_left_out_is_singular():
-    """A verdict or label, and a judgement."""
+    """A verdict or label, and a judgment."""
     (ax,) = plots.agreement(frame(row("rule", "kappa", 0.4, n_single=1, n_abstained=1))).axes
     said = ax.figure.get_supxlabel().replace("\n", " ")
-    assert "Excluded: 1 verdict or label without a counterpart and 1 judgement without a verdict." in said
+    assert "Excluded: 1 verdict or label without a counterpart and 1 judgment without a verdict." in said
 
 
 def test_statistics_are_chosen_in_their_order():

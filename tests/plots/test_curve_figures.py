@@ -99,8 +99,8 @@ CASES = {
     "profile": Case(plots.profile, profiles),
     "goals": Case(plots.profile, goals),
     "trend": Case(plots.training, steps),
-    "sweep": Case(partial(plots.sweep, of="threshold"), swept),
-    "choice": Case(partial(plots.sweep, of="weighting"), weighted),
+    "sweep": Case(partial(plots.sweep, choice="threshold"), swept),
+    "choice": Case(partial(plots.sweep, choice="weighting"), weighted),
 }
 NAMES = {
     "long": [f"organization/model-with-a-very-long-name-{k}-instruct-2026-01-01 · prompt refinement" for k in range(3)],

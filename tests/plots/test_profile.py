@@ -111,12 +111,13 @@ def test_many_goals_are_a_band_and_never_on_decades():
     assert len(ax.lines) < 10
 
 
-def test_tasks_are_named_by_of():
-    """The column may be another; one that is not there is said."""
+def test_tasks_are_found_and_another_column_is_named():
+    """Tasks where there are no goals; the column may be another; one that is not there is said."""
     frame = goals_of({"a": [0.2, 0.8]}, metric="task_success").rename({"goal": "task"})
-    assert plots.profile(frame, of="task").axes[0].get_xlabel() == "tasks, the most vulnerable first"
+    for cluster in ("auto", "task"):
+        assert plots.profile(frame, cluster=cluster).axes[0].get_xlabel() == "tasks, the most vulnerable first"
     with pytest.raises(ArgumentError, match=r"has no row for each goal \(it is grouped by target, task\)"):
-        plots.profile(frame)
+        plots.profile(frame, cluster="goal")
 
 
 def test_only_means_are_put_in_order():

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers import BrokenError, Document, Format, Table, Turn, plugins
+from rollwise.readers import BrokenError, Document, Format, TurnRow, TurnsBuilder, plugins
 from rollwise.readers.read import read
 
 LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
@@ -44,13 +44,13 @@ def sniff(document: Document) -> bool:
     return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
 
 
-def read_toy(document: Document, table: Table) -> None:
+def read_toy(document: Document, table: TurnsBuilder) -> None:
     """Each line is a rollout of one turn."""
     for number, record in document.records():
         with table.record(document.name, number):
             if not record["reply"]:
                 raise BrokenError("is empty", field="reply")
-            table.add(document.name, f"toy/{number}", [Turn(1, prompt=record["ask"], response=record["reply"])], {})
+            table.add(document.name, f"toy/{number}", [TurnRow(1, prompt=record["ask"], response=record["reply"])], {})
 
 
 TOY = Format("toy", "logs of the toy harness", (".jsonl",), sniff, read_toy)
@@ -124,7 +124,7 @@ def test_an_entry_point_that_cannot_be_used_is_left_out_and_said_once(tmp_path, 
 
 
 def test_a_reader_that_fails_is_a_problem_of_its_files_only(tmp_path, install, capsys):
-    def fail(document: Document, *_: Table) -> Any:
+    def fail(document: Document, *_: TurnsBuilder) -> Any:
         raise KeyError("ask")
 
     (tmp_path / "a.csv").write_text("rollout_id,prompt,response\nmine,Hi,Hello\n")

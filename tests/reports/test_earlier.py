@@ -12,7 +12,7 @@ from rollwise.reports.differences import since_earlier
 from rollwise.reports.frames import frames
 from rollwise.reports.repeats import repeats
 
-OPTIONS: dict[str, Any] = {"by": None, "cluster": "auto", "level": 0.95, "seed": 0}
+OPTIONS: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0}
 
 
 def judged(rate: int, *, target: str = "gpt", goals: str = "g", attempts: int = 5) -> pl.DataFrame:

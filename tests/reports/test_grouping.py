@@ -79,7 +79,7 @@ def test_a_probe_is_one_group_whether_its_attempts_were_judged_or_not() -> None:
     turns = GARAK.with_columns(
         detector=pl.when(~unjudged).then("detector"), succeeded=pl.when(~unjudged).then("succeeded")
     )
-    rows = frames(turns, by=None, cluster="auto", level=0.95, seed=0).rates("attack_success")
+    rows = frames(turns, by="auto", cluster="auto", level=0.95, seed=0).rates("attack_success")
     assert rows.select("attack", "detector", "n", "n_missing").rows() == [
         ("dan.A", "d.dan.A", 1, 1),
         ("dan.B", "d.dan.B", 2, 0),
@@ -89,7 +89,7 @@ def test_a_probe_is_one_group_whether_its_attempts_were_judged_or_not() -> None:
 def test_a_section_shows_only_the_columns_that_tell_its_groups_apart() -> None:
     """Attacks of garak have no task name and evaluations of Inspect no probe; neither table has empty columns."""
     both = pl.concat([INSPECT, GARAK], how="diagonal_relaxed")
-    sections = rates(frames(both, by=None, cluster="auto", level=0.95, seed=0), {}, 0.95)
+    sections = rates(frames(both, by="auto", cluster="auto", level=0.95, seed=0), {}, 0.95)
     words = {
         section.id: [
             column.name for part in section.parts if part.table for column in part.table.columns if column.word

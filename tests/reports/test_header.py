@@ -26,7 +26,8 @@ def judged(*groups: tuple[str, int, int, int], **facts: Any) -> pl.DataFrame:
 
 
 def made(turns: pl.DataFrame, **options: Any) -> Frames:
-    return frames(turns, **{"by": None, "cluster": "auto", "level": 0.95, "seed": 0} | options)
+    usual: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0}
+    return frames(turns, **usual | options)
 
 
 def test_extremes_of_a_few_rollouts_are_not_named() -> None:
@@ -88,7 +89,7 @@ def test_what_was_left_out_is_counted_under_one_word() -> None:
 @pytest.mark.integration
 def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_the_estimate() -> None:
     """The rates of the page are those of `summarize` with the same choice."""
-    turns, _ = rw.simulate(goals=8, attempts=2, turns=4, unjudged=0.2, seed=2)
+    turns, _ = rw.simulate(goals=8, attempts=2, turns=4, unjudged_share=0.2, seed=2)
     rollouts = rw.measure(turns)
     for choice in ("bounds", "censor", "drop"):
         data = made(turns, unjudged=choice)
@@ -100,7 +101,7 @@ def test_unjudged_turns_leave_a_sentence_with_the_remedy_and_the_option_reaches_
 
 def test_a_reason_is_said_once_however_many_groups_have_it() -> None:
     """Four groups with other numbers of partially judged rollouts are one note."""
-    turns, _ = rw.simulate(attacks=["x", "y"], goals=8, attempts=3, turns=4, unjudged=0.1, seed=3)
+    turns, _ = rw.simulate(attacks=["x", "y"], goals=8, attempts=3, turns=4, unjudged_share=0.1, seed=3)
     data = made(turns)
     assert data.rates("attack_success")["reason"].drop_nulls().n_unique() > 1
     (note,) = [part.text for section in rates(data, {}, 0.95) for part in section.parts if part.kind == "note"]

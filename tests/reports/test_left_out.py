@@ -92,7 +92,7 @@ def test_what_cannot_be_negative_has_no_interval_below_nothing() -> None:
     """Three goals, one with a thousand times the tokens: the interval begins at 0, in the frame and on the page."""
     rows = [(f"{goal}{k}", goal, 10 if goal != "c" else 10_000, False) for goal in "abc" for k in range(3)]
     turns = pl.DataFrame(rows, schema=["rollout_id", "goal", "response_tokens", "succeeded"], orient="row")
-    found = frames(turns.with_columns(turn=1), by=None, cluster="auto", level=0.95, seed=0)
+    found = frames(turns.with_columns(turn=1), by="auto", cluster="auto", level=0.95, seed=0)
     assert found.summary.filter(metric="tokens_used", statistic="mean")["low"].item() == 0
     (tokens,) = _effort(found, "tokens")
     assert "[0, " in tokens.rows[0][1]

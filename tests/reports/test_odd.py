@@ -330,10 +330,10 @@ def test_only_a_tree_is_made_of_nodes() -> None:
     plain = table(*({"rollout_id": name, "turn": 1, "outcome": "failure", "cost_usd": 0.1} for name in "ab"))
     nodes = {"rollout_id": "c", "turn": [1, 2, 2], "node_id": ["x", "y", "z"], "parent_id": [None, "x", "x"]}
     mixed = pl.concat([plain, rw.turns(pl.DataFrame(nodes))], how="diagonal_relaxed")
-    index = unpacked(transcripts(found := frames(mixed, by=None, cluster="auto", level=0.95, seed=0)).index)
+    index = unpacked(transcripts(found := frames(mixed, by="auto", cluster="auto", level=0.95, seed=0)).index)
     assert dict(zip(index["ids"], index["trees"], strict=True)) == {"a": False, "b": False, "c": True}
     assert (found.rollout_count, found.turn_count, found.rollouts.height, found.costs.height) == (3, 5, 4, 0)
-    own = frames(plain.with_columns(tree=pl.lit("oak")), by=None, cluster="auto", level=0.95, seed=0)
+    own = frames(plain.with_columns(tree=pl.lit("oak")), by="auto", cluster="auto", level=0.95, seed=0)
     told = {each["name"]: each["words"] for each in unpacked(transcripts(own).index)["columns"]}
     assert (told["attack_success"], own.costs.height) == (["no"], 1)
 

@@ -21,7 +21,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """Reports on simulated, example and real rollouts."""
     if request.param == "simulated":
         turns, _ = rw.simulate(
-            attacks=["persuade", "encode"], goals=10, attempts=2, turns=5, benign=3, tasks=2, unjudged=0.1, seed=4
+            attacks=["persuade", "encode"], goals=10, attempts=2, turns=5, benign=3, tasks=2, unjudged_share=0.1, seed=4
         )
     elif request.param == "example":
         turns = rw.read(ROOT / "data" / "rollouts")

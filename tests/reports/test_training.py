@@ -81,7 +81,7 @@ def test_rewards_are_followed_where_nobody_called_them_a_success(tmp_path: Path)
     rows = [(f"{s}-{g}-{n}", s, f"t{g}", float(g + s > 3 + n), g / 7) for s in (1, 2) for g in range(6) for n in (0, 1)]
     dumped = pl.DataFrame(rows, schema=["rollout_id", "step", "task", "score_exact", "score_style"], orient="row")
     turns = rw.turns(dumped.with_columns(attack=pl.lit("none"), response=pl.lit("4")))
-    found = frames(turns, by=None, cluster="auto", level=0.95, seed=0)
+    found = frames(turns, by="auto", cluster="auto", level=0.95, seed=0)
     expected = rw.training(
         rw.measure(turns, m.final("score_exact"), keep="step"), metric="final_score_exact", step="step"
     )

@@ -17,7 +17,8 @@ from reports.browser import Browser, needs_chromium  # type: ignore[import-not-f
 
 
 def made(turns: pl.DataFrame, **options: Any) -> Frames:
-    return frames(turns, **{"by": None, "cluster": "auto", "level": 0.95, "seed": 0} | options)
+    usual: dict[str, Any] = {"by": "auto", "cluster": "auto", "level": 0.95, "seed": 0}
+    return frames(turns, **usual | options)
 
 
 def cards(data: Frames, ids: list[str] | None = None) -> list[Card]:

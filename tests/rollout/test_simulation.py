@@ -30,7 +30,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "attempts stop on success": {"goals": 1400, "attempts_stop_on_success": True, "attempts": (3, 6), "error": 0},
     "unequal attempts": {"goals": 1000, "attempts": (2, 8), "icc": 0.5, "error": 0},
     "a judge that errs": {"goals": 1000, "judge": (0.8, 0.97), "icc": 0.4, "error": 0},
-    "unjudged turns": {"goals": 1000, "unjudged": 0.1, "judge": (0.9, 0.98), "error": 0.05},
+    "unjudged turns": {"goals": 1000, "unjudged_share": 0.1, "judge": (0.9, 0.98), "error": 0.05},
     "crossed tasks": {"goals": 60, "tasks": 40, "attempts": 2, "icc": 0.1, "icc_task": 0.2, "utility": 0.7},
     "all goals alike": {"goals": 1000, "icc": 0, "turns": 3},
     "half of them broken": {**QUIET, "goals": 1000, "hazard": 0.3, "icc": 0.1},
@@ -72,7 +72,7 @@ def estimates(rollouts: pl.DataFrame, design: Design) -> dict[Key, float]:
     ended = judged == length
     ends = {"success": seen, **{word: ~seen & ended & (ending == word) for word in ("gave_up", "target_ended")}}
     found |= curves(np.where(seen, first, judged), ends, horizon)
-    if "unjudged" in design:
+    if "unjudged_share" in design:
         return found
     found["attack_success", "mean", None, None] = won[won | ~crashed].mean()
     for k in range(1, horizon + 1):
@@ -249,7 +249,7 @@ def test_truth_behind_an_erring_judge() -> None:
 def test_truth_of_unjudged_turns_is_that_of_judged_ones() -> None:
     """Missing verdicts move the bounds and the lengths only, and the bounds enclose the truth."""
     _, judged = simulate(**ONE)
-    _, unjudged = simulate(**ONE, unjudged=0.2)
+    _, unjudged = simulate(**ONE, unjudged_share=0.2)
     changed = {key[:2] for key, found in as_keys(judged).items() if as_keys(unjudged)[key] != pytest.approx(found)}
     assert changed == {
         (metric, statistic) for metric, statistic in changed if "bound" in statistic or metric == "num_turns"
@@ -288,12 +288,12 @@ def test_crossed_designs_have_both_correlations() -> None:
 TABLES: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "everything at once": {
-        "judge": (0.9, 0.9), "unjudged": 0.2, "tasks": 3, "icc_task": 0.1, "benign": 7, "attempts": (1, 3), "error": 0.1,
+        "judge": (0.9, 0.9), "unjudged_share": 0.2, "tasks": 3, "icc_task": 0.1, "benign": 7, "attempts": (1, 3), "error": 0.1,
         "goals": 4, "attempts_stop_on_success": True, "stop_on_success": False,
     },
     "one goal, one turn": {**ONE, "goals": 1, "turns": 1, "attempts": 1},
     "never": {**ONE, "hazard": 0}, "always": {**ONE, "hazard": 1}, "crashing": {**ONE, "error": 1},
-    "giving up": {**ONE, "give_up": 1}, "unjudged": {**ONE, "unjudged": 1}, "benign": {"benign": 5, "error": 0.3},
+    "giving up": {**ONE, "give_up": 1}, "unjudged": {**ONE, "unjudged_share": 1}, "benign": {"benign": 5, "error": 0.3},
 }  # fmt: skip
 
 
@@ -406,7 +406,7 @@ def test_attempts_may_be_unequal() -> None:
 
 def test_a_judge_errs_as_often_as_asked() -> None:
     """Verdicts on true successes and on the rest are right as often as sensitivity and specificity say."""
-    turns, _ = simulate(**ONE, judge=(0.7, 0.9), hazard=0.3, goals=4000, stop_on_success=False, unjudged=0.1)
+    turns, _ = simulate(**ONE, judge=(0.7, 0.9), hazard=0.3, goals=4000, stop_on_success=False, unjudged_share=0.1)
     rates = turns.drop_nulls("true_succeeded").group_by("true_succeeded").agg(pl.col("succeeded").mean(), n=pl.len())
     for true, rate, n in rates.rows():
         assert rate == pytest.approx(0.7 if true else 0.1, abs=4 * np.sqrt(0.25 / n))
@@ -414,7 +414,7 @@ def test_a_judge_errs_as_often_as_asked() -> None:
 
 def test_unjudged_turns_leave_rollouts_half_judged() -> None:
     """The asked share of verdicts is missing, and what no verdict settles has no outcome."""
-    turns, _ = simulate(**ONE, unjudged=0.15, error=0, goals=1000)
+    turns, _ = simulate(**ONE, unjudged_share=0.15, error=0, goals=1000)
     assert turns["succeeded"].null_count() / turns.height == pytest.approx(0.15, abs=4 * np.sqrt(0.15 / turns.height))
     assert turns["score"].is_null().equals(turns["succeeded"].is_null().alias("score"))
     settled = turns.group_by("rollout_id").agg(
@@ -481,7 +481,7 @@ def test_totals_are_sums_of_turns() -> None:
 
 def test_score_and_verdict_agree() -> None:
     """The score is at least one half exactly where the verdict is a success."""
-    turns, _ = simulate(judge=(0.8, 0.9), unjudged=0.1)
+    turns, _ = simulate(judge=(0.8, 0.9), unjudged_share=0.1)
     assert (turns["score"] >= 0.5).alias("succeeded").equals(turns["succeeded"])
 
 

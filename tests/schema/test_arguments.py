@@ -314,8 +314,8 @@ def test_a_bootstrap_of_nothing_and_changes_of_groups_within_themselves() -> Non
     """No column, and a unit that is a group too, are told."""
     with pytest.raises(ArgumentError, match="bootstrap: columns is empty"):
         rw.bootstrap(TRUTH, np.mean, columns=[])
-    with pytest.raises(ArgumentError, match="unit='goal' is also in by"):
-        rw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", unit="goal", by="goal")
+    with pytest.raises(ArgumentError, match="cluster='goal' is also in by"):
+        rw.changes(TRUTH, of="target", group="b", baseline="a", metric="attack_success", cluster="goal", by="goal")
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
@@ -386,7 +386,7 @@ def test_a_baseline_that_is_not_there_is_refused(of: str, baseline: Any) -> None
         ("summarize", {"strata": 5}, "summarize: strata=5 is not text or None"),
         ("contrast", {"of": 5}, "contrast: of=5 is not text"),
         ("profile", {"metric": None}, "profile: metric=None is not text"),
-        ("portfolio", {"of": "target", "unit": 5}, "portfolio: unit=5 is not text"),
+        ("portfolio", {"members": "target", "cluster": 5}, "portfolio: cluster=5 is not text"),
         ("iqm", {"seed": "x"}, "iqm: seed='x' is not a whole number"),
         ("iqm", {"seed": 10**30}, "is too large a number"),
         ("iqm", {"resamples": 1.5}, "resamples=1.5 is not a whole number"),

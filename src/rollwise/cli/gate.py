@@ -75,10 +75,10 @@ def gate(
     ] = None,
     cluster: ClusterBy = None,
     level: Level = 0.95,
-    unknown: Annotated[
+    unjudged: Annotated[
         Literal["bounds", "drop"],
         typer.Option(
-            "--unknown",
+            "--unjudged",
             help="Rollouts without a verdict: bounds = the answer must hold for any verdict, drop = leave them out.",
         ),
     ] = "bounds",
@@ -131,7 +131,7 @@ def gate(
         "baseline": baseline,
         "cluster": cluster,
         "level": level,
-        "unknown": unknown,
+        "unjudged": unjudged,
         "undecided": undecided,
         "against_self": against_self,
         "looks": looks,
@@ -189,7 +189,7 @@ def _gates(log_input: LogInput, options: dict[str, Any]) -> "pl.DataFrame":
         cluster=cluster_of(options["cluster"]),
         level=options["level"],
         seed=options["seed"],
-        unknown=options["unknown"],
+        unjudged=options["unjudged"],
         unread=unread_rollouts(problems),
         expect=options["expect"] or (),
         baseline=earlier,

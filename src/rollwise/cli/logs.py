@@ -79,7 +79,7 @@ def report(
     page = write_report(
         turns,
         out,
-        by=by,
+        by=by or "auto",
         cluster=cluster_of(cluster),
         level=level,
         seed=seed,

@@ -124,7 +124,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing
 _FLAGS = {"overwrite", "force", "spreadsheet"}
 _NAMES = (
     "adjust|against_self|axis|band|baseline|by|cluster|errors|force|format|higher_is_better|k|keep|kind|level|lower_is_better|"
-    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|unknown|weighting"
+    "method|metrics?|of|out|overwrite|paired|seed|spreadsheet|statistics?|stopped|unjudged|weighting"
 )
 _CALLED = {
     "against_self": "against-self",

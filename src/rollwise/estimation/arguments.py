@@ -91,6 +91,20 @@ def metric_columns(
     ]
 
 
+def goal_column(rollouts: pl.DataFrame, cluster: str) -> str:
+    """Return the one column that names the goals: ``"auto"`` is `goal`, or `task` where only that has a value.
+
+    Examples
+    --------
+    >>> goal_column(pl.DataFrame({"goal": [None, None], "task": ["a", "b"]}), "auto")
+    'task'
+    """
+    if cluster != "auto":
+        return cluster
+    with_values = (name for name in ("goal", "task") if name in rollouts.columns and rollouts[name].count())
+    return next(with_values, "goal")
+
+
 def check_time(frame: pl.DataFrame, metric: str, competing: Sequence[str], verb: str) -> None:
     """Raise an error if the metric is not a time to an event, or a competing ending does not exist."""
     times = [name for name, dtype in frame.schema.items() if schema.kind_of(dtype) == "time"]

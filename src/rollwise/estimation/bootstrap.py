@@ -41,7 +41,7 @@ def bootstrap(
     interval: Literal["auto", "percentile", "basic", "bca"] = "auto",
     vectorized: bool = False,
     level: float | Sequence[float] = 0.95,
-    resamples: int = 2_000,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
     """Estimate a statistic of your own in each group, with a bootstrap interval over whole clusters.
@@ -114,7 +114,7 @@ def bootstrap(
     check_by(frame, by, schema.SUMMARY, "bootstrap")
     if not names:
         raise ArgumentError("bootstrap: columns is empty; name what the statistic is a function of")
-    check_resamples(resamples, "bootstrap", 2000)
+    check_resamples(resamples, "bootstrap")
     for column in names:
         if column not in frame.columns:
             raise ArgumentError(f"bootstrap: there is no column {column!r}; {meant(column, frame.columns)}")

@@ -4,13 +4,13 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing, meant
-from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
 from rollwise.schema.kinds import check_kinds
 
 
 def changes(
-    rollouts: object, *, of: str, group: str, baseline: object, metric: str, unit: str = "goal", by: By = ()
+    rollouts: object, *, of: str, group: str, baseline: object, metric: str, by: By = (), cluster: str = "auto"
 ) -> pl.DataFrame:
     """Compare goals between two groups: gained, lost, added and removed goals, largest change first.
 
@@ -22,15 +22,15 @@ def changes(
         The column and two of its values, as in `contrast`.
     metric
         A Boolean or numeric column; the known values of each goal are averaged.
-    unit
-        The column that names the goals.
     by
         Columns to group by first.
+    cluster
+        The column that names the goals; ``"auto"`` is `goal`, or `task` where only that has a value.
 
     Returns
     -------
     polars.DataFrame
-        `by`, the unit, `group` and `baseline` (the mean in each arm; null without a known value), `difference` and `change`:
+        `by`, the goal, `group` and `baseline` (the mean in each arm; null without a known value), `difference` and `change`:
         ``"gained"`` and ``"lost"`` for a higher and a lower value than the baseline's, ``"same"``, ``"added"`` and
         ``"removed"`` for goals in only one arm, ``"unknown"`` for a goal without a known value in an arm.
 
@@ -59,11 +59,12 @@ def changes(
     check_kinds(changes, locals())
     frame, by = rollouts_frame(rollouts, "changes"), names_of(by)
     check_by(frame, by, schema.CONTRAST, "changes")
-    if unit in by:
+    cluster = goal_column(frame, cluster)
+    if cluster in by:
         raise ArgumentError(
-            f"changes: unit={unit!r} is also in by={list(by)}; each row is one {unit} of a group, so remove it from by"
+            f"changes: cluster={cluster!r} is also in by={list(by)}; each row is one {cluster} of a group, so remove it from by"
         )
-    for name in (of, unit):
+    for name in (of, cluster):
         if name not in frame.columns:
             raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
         check_one_value(frame, name, "changes")
@@ -78,9 +79,9 @@ def changes(
             raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
     # NaN would make the mean of a goal NaN; it counts as unknown.
     numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
-    key = [*by, unit]
+    key = [*by, cluster]
     pairs = (
-        frame.filter(pl.col(unit).is_not_null())
+        frame.filter(pl.col(cluster).is_not_null())
         .group_by(key)
         .agg(
             group=numbers.filter(values_of == group).mean().fill_nan(None),
@@ -108,6 +109,6 @@ def changes(
             .then(pl.lit("gained"))
             .otherwise(pl.lit("lost"))
         )
-        .sort([*by, change.abs(), unit], descending=[False] * len(by) + [True, False], nulls_last=True)
+        .sort([*by, change.abs(), cluster], descending=[False] * len(by) + [True, False], nulls_last=True)
         .select(*key, "group", "baseline", "difference", "change")
     )

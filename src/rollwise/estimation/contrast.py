@@ -42,9 +42,9 @@ def contrast(
     *,
     of: str,
     baseline: object = None,
-    by: By = (),
     metrics: By | None = None,
     statistics: By | None = None,
+    by: By = (),
     cluster: Cluster = "auto",
     paired: bool | Literal["auto"] = "auto",
     method: Method = "auto",
@@ -65,8 +65,6 @@ def contrast(
         The column whose values are compared, such as ``"target"``. Rollouts without a value are left out.
     baseline
         The value that all others are compared with; None compares all pairs, with the earlier value in order as baseline.
-    by
-        Columns to group by first; nulls form a group of their own.
     metrics
         Columns to compare; by default all that `summarize` would choose.
     statistics
@@ -74,6 +72,8 @@ def contrast(
         probability that a value of the group exceeds one of the baseline, counting ties as half; `difference` then holds
         this probability, and 1/2 means no difference), ``"restricted_mean"`` (of a time). By default the mean, or the
         restricted mean of a time.
+    by
+        Columns to group by first; nulls form a group of their own.
     cluster
         As in `summarize`: the independent unit, by which arms are also paired.
     paired
@@ -225,7 +225,7 @@ def _check_options(
                 f"contrast: statistic {statistic!r} is unknown; "
                 "it is mean, median, a quantile such as q90, improvement, or restricted_mean"
             )
-    check_resamples(resamples, "contrast", 2000)
+    check_resamples(resamples, "contrast")
 
 
 def _check_judges(sheet: Sheet, comparisons: Sequence[Comparison]) -> None:

@@ -37,8 +37,8 @@ def forecast(
     by: By = (),
     cluster: Cluster = "auto",
     level: float | Sequence[float] = 0.95,
-    resamples: int = 1000,
     unjudged: Unjudged = "bounds",
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
     """Forecast the share of goals that k attempts would break, from the observed differences between goals.
@@ -101,8 +101,8 @@ def forecast(
     │ ---  ┆ ---      ┆ ---  ┆ ---  ┆ ---      │
     │ f64  ┆ f64      ┆ f64  ┆ f64  ┆ i64      │
     ╞══════╪══════════╪══════╪══════╪══════════╡
-    │ 8.0  ┆ 0.43     ┆ 0.24 ┆ 0.64 ┆ 8        │
-    │ 32.0 ┆ 0.81     ┆ 0.35 ┆ 0.97 ┆ 8        │
+    │ 8.0  ┆ 0.43     ┆ 0.24 ┆ 0.63 ┆ 8        │
+    │ 32.0 ┆ 0.81     ┆ 0.36 ┆ 0.97 ┆ 8        │
     └──────┴──────────┴──────┴──────┴──────────┘
     """
     check_kinds(forecast, locals())
@@ -113,7 +113,7 @@ def forecast(
     numbers = whole_numbers(k, "forecast: k", "attempts")
     if schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"forecast: {metric!r} is {frame.schema[metric]}; a Boolean is forecast")
-    check_resamples(resamples, "forecast", 1000)
+    check_resamples(resamples, "forecast")
     sheet = Sheet(frame)
     row_headings = headings(sheet, metric, of_attempts=True)
     check_unjudged(unjudged, "forecast")

@@ -25,7 +25,7 @@ from rollwise.schema import labels
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
 from rollwise.schema.kinds import check_kinds
 
-Unknown = Literal["bounds", "drop"]
+Unjudged = Literal["bounds", "drop"]
 Looks = Literal["one", "many"]
 
 
@@ -37,24 +37,24 @@ class _Options:
     cluster: Cluster
     level: float
     seed: int
-    unknown: Unknown
+    unjudged: Unjudged
     unread: float
     expect: tuple[NamedGroup, ...]
     looks: Looks
 
 
 def gate(
-    frame: object,
+    rollouts: object,
     require: str | Sequence[str],
     *,
+    baseline: object = None,
     by: By = (),
     cluster: Cluster = "auto",
     level: float = 0.95,
-    seed: int = 0,
-    unknown: Unknown = "bounds",
+    unjudged: Unjudged = "bounds",
     unread: float = 0,
     expect: str | Sequence[str] = (),
-    baseline: object = None,
+    seed: int = 0,
     against_self: int = 0,
     looks: Looks = "one",
 ) -> pl.DataFrame:
@@ -68,19 +68,21 @@ def gate(
 
     Parameters
     ----------
-    frame
-        ROLLOUTS, which are summarized first, or a SUMMARY.
+    rollouts
+        ROLLOUTS, which are summarized first, or a SUMMARY of them.
     require
         One or several of ``metric < number`` with ``<``, ``<=``, ``>`` or ``>=``. The number may be a percentage; the metric
         may be an argument of a statistic, as in ``median(num_turns) >= 3``. The default statistic is the mean, or the
         restricted mean of a time. ``attack_success <= baseline + 2%`` compares with the `baseline`: not more than 2 points
         above it. ``ever_refused < 5% for attack=none`` is about one group only, such as a negative control.
+    baseline
+        ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
     by
         Columns to group by: every group must pass. A SUMMARY keeps its groups.
     cluster, level, seed
         As in `summarize`. The bounds are the ends of a two-sided interval: at level .95 the probability of passing wrongly is
         .025, and so is that of failing wrongly.
-    unknown
+    unjudged
         ``"bounds"``: a share must pass (or fail) whatever the verdicts of rollouts without one turn out to be, and the
         rollouts with a verdict must do so by themselves. Other statistics have no such bounds and are undecided. ``"drop"``
         leaves these rollouts out.
@@ -90,8 +92,6 @@ def gate(
         their number is unknown.
     expect
         Groups that must be there, such as ``"target=base"``, by columns of `by`: one without any rollout fails.
-    baseline
-        ROLLOUTS of an earlier run, for requirements that name it: `contrast` pairs both runs by goal.
     against_self
         Number of random splits of the attempts at each goal into halves: `n_differ` counts the splits whose halves have
         different answers. If it is large, the evaluation is too small for this requirement. Halves differ more than two whole
@@ -140,14 +140,14 @@ def gate(
     └───────────┴────────────┴────────────┴────────┘
     """
     check_kinds(gate, locals())
-    table = frame_of(frame, "gate")
+    table = frame_of(rollouts, "gate")
     # Repeated requirements and groups are the same rows.
     required = list(dict.fromkeys(parsed(words) for words in _texts(require)))
     if not required:
         raise ArgumentError("gate: no requirement is given; write one such as 'attack_success < 0.01'")
     (level,) = check_levels(level)
     groups = tuple(dict.fromkeys(named_group(str(text), "expect") for text in _texts(expect)))
-    options = _Options(names_of(by), cluster, level, seed, unknown, unread, groups, looks)
+    options = _Options(names_of(by), cluster, level, seed, unjudged, unread, groups, looks)
     _check_options(options, required, baseline, against_self)
     if {"difference", "baseline"} & set(table.columns) and "rollout_id" not in table.columns:
         raise SchemaError(
@@ -240,12 +240,12 @@ def _of_requirement(
     result = [
         gate_row(required, evidence[key_text(key)], options.by)
         if key_text(key) in evidence
-        else row_without_data(required, key, statistic, options.level, options.unknown, absent)
+        else row_without_data(required, key, statistic, options.level, options.unjudged, absent)
         for key in keys
     ]
     result += _missing_groups(everything.frame, required, statistic, options.by, options)
     nothing = dict.fromkeys(options.by)
-    return result or [row_without_data(required, nothing, statistic, options.level, options.unknown, absent)]
+    return result or [row_without_data(required, nothing, statistic, options.level, options.unjudged, absent)]
 
 
 def _refuse_metric(sheet: Sheet, required: Required) -> None:
@@ -268,11 +268,11 @@ def _evidence(
         "level": options.level,
         "seed": options.seed,
     }
-    rows = _estimates(sheet.frame, required.metric, statistic, options.unknown, shared)
+    rows = _estimates(sheet.frame, required.metric, statistic, options.unjudged, shared)
     if required.relative and both is not None:
         both = rows_in(both, required.group, required.words)
         compared = differences(
-            both, required, statistic, **shared, unknown=options.unknown, unread=bool(options.unread)
+            both, required, statistic, **shared, unjudged=options.unjudged, unread=bool(options.unread)
         )
     marks = headings(sheet, required.metric)
     result = {}
@@ -297,17 +297,17 @@ def _evidence(
             if number_unknown(row) or options.unread:
                 together = UNBOUNDED
         result[text] = Evidence(
-            estimate, alone, together, share and not required.relative, options.unknown, options.unread, options.looks
+            estimate, alone, together, share and not required.relative, options.unjudged, options.unread, options.looks
         )
     return result
 
 
 def _estimates(
-    frame: pl.DataFrame, metric: str, statistic: str, unknown: Unknown, shared: dict[str, Any]
+    frame: pl.DataFrame, metric: str, statistic: str, unjudged: Unjudged, shared: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of SUMMARY, with the design effect of the rollouts with a verdict if the interval is at the bounds."""
     named: dict[str, Any] = {"metrics": metric, "statistics": statistic, **shared}
-    rows = summarize(frame, unjudged=unknown, **named).rows(named=True)
+    rows = summarize(frame, unjudged=unjudged, **named).rows(named=True)
     if any((row["method"] or "").endswith("at the bounds") for row in rows):
         known = summarize(frame, unjudged="drop", **named)["design_effect"]
         rows = [row | {"design_effect": effect} for row, effect in zip(rows, known, strict=True)]
@@ -332,7 +332,7 @@ def _missing_groups(
         for name, value in group:
             dtype = frame.schema[name]
             key[name] = pl.Series([value]).cast(dtype, strict=False)[0] if not isinstance(dtype, pl.List) else value
-        rows.append(row_of_missing_group(required, group, key, statistic, options.level, options.unknown))
+        rows.append(row_of_missing_group(required, group, key, statistic, options.level, options.unjudged))
     return rows
 
 
@@ -344,7 +344,7 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
                 f"gate: this SUMMARY is not grouped by {name!r} (its groups: {listing(groups)}); "
                 f"`rw.summarize(rollouts, by={name!r})` first, or pass the rollouts"
             )
-    level, unknown = options.level, options.unknown
+    level, unjudged = options.level, options.unjudged
     result = []
     for requirement in required:
         rows = _rows_of_summary(table, requirement, level)
@@ -355,13 +355,15 @@ def _of_summary(table: pl.DataFrame, required: Sequence[Required], options: _Opt
             alone, together = ends_of_summary(row, level, options.unread)
             if not share and (number_unknown(row) or options.unread):
                 together = UNBOUNDED
-            result.append(gate_row(requirement, Evidence(row, alone, together, share, unknown, options.unread), groups))
+            result.append(
+                gate_row(requirement, Evidence(row, alone, together, share, unjudged, options.unread), groups)
+            )
         statistic = requirement.statistic or _first_statistic(rows)
         missing = _missing_groups(table, requirement, statistic, groups, options)
         if not missing and not any(row["requirement"] == requirement.words for row in result):
             absent = f"no rows of {group_in_words(requirement.group)}" if requirement.group and table.height else None
             reason = absent or "no data: the table has no rollouts"
-            missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unknown, reason)]
+            missing = [row_without_data(requirement, dict.fromkeys(groups), statistic, level, unjudged, reason)]
         result += missing
     return rows_of(result, table, groups, schema.GATE)
 

@@ -25,7 +25,7 @@ class Evidence:
         The ends for the rollouts with a verdict alone, and the ends that hold whatever the others are.
     share
         True for a share, False for a number, a time or a difference.
-    unknown
+    unjudged
         ``"bounds"`` or ``"drop"``.
     unread
         Number of rollouts that could not be read.
@@ -37,7 +37,7 @@ class Evidence:
     alone: Ends
     together: Ends
     share: bool
-    unknown: str
+    unjudged: str
     unread: float
     looks: str = "one"
 
@@ -49,11 +49,11 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
     row |= {
         "requirement": required.words,
         "threshold": required.threshold,
-        "unknown": evidence.unknown,
+        "unjudged": evidence.unjudged,
         "n_unread": int(unread) if unread < float("inf") else None,
     }
     # Rollouts without a verdict cannot be left out of a SUMMARY whose interval accounts for them.
-    ends = evidence.together if evidence.unknown == "bounds" or None in evidence.alone else evidence.alone
+    ends = evidence.together if evidence.unjudged == "bounds" or None in evidence.alone else evidence.alone
     if not row["n"] or None in ends:
         return row | {"answer": "undecided", "reason": _without_bounds(evidence, row)}
     pass_bound, fail_bound = reversed(ends) if required.below else ends
@@ -73,20 +73,20 @@ def gate_row(required: Required, evidence: Evidence, by: tuple[str, ...]) -> dic
 
 def _without_bounds(evidence: Evidence, row: dict[str, Any]) -> str | None:
     """Say why nothing bounds the value, with the number of verdicts and what to do about the rollouts without one."""
-    if evidence.unread == float("inf") and evidence.unknown == "bounds":
+    if evidence.unread == float("inf") and evidence.unjudged == "bounds":
         return "a file could not be read, and nothing bounds how many rollouts it has; repair it, or leave it out on purpose"
     reason = evidence.row["reason"] or "no data"
     if words.total_of(row) == row["n"]:
         return str(reason)
     if row["n"] and None not in evidence.alone:
-        reason = "nothing bounds what the rollouts without a verdict would be; to leave them out, set unknown to drop"
+        reason = "nothing bounds what the rollouts without a verdict would be; to leave them out, set unjudged to drop"
     return f"{reason} ({words.with_verdict(row)}); {words.to_obtain(row)}"
 
 
 def _what_the_bound_is(required: Required, evidence: Evidence, row: dict[str, Any]) -> str | None:
     """Say what the bound holds for if it is not simply an end of the interval."""
     if words.total_of(row) > row["n"]:
-        others = "the others are left out" if evidence.unknown == "drop" else "the bounds hold whatever the others are"
+        others = "the others are left out" if evidence.unjudged == "drop" else "the bounds hold whatever the others are"
         return f"{words.with_verdict(row)}; {others}"
     # Which end decided: the upper end passes a requirement from above, and fails one from below.
     upper = required.below == (row["answer"] == "passed")
@@ -114,7 +114,7 @@ def _unpaired(required: Required, evidence: Evidence) -> str | None:
 
 def _what_decides(required: Required, evidence: Evidence, row: dict[str, Any]) -> tuple[int | None, str]:
     """Return how many more independent units would decide, and what to do in words."""
-    obtain = "" if evidence.unknown == "drop" else words.to_obtain(row)
+    obtain = "" if evidence.unjudged == "drop" else words.to_obtain(row)
     low, high = evidence.alone
     if low is None:
         return None, obtain
@@ -157,19 +157,19 @@ def _more_clusters(required: Required, evidence: Evidence) -> int | None:
 
 
 def row_without_data(
-    required: Required, key: dict[str, Any], statistic: str | None, level: float, unknown: str, reason: str
+    required: Required, key: dict[str, Any], statistic: str | None, level: float, unjudged: str, reason: str
 ) -> dict[str, Any]:
     """Return the row of a group without rollouts: undecided."""
     row = dict.fromkeys(schema.SUMMARY.names) | key
     row |= {"metric": required.metric, "statistic": statistic, "level": level, "n": 0, "reason": reason}
-    evidence = Evidence(row, (None, None), (None, None), share=False, unknown=unknown, unread=0)
+    evidence = Evidence(row, (None, None), (None, None), share=False, unjudged=unjudged, unread=0)
     return gate_row(required, evidence, tuple(key))
 
 
 def row_of_missing_group(
-    required: Required, group: NamedGroup, key: dict[str, Any], statistic: str | None, level: float, unknown: str
+    required: Required, group: NamedGroup, key: dict[str, Any], statistic: str | None, level: float, unjudged: str
 ) -> dict[str, Any]:
     """Return the row of an expected group that has no rollouts at all: failed."""
     reason = f"the group {group_in_words(group)} is expected and has no rollouts"
-    row = row_without_data(required, key, statistic, level, unknown, reason)
+    row = row_without_data(required, key, statistic, level, unjudged, reason)
     return row | {"answer": "failed"}

@@ -59,7 +59,7 @@ def differences(
     level: float,
     seed: int,
     *,
-    unknown: str,
+    unjudged: str,
     unread: bool,
 ) -> dict[str, tuple[dict[str, Any], Ends, Ends]]:
     """Return for each group in which both runs have rollouts the difference, its interval, and bounds of it.
@@ -71,7 +71,7 @@ def differences(
     ----------
     both
         The rollouts of `with_baseline`.
-    unknown
+    unjudged
         ``"bounds"`` or ``"drop"``: how the difference treats partially judged rollouts.
     unread
         True if rollouts of this run could not be read: their goals are not known, so nothing bounds the difference.
@@ -84,7 +84,7 @@ def differences(
     share = sheet.kinds[required.metric] == "proportion" and statistic == "mean"
     extremes = []
     if share and without_verdict.any() and not unread:
-        estimates = _contrast(both, required, statistic, unjudged=unknown, **options)
+        estimates = _contrast(both, required, statistic, unjudged=unjudged, **options)
         filled = [_filled(sheet, required.metric, marks, success_here=success) for success in (False, True)]
         extremes = [_contrast(frame, required, statistic, unjudged="drop", **options) for frame in filled]
     # Without a worst case, a group is bounded only if all of its rollouts have a verdict.
@@ -116,10 +116,10 @@ def key_text(key: dict[str, Any]) -> str:
 def _filled(sheet: Sheet, metric: str, marks: Headings, *, success_here: bool) -> pl.DataFrame:
     """Return the rollouts that the metric applies to; those of this run without a verdict get this value, others the opposite."""
     applicable = pl.Series(marks != INAPPLICABLE)
-    unknown = applicable & pl.Series(marks != VALUE)
+    unjudged = applicable & pl.Series(marks != VALUE)
     here = pl.col(_RUN) == _THIS
     value = here if success_here else ~here
-    filled = sheet.frame.with_columns(pl.when(unknown).then(value).otherwise(metric).alias(metric))
+    filled = sheet.frame.with_columns(pl.when(unjudged).then(value).otherwise(metric).alias(metric))
     return filled.filter(applicable)
 
 

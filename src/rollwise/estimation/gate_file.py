@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from rollwise.errors import ReadError
-from rollwise.files.configuration import Document, Strict, text_of
+from rollwise.files.configuration import ConfigFile, Strict, text_of
 
 _SUFFIXES = (".yml", ".yaml", ".json", ".toml")
 
@@ -37,7 +37,7 @@ class GateFile(Strict):
     by: Texts | None = None
     cluster: Texts | None = None
     level: Annotated[float, pydantic.Field(gt=0, lt=1)] = 0.95
-    unknown: Literal["bounds", "drop"] = "bounds"
+    unjudged: Literal["bounds", "drop"] = "bounds"
     undecided: Literal["stop", "warn"] = "stop"
     expect: Texts | None = None
     baseline: Texts | None = None
@@ -70,14 +70,14 @@ def read_gate_file(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     if path.suffix not in _SUFFIXES:
         raise ReadError(f"{path}: is not a file of requirements; name one that ends in {', '.join(_SUFFIXES)}")
-    document = Document.read(path) if path.suffix in {".yml", ".yaml"} else _without_lines(path)
+    document = ConfigFile.read(path) if path.suffix in {".yml", ".yaml"} else _without_lines(path)
     entries: dict[str, Any] = document.checked(GateFile).model_dump(exclude_unset=True)
     if not entries["require"]:
         raise document.error(("require",), "holds no requirement; write one such as 'attack_success < 1%'")
     return entries
 
 
-def _without_lines(path: Path) -> Document:
+def _without_lines(path: Path) -> ConfigFile:
     """Read JSON or TOML, whose parsers do not say in which line an entry is."""
     text = text_of(path)
     try:
@@ -86,4 +86,4 @@ def _without_lines(path: Path) -> Document:
         raise ReadError(f"{path}: is not valid {path.suffix[1:].upper()} ({error}); fix it") from error
     if not isinstance(data, dict):
         raise ReadError(f"{path}: holds no entries; write an object with the key `require`")
-    return Document(path, data)
+    return ConfigFile(path, data)

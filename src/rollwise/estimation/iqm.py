@@ -33,9 +33,9 @@ _WORDS = {
 def iqm(
     rollouts: object,
     *,
-    by: By = (),
     metrics: By | None = None,
     statistics: By = ("iqm", "optimality_gap"),
+    by: By = (),
     over: Literal["rollouts", "goals"] = "rollouts",
     draws: Drawn = "goals",
     target: float = 1.0,
@@ -50,7 +50,7 @@ def iqm(
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
-    by, metrics, cluster, level
+    metrics, by, cluster, level
         As in `summarize`; times to events have no such aggregate.
     statistics
         Any of ``"iqm"`` (the mean of the middle half: ⌊n/4⌋ values dropped at each end), ``"optimality_gap"`` (how far values
@@ -109,7 +109,7 @@ def iqm(
         for value in values:
             if value not in words:
                 raise ArgumentError(f"iqm: {name}={value!r} is unknown; {meant(str(value), words)}")
-    check_resamples(resamples, "iqm", 2000)
+    check_resamples(resamples, "iqm")
     target_value = one_number(target, "iqm: target")
     sheet = Sheet(frame)
     columns = [

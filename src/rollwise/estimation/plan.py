@@ -32,7 +32,7 @@ _TOO_MANY = "more than ten million goals"
 
 
 def plan(
-    pilot: object = None,
+    rollouts: object = None,
     *,
     rate: float | None = None,
     icc: float | None = None,
@@ -50,7 +50,7 @@ def plan(
 
     Parameters
     ----------
-    pilot
+    rollouts
         ROLLOUTS of one target and attack, to estimate `rate` and `icc` unless they are given.
     rate, icc
         Expected share of successes, and the correlation of attempts at one goal (0 independent, 1 copies).
@@ -69,7 +69,7 @@ def plan(
     correlation
         Correlation of the success probabilities of goals between the two arms; 0 if the arms have different goals.
     metric, cluster
-        Options for the pilot.
+        Options for these rollouts.
     power, level
         Power and level of a two-sided test of the difference, and of the intervals.
 
@@ -110,8 +110,8 @@ def plan(
     _check_shares(0.0, 1.0, icc=icc, correlation=correlation)
     source = "given"
     # A given value takes precedence over the pilot.
-    if pilot is not None and (rate is None or icc is None):
-        rate, icc, source = _of_pilot(pilot, metric, cluster, rate, icc)
+    if rollouts is not None and (rate is None or icc is None):
+        rate, icc, source = _of_pilot(rollouts, metric, cluster, rate, icc)
     if icc is None and max(tries) > 1:
         raise ArgumentError(
             "plan: with several attempts at a goal give icc=, their correlation, or a pilot (0.3 is common)"
@@ -141,9 +141,9 @@ def _check_shares(*ends: float, **shares: float | None) -> None:
 
 
 def _of_pilot(
-    pilot: object, metric: str, cluster: Cluster, rate: float | None, icc: float | None
+    rollouts: object, metric: str, cluster: Cluster, rate: float | None, icc: float | None
 ) -> tuple[float, float | None, str]:
-    frame = rollouts_frame(pilot, "plan")
+    frame = rollouts_frame(rollouts, "plan")
     if metric not in frame.columns or schema.kind_of(frame.schema[metric]) != "proportion":
         raise ArgumentError(f"plan: the pilot has no Boolean {metric!r}")
     sheet = Sheet(frame)

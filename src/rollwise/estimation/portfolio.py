@@ -11,7 +11,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant, plural
-from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, in_each_group, join_reasons, rows_of
 from rollwise.estimation.missingness import headings
 from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
@@ -31,10 +31,10 @@ _VERSIONS = ("\0expected", "\0worst", "\0best")
 def portfolio(
     rollouts: object,
     *,
-    of: str = "attack",
+    members: str = "attack",
     metric: str = "attack_success",
     by: By = (),
-    unit: str = "goal",
+    cluster: str = "auto",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
@@ -47,14 +47,14 @@ def portfolio(
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
-    of
+    members
         The column whose values are the members of the portfolio; benign runs (`none`) do not count as an attack.
     metric
         A Boolean column.
     by
         Columns to group by; nulls form a group of their own.
-    unit
-        The column that names the goals.
+    cluster
+        The column that names the goals; ``"auto"`` is `goal`, or `task` where only that has a value.
     level
         Nominal coverage of the share reached by either member, or by all members so far. The greedy order selects members on
         the same goals that it is evaluated on, so their interval is valid for all sets of the same size at once (Bonferroni)
@@ -107,7 +107,8 @@ def portfolio(
     frame = rollouts_frame(rollouts, "portfolio")
     by, levels = names_of(by), check_levels(level)
     check_by(frame, by, schema.PORTFOLIO, "portfolio")
-    for name in (of, unit):
+    cluster = goal_column(frame, cluster)
+    for name in (members, cluster):
         if name not in frame.columns or name in by:
             raise ArgumentError(
                 f"portfolio: there is no column {name!r} besides by={list(by)}; {meant(name, frame.columns)}"
@@ -119,11 +120,13 @@ def portfolio(
     check_unjudged(unjudged, "portfolio")
     frame = in_each_group(frame, by)
     is_attempt = (
-        pl.col(of).is_not_null() & pl.col(unit).is_not_null() & (pl.col(of).cast(pl.String) != schema.NO_ATTACK)
+        pl.col(members).is_not_null()
+        & pl.col(cluster).is_not_null()
+        & (pl.col(members).cast(pl.String) != schema.NO_ATTACK)
     )
-    tried = _with_versions(frame.filter(is_attempt), (*by, of), metric, unjudged)
+    tried = _with_versions(frame.filter(is_attempt), (*by, members), metric, unjudged)
     reached = tried.group_by(
-        *by, pl.col(of).cast(pl.String).alias("\0member"), pl.col(unit).cast(pl.String).alias("\0unit")
+        *by, pl.col(members).cast(pl.String).alias("\0member"), pl.col(cluster).cast(pl.String).alias("\0unit")
     ).agg(
         # By Kleene's logic: true with any success, null if unknown values remain, false if all are failures.
         pl.col(metric).any(ignore_nulls=False).alias("\0reached"),
@@ -140,7 +143,7 @@ def portfolio(
     rows: list[dict[str, Any]] = []
     for key, group in reached.group_by(by, maintain_order=False) if by else [((), reached)]:
         group_key = dict(zip(by, key, strict=True))
-        rows += [{**group_key, **row} for row in _rows_of_group(group, of, metric, unit, levels, unjudged)]
+        rows += [{**group_key, **row} for row in _rows_of_group(group, members, metric, cluster, levels, unjudged)]
     result = rows_of(rows, frame, by, schema.PORTFOLIO)
     return result.sort(by, maintain_order=True) if by else result
 
@@ -159,7 +162,7 @@ def _with_versions(frame: pl.DataFrame, by: tuple[str, ...], metric: str, unjudg
 
 
 def _rows_of_group(
-    group: pl.DataFrame, of: str, metric: str, unit: str, levels: tuple[float, ...], unjudged: Unjudged
+    group: pl.DataFrame, column: str, metric: str, cluster: str, levels: tuple[float, ...], unjudged: Unjudged
 ) -> list[dict[str, Any]]:
     """Return the rows of one group: all pairs, then the greedy order."""
     # One row per goal and one column per member: known outcomes, and the chances of each version.
@@ -167,7 +170,7 @@ def _rows_of_group(
         group.pivot(on="\0member", index="\0unit", values=name).sort("\0unit") for name in ("\0reached", *_VERSIONS)
     )
     members = sorted(name for name in table.columns if name != "\0unit")
-    shares = _Shares(levels, unjudged, unit)
+    shares = _Shares(levels, unjudged, cluster)
     rows: list[dict[str, Any]] = []
     for pair in combinations(members, 2):
         known_pairs = table.select(pair).drop_nulls()
@@ -176,7 +179,7 @@ def _rows_of_group(
             "kind": "pair",
             "member": pair[0],
             "other": pair[1],
-            "estimand": _estimand(metric, unit, " or ".join(pair)),
+            "estimand": _estimand(metric, cluster, " or ".join(pair)),
             **_counts(*(known_pairs[name].to_numpy() for name in pair)),
         }
         rows += [{**shared, **row} for row in shares.of(unions)]
@@ -189,8 +192,8 @@ def _rows_of_group(
         for chance in chances
     ]
     # Each step adds the member that reaches most goals not reached before.
-    for rank, column in enumerate(greedy_order(reached), start=1):
-        member = members[column]
+    for rank, place in enumerate(greedy_order(reached), start=1):
+        member = members[place]
         failures = [
             before * (1 - chance[member].fill_null(float("nan")))
             for before, chance in zip(failures, chances, strict=True)
@@ -199,18 +202,20 @@ def _rows_of_group(
             "kind": "greedy",
             "rank": rank,
             "member": member,
-            "estimand": _estimand(metric, unit, f"{member} or any member before it, chosen on these {plural(unit)}"),
-            **_counts(reached[:, column], reached_before),
+            "estimand": _estimand(
+                metric, cluster, f"{member} or any member before it, chosen on these {plural(cluster)}"
+            ),
+            **_counts(reached[:, place], reached_before),
         }
         # The set so far is one of all sets of this size, among which the greedy order chose.
         sets = comb(len(members), rank)
         rows += [{**shared, **row} for row in shares.of([1 - product.fill_nan(None) for product in failures], sets)]
-        reached_before = reached_before | reached[:, column]
-    return [{**row, "metric": metric, "of": of} for row in rows]
+        reached_before = reached_before | reached[:, place]
+    return [{**row, "metric": metric, "of": column} for row in rows]
 
 
-def _estimand(metric: str, unit: str, members: str) -> str:
-    return f"share of {plural(unit)} with any {metric} by {members}; unit: {unit}"
+def _estimand(metric: str, cluster: str, members: str) -> str:
+    return f"share of {plural(cluster)} with any {metric} by {members}; unit: {cluster}"
 
 
 def _counts(reached: BoolArray, reached_other: BoolArray) -> dict[str, int]:
@@ -232,7 +237,7 @@ class _Shares:
 
     levels: tuple[float, ...]
     unjudged: Unjudged
-    unit: str
+    cluster: str
 
     def of(self, unions: Sequence[pl.Series], sets: int | None = None) -> list[dict[str, Any]]:
         """Return a row for each level, from the chance of each goal in each version; null for goals that do not count.
@@ -241,7 +246,7 @@ class _Shares:
         """
         estimated, *extremes = (union.drop_nulls().to_numpy() for union in unions)
         number = int(((estimated > 0) & (estimated < 1)).sum())
-        note = in_words(number, estimated.size, self.unit)
+        note = in_words(number, estimated.size, self.cluster)
         rows = []
         for level in self.levels:
             row, *ends = (self._row(values, level, sets) for values in (estimated, *extremes))

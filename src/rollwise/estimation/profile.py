@@ -29,8 +29,8 @@ def profile(
     metric: str = "attack_success",
     by: By = (),
     at: float | Sequence[float] | None = None,
-    band: Literal["pointwise", "simultaneous"] = "pointwise",
     cluster: Cluster = "auto",
+    band: Literal["pointwise", "simultaneous"] = "pointwise",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
@@ -49,11 +49,11 @@ def profile(
         Columns to group by; nulls form a group of their own.
     at
         Thresholds; by default all distinct goal means of any group, where the profile falls, and 0, 0.05 ... 1 for a rate.
+    cluster, level
+        As in `summarize`, with one way of clustering.
     band
         ``"pointwise"``: Wilson's interval at each threshold. ``"simultaneous"``: the Dvoretzky-Kiefer-Wolfowitz band, which
         is valid at all thresholds together.
-    cluster, level
-        As in `summarize`, with one way of clustering.
     unjudged
         How to treat rollouts with unjudged turns and no success, as in `summarize`. ``"censor"``: an interval that takes
         their expected successes as known.

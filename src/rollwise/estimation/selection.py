@@ -16,7 +16,7 @@ Better = Literal["higher", "lower"]
 
 
 def best(
-    frame: object,
+    summary: object,
     *,
     metric: str,
     statistic: str | None = None,
@@ -28,7 +28,7 @@ def best(
 
     Parameters
     ----------
-    frame
+    summary
         SUMMARY, or any frame with the columns `metric` and `estimate`.
     metric
         The metric to compare.
@@ -62,7 +62,7 @@ def best(
     ['a']
     """
     check_kinds(best, locals())
-    table, by = frame_of(frame, "best"), names_of(by)
+    table, by = frame_of(summary, "best"), names_of(by)
     missing = [name for name in ("metric", "estimate") if name not in table.columns]
     if missing:
         raise ArgumentError(

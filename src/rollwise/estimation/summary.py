@@ -38,9 +38,9 @@ from rollwise.stats.units import Groups
 def summarize(
     rollouts: object,
     *,
-    by: By = (),
     metrics: By | None = None,
     statistics: By | None = None,
+    by: By = (),
     cluster: Cluster = "auto",
     weighting: Weighting = "rollout",
     method: Method = "auto",
@@ -58,11 +58,6 @@ def summarize(
     ----------
     rollouts
         ROLLOUTS, eager or lazy, or any Arrow table with a `rollout_id` column.
-    by
-        Columns to group by; nulls form a group of their own. With a column of lists, such as tags, a rollout belongs to the
-        group of each of its tags, or to the group of null if it has none. Such groups share rollouts: each interval is valid by
-        itself, but they are not independent, so `contrast` does not compare them. Readers keep lists as JSON text, which
-        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` decodes.
     metrics
         Columns to summarize; by default every Boolean column (a proportion), numeric column (a mean) and ``Struct{duration,
         observed}`` column (a time to an event), except facts, whole numbers that are keys (`trial_id`), columns in `by` and
@@ -72,6 +67,11 @@ def summarize(
         Any of ``"mean", "median", "min", "max", "std"`` (the sample standard deviation, null for one value),
         ``"restricted_mean"`` and quantiles such as ``"q05"`` and ``"q975"``; by default the mean of a proportion, mean,
         median, min and max of a number, restricted mean and median of a time.
+    by
+        Columns to group by; nulls form a group of their own. With a column of lists, such as tags, a rollout belongs to the
+        group of each of its tags, or to the group of null if it has none. Such groups share rollouts: each interval is valid by
+        itself, but they are not independent, so `contrast` does not compare them. Readers keep lists as JSON text, which
+        ``pl.col("tags").str.json_decode(pl.List(pl.String))`` decodes.
     cluster
         The independent unit: a column, a pair of crossed columns, None for the rollouts themselves, or ``"auto"``:
         `goal` for metrics of the attack, `task` for metrics of the task, both if they are crossed. ``"auto"`` is
@@ -341,7 +341,7 @@ def _check_options(
                 f"summarize: statistic {statistic!r} is unknown; "
                 "it is mean, median, min, max, std, restricted_mean, or a quantile such as q90"
             )
-    check_resamples(resamples, "summarize", 2000)
+    check_resamples(resamples, "summarize")
 
 
 def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl.DataFrame, IntArray, Groups]:

@@ -92,7 +92,7 @@ def sweep(
     >>> results = pl.concat([run(**row) for row in configurations.iter_rows(named=True)])
     >>> results = results.join(configurations, on="configuration")
     >>> choice = "eval.evaluators.likeness.similarity_type"
-    >>> plot = rw.plots.sweep(results.drop("configuration"), of=choice, metric="likeness", statistic="mean")
+    >>> plot = rw.plots.sweep(results.drop("configuration"), choice=choice, metric="likeness", statistic="mean")
     >>> rates = results.filter(statistic="mean").pivot("metric", index=["configuration", choice], values="estimate")
     >>> rw.pareto(rates, {"likeness": "higher", "match": "higher"}).select(choice, "match", "pareto").rows()
     [('jaccard', 0.5, False), ('levenshtein', 0.5, True)]

@@ -34,7 +34,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from rollwise.errors import ReadError, meant
-from rollwise.files.configuration import Document, LocalPath, Place, Strict
+from rollwise.files.configuration import ConfigFile, LocalPath, Place, Strict
 from rollwise.files.masking import VARIABLE
 
 PositiveInt = Annotated[int, pydantic.Field(ge=1)]
@@ -135,7 +135,7 @@ class EvalConfig(Strict):
         return self.eval.general.output.dir or self.eval.general.output_dir
 
 
-def load(document: Document) -> EvalConfig:
+def load(document: ConfigFile) -> EvalConfig:
     r"""Return the checked configuration, with the values that it takes from the environment.
 
     Raises
@@ -148,7 +148,7 @@ def load(document: Document) -> EvalConfig:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "eval.yml"
     >>> _ = path.write_text("eval:\n  evaluators:\n    ../x: {_type: similarity}\n")
-    >>> load(Document.read(path))
+    >>> load(ConfigFile.read(path))
     Traceback (most recent call last):
     rollwise.errors.ReadError: ...eval.yml, line 3: `eval.evaluators.../x` cannot be a file name; use letters, digits, _ and -
     """
@@ -165,7 +165,7 @@ def load(document: Document) -> EvalConfig:
     return config
 
 
-def kind_of(document: Document, place: Place, entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
+def kind_of(document: ConfigFile, place: Place, entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
     """Return the kind that the `_type` of an entry names.
 
     Raises
@@ -181,7 +181,7 @@ def kind_of(document: Document, place: Place, entry: dict[str, Any], kinds: Mapp
     return kinds[name]
 
 
-def _from_environment(value: Any, document: Document, place: Place) -> Any:
+def _from_environment(value: Any, document: ConfigFile, place: Place) -> Any:
     if isinstance(value, dict):
         return {key: _from_environment(inner, document, (*place, str(key))) for key, inner in value.items()}
     if isinstance(value, list):

@@ -16,7 +16,7 @@ import pydantic
 from rollwise.errors import ArgumentError, ReadError, RollwiseError, counted, listing, meant, type_and_message
 from rollwise.evaluation.config import Dataset, Matching
 from rollwise.evaluation.items import EvalInputItem, as_steps
-from rollwise.files.configuration import Document, Place
+from rollwise.files.configuration import ConfigFile, Place
 from rollwise.files.object_stores import path_of
 from rollwise.files.references import object_at
 from rollwise.readers.problems import BrokenError
@@ -85,7 +85,7 @@ class Shown(Sequence[EvalInputItem]):
         return self._items[place].seen(rep=self._rep, whole=self._whole)
 
 
-def read(document: Document, config: Dataset, override: Path | None = None) -> tuple[list[Item], Path | None]:
+def read(document: ConfigFile, config: Dataset, override: Path | None = None) -> tuple[list[Item], Path | None]:
     """Return the items of a data set in its order, each once, and the path of its file.
 
     Parameters
@@ -123,7 +123,7 @@ def repeated(items: Sequence[Item], reps: int) -> list[Item]:
 
 
 def _items(
-    entries: Sequence[Entry], config: Dataset, columns: list[str], document: Document, where: str
+    entries: Sequence[Entry], config: Dataset, columns: list[str], document: ConfigFile, where: str
 ) -> Iterator[Item]:
     keys, ids = config.structure, set[str]()
     _require(config.id_key, columns, document, (*HERE, "id_key"), where)
@@ -153,7 +153,7 @@ def _items(
         )
 
 
-def _require(name: str, columns: list[str], document: Document, place: Place, where: str) -> None:
+def _require(name: str, columns: list[str], document: ConfigFile, place: Place, where: str) -> None:
     if name not in columns:
         raise document.error(place, f"names the column {name!r}, which {where} lacks; {meant(name, columns)}")
 
@@ -207,7 +207,7 @@ def _as_steps(steps: Sequence[Any]) -> list[Any]:
 
 
 # ── filters ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _filtered(entries: list[Entry], config: Dataset, columns: list[str], document: Document) -> Iterator[Entry]:
+def _filtered(entries: list[Entry], config: Dataset, columns: list[str], document: ConfigFile) -> Iterator[Entry]:
     allowed = _tests(config.filter.allowlist, columns, document, "allowlist")
     denied = _tests(config.filter.denylist, columns, document, "denylist")
     for entry in entries:
@@ -218,7 +218,7 @@ def _filtered(entries: list[Entry], config: Dataset, columns: list[str], documen
 
 
 def _tests(
-    matching: Matching | None, columns: list[str], document: Document, name: str
+    matching: Matching | None, columns: list[str], document: ConfigFile, name: str
 ) -> list[tuple[str, Callable[[Any], bool]]]:
     tests: list[tuple[str, Callable[[Any], bool]]] = []
     for column, values in (matching.field if matching else {}).items():
@@ -241,7 +241,7 @@ def _text(value: Any) -> str:
 
 
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _entries(document: Document, config: Dataset, override: Path | None) -> tuple[Path | None, list[Any]]:
+def _entries(document: ConfigFile, config: Dataset, override: Path | None) -> tuple[Path | None, list[Any]]:
     if config.type == "custom" and override is None:
         return None, _custom(document, config)
     address = str(override) if override is not None else config.file_path
@@ -269,7 +269,7 @@ def _entries(document: Document, config: Dataset, override: Path | None) -> tupl
         raise ReadError(f"{path}: cannot be read as {kind} ({lines[0]}); check the file and its `_type`") from error
 
 
-def _custom(document: Document, config: Dataset) -> list[Any]:
+def _custom(document: ConfigFile, config: Dataset) -> list[Any]:
     """Return the entries of a function that returns a list of entries or a frame."""
     if config.function is None:
         raise document.error(HERE, "lacks the key `function`, written as `package.module:name`; add it")

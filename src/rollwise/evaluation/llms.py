@@ -8,7 +8,7 @@ import pydantic
 
 from rollwise.errors import ArgumentError, meant
 from rollwise.evaluation.config import EvalConfig, kind_of
-from rollwise.files.configuration import Document, Strict
+from rollwise.files.configuration import ConfigFile, Strict
 from rollwise.files.references import object_at
 from rollwise.jobs.calls import called, complete
 from rollwise.judges.clients import UnservedError
@@ -55,7 +55,7 @@ class FunctionOptions(Strict):
 class Models:
     """The models of a file, each created on its first use."""
 
-    def __init__(self, document: Document, config: EvalConfig) -> None:
+    def __init__(self, document: ConfigFile, config: EvalConfig) -> None:
         self._document, self._entries = document, config.llms
         self._models: dict[str, Any] = {}
         for name, entry in self._entries.items():  # a mistake in any model is an error before the first call

@@ -23,7 +23,7 @@ from rollwise.evaluation.masking import as_yaml
 from rollwise.evaluation.options import Options
 from rollwise.evaluation.results_log import plain
 from rollwise.files.atomic import check_folder, content_hash, whole, whole_folder
-from rollwise.files.configuration import Document
+from rollwise.files.configuration import ConfigFile
 from rollwise.files.masking import without_secrets
 from rollwise.files.swaps import inside
 from rollwise.schema.labels import say
@@ -85,7 +85,7 @@ class Folder:
     def __init__(
         self,
         config: EvalConfig,
-        document: Document,
+        document: ConfigFile,
         original: str,
         options: Options,
         dataset: Path | None,

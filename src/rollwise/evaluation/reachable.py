@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from rollwise.errors import RollwiseError, UnreachableError
-from rollwise.files.configuration import Document
+from rollwise.files.configuration import ConfigFile
 from rollwise.jobs.calls import complete
 
 PATIENCE = 5.0  # seconds: an address that is slower is left to the client and its own timeout
@@ -75,7 +75,7 @@ def guarded(answer: Callable[[Any], Awaitable[Any]], url: str, who: str) -> Call
     return ask
 
 
-def check_judges(document: Document, llms: Mapping[str, Mapping[str, Any]], names: set[str], verdicts: Path) -> None:
+def check_judges(document: ConfigFile, llms: Mapping[str, Mapping[str, Any]], names: set[str], verdicts: Path) -> None:
     """Raise an error for a language model of an evaluator whose address is dead, before the workflow answers anything.
 
     Parameters

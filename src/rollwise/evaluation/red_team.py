@@ -122,7 +122,7 @@ def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     attempt = pl.col("attempt").cast(pl.Int64)
     item = pl.coalesce(pl.col("task", "goal", "rollout_id").cast(pl.String))
     repeated = verdicts.select((attempt > 1).any()).item()
-    # A line without a score says why: the judge's error, a verdict that is not a number, or no judgement at all.
+    # A line without a score says why: the judge's error, a verdict that is not a number, or no judgment at all.
     value = pl.col("value").cast(pl.Float64).fill_nan(None)
     no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is not a number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))

@@ -21,7 +21,7 @@ from rollwise.evaluation.outputs import Evaluation, Folder
 from rollwise.evaluation.reachable import check_judges
 from rollwise.evaluation.scores import scores_of
 from rollwise.evaluation.workflow import workflow_of
-from rollwise.files.configuration import Document
+from rollwise.files.configuration import ConfigFile
 from rollwise.files.references import looking_in
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.labels import counted, say
@@ -72,7 +72,7 @@ def evaluate(config_file: str | Path, options: Options | None = None, **fields: 
     """
     options = replace(options or Options(), **fields)
     check(options)
-    document = Document.read(config_file)
+    document = ConfigFile.read(config_file)
     for key, value in options.overrides:
         document.override(key, value)
     config = load(document)
@@ -80,7 +80,7 @@ def evaluate(config_file: str | Path, options: Options | None = None, **fields: 
         return _run(document, config, options)
 
 
-def _run(document: Document, config: EvalConfig, options: Options) -> Evaluation:
+def _run(document: ConfigFile, config: EvalConfig, options: Options) -> Evaluation:
     plugins.load(config.plugins, document.path.parent)
     models = Models(document, config)
     evaluators = evaluators_of(document, config)
@@ -143,7 +143,7 @@ def _suggest_bounds(evaluation: Evaluation, scored: Sequence[Scored]) -> None:
         )
 
 
-def _tables(document: Document, config: EvalConfig, options: Options) -> tuple[Tables, Path | None]:
+def _tables(document: ConfigFile, config: EvalConfig, options: Options) -> tuple[Tables, Path | None]:
     """Return the tables of the items, and the path of the data set.
 
     Only the tables refer to the items, so their memory is freed when the tables drop them.
@@ -156,7 +156,7 @@ def _tables(document: Document, config: EvalConfig, options: Options) -> tuple[T
     return Tables(items, config.eval.general.workflow_alias or document.path.stem, _used(config)), path
 
 
-def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plugins.Registration, Any]]:
+def evaluators_of(document: ConfigFile, config: EvalConfig) -> dict[str, tuple[plugins.Registration, Any]]:
     """Return the evaluators of a file by keyword, with their options.
 
     Raises
@@ -187,7 +187,7 @@ def evaluators_of(document: Document, config: EvalConfig) -> dict[str, tuple[plu
     return evaluators
 
 
-def _check_answers(document: Document, config: EvalConfig, items: Sequence[Item], path: Path | None) -> None:
+def _check_answers(document: ConfigFile, config: EvalConfig, items: Sequence[Item], path: Path | None) -> None:
     """Raise an error for a data set with nothing to score: no answers and no steps."""
     keys = config.eval.general.dataset.structure
     anywhere = keys.disable or config.eval.general.dataset.pass_full_entry  # then the answer may be in any field
@@ -200,7 +200,7 @@ def _check_answers(document: Document, config: EvalConfig, items: Sequence[Item]
     )
 
 
-def _check_keywords(document: Document, config: EvalConfig, items: Sequence[Item]) -> None:
+def _check_keywords(document: ConfigFile, config: EvalConfig, items: Sequence[Item]) -> None:
     """Raise an error for a keyword that is also a column of the items, before any call is paid for."""
     further = columns_of([item.entry for item in items], _used(config))
     reserved = {*ROLLOUTS.names, *SAID, *further, *further.values()}

@@ -13,7 +13,7 @@ from rollwise.evaluation.config import EvalConfig, kind_of
 from rollwise.evaluation.items import WorkflowOutput
 from rollwise.evaluation.options import Options
 from rollwise.evaluation.reachable import guarded
-from rollwise.files.configuration import Document, Place, Strict
+from rollwise.files.configuration import ConfigFile, Place, Strict
 from rollwise.files.masking import for_message
 from rollwise.files.references import json_steps, object_at, value_at
 from rollwise.jobs.calls import called
@@ -74,7 +74,7 @@ class EndpointOptions(Strict):
     headers: dict[str, str] = pydantic.Field(default_factory=dict)
 
 
-def workflow_of(document: Document, config: EvalConfig, llm: Callable[[str], Any], overrides: Options) -> Workflow:
+def workflow_of(document: ConfigFile, config: EvalConfig, llm: Callable[[str], Any], overrides: Options) -> Workflow:
     """Return the workflow of the file, or of ``--endpoint``; its answer is the value at `result_json_path` in its result.
 
     Raises

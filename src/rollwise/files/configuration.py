@@ -32,7 +32,7 @@ class Strict(pydantic.BaseModel):
 
 
 @dataclass(slots=True)
-class Document:
+class ConfigFile:
     """Content of a YAML file, and the line of each key.
 
     Attributes
@@ -69,7 +69,7 @@ class Document:
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "run.yaml"
         >>> _ = path.write_text("eval:\n  general: {max_concurrency: 4}\n")
-        >>> Document.read(path).lines["eval", "general"]
+        >>> ConfigFile.read(path).lines["eval", "general"]
         2
         """
         path = Path(path)

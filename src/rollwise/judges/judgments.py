@@ -44,7 +44,7 @@ def judge(
 ) -> pl.DataFrame:
     """Judge each answer in TURNS and return VERDICTS, one row per turn and sample.
 
-    Turns with the same texts share one verdict. A turn whose text is null is not judged and has no row. A judgement that fails
+    Turns with the same texts share one verdict. A turn whose text is null is not judged and has no row. A judgment that fails
     is a row whose `value` is null and whose `error` has the reason; the others continue, and the next call tries it again.
 
     Parameters
@@ -64,9 +64,9 @@ def judge(
         and sample number, in this run or any other. A function is known by its source, its defaults and what it closes over; give
         it an attribute ``version`` if its results depend on anything else, and change that with them.
     max_concurrency
-        The number of judgements that run at the same time.
+        The number of judgments that run at the same time.
     timeout
-        Time limit of one judgement in seconds, including all its calls.
+        Time limit of one judgment in seconds, including all its calls.
     progress
         Whether to show a progress bar on stderr, and report at the end what came from the store and what failed.
 
@@ -151,7 +151,7 @@ def judged(
     """
     if max_concurrency < 1:
         raise ArgumentError(
-            f"judge: max_concurrency={max_concurrency!r}; give a whole number: at least one judgement must run at once"
+            f"judge: max_concurrency={max_concurrency!r}; give a whole number: at least one judgment must run at once"
         )
     if timeout is not None and timeout <= 0:
         raise ArgumentError(f"judge: timeout={timeout!r}; give seconds, more than 0, or None for no time limit")
@@ -283,16 +283,16 @@ def _verdict(outcome: Outcome) -> Verdict:
 
 
 def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:
-    """Report how many judgements were asked for, came from the store, and failed."""
+    """Report how many judgments were asked for, came from the store, and failed."""
     cached = int(outcomes["cached"].sum())
     if cached or not num_asked:
-        say(f"{judge.name}: {counted(num_asked, 'judgement')} asked for, {counted(cached, 'verdict')} from the store")
+        say(f"{judge.name}: {counted(num_asked, 'judgment')} asked for, {counted(cached, 'verdict')} from the store")
     if num_unsigned := int((~outcomes["signed"]).sum()):
         say(f"{judge.name}: {unsigned_words(num_unsigned, outcomes.height)}")
     failed = outcomes.filter(pl.col("error").is_not_null())["error"]
     if len(failed):
         say(
-            f"{judge.name}: {len(failed)} of {counted(outcomes.height, 'judgement')} failed and are null, the first one: "
+            f"{judge.name}: {len(failed)} of {counted(outcomes.height, 'judgment')} failed and are null, the first one: "
             f"{failed[0]}"
         )
 

@@ -58,7 +58,7 @@ class LLMJudgeMetric(ResponseMetric):
     scale
         The lowest and the highest score.
     batch_size
-        Number of judgements at the same time when the metric is called with lists. A local model answers them one by one.
+        Number of judgments at the same time when the metric is called with lists. A local model answers them one by one.
     max_retries
         How often a model that samples its answers is asked again after an unreadable answer.
     gen_kwargs
@@ -71,9 +71,9 @@ class LLMJudgeMetric(ResponseMetric):
         A function from the answer to the score. Parts of the answer that repeat the question are removed first.
     out_of_range
         How to treat a score outside `scale`: as the nearest end (``"clamp"``), as unknown (``"null"``), or, like an unreadable
-        answer, as a failed judgement (``"error"``).
+        answer, as a failed judgment (``"error"``).
     choices
-        The only allowed scores, such as ``(0, 0.5, 1)``; any other is a failed judgement. By default every number on the scale
+        The only allowed scores, such as ``(0, 0.5, 1)``; any other is a failed judgment. By default every number on the scale
         is allowed.
     reasoning
         Whether to ask for the reasons too.
@@ -199,7 +199,7 @@ class LLMJudgeMetric(ResponseMetric):
         -------
         dict
             ``mean_score``; ``scores``, the mean of each response; ``raw_scores``, a list of verdicts for each response. A
-            judgement that failed is missing (None) and excluded from the means, and ``errors`` lists the messages. Without any
+            judgment that failed is missing (None) and excluded from the means, and ``errors`` lists the messages. Without any
             score, the means are missing, too.
 
         Raises

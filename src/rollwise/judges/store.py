@@ -1,4 +1,4 @@
-"""Store of verdicts in a folder, by the content of what was judged, so that no judgement is paid for twice.
+"""Store of verdicts in a folder, by the content of what was judged, so that no judgment is paid for twice.
 
 Each judge has its own file (`rollwise.jobs.store`), named by a digest of its configuration and of the columns that it reads. A
 different template, model or parameter has a different file, so their verdicts are never mixed. The key of a verdict is a digest of
@@ -83,7 +83,7 @@ class VerdictStore(Store):
 
 
 def key_of(texts: Sequence[str], sample: int) -> str:
-    """Return the key of a judgement: a digest of the texts that the judge reads, sorted by their names, and the sample number.
+    """Return the key of a judgment: a digest of the texts that the judge reads, sorted by their names, and the sample number.
 
     Examples
     --------

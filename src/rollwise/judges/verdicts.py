@@ -22,7 +22,7 @@ TEXT = "response"  # the name of the judged text for a judge, in whichever colum
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One judgement of one text; None is unknown.
+    """One judgment of one text; None is unknown.
 
     Attributes
     ----------

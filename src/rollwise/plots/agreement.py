@@ -35,6 +35,7 @@ def agreement(
     sort: bool = True,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw forest plots of an AGREEMENT: one row per comparison of judges, one panel per statistic.
@@ -54,6 +55,8 @@ def agreement(
         Where to draw; by default a new figure.
     colors
         Colors by judge; by default a color-blind safe one for each.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made, and what was excluded.
 
@@ -86,6 +89,7 @@ def agreement(
         panels,
         verb="agreement",
         ax=ax,
+        title=title,
         caption=_caption(rows, marks) if caption else None,
         alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",
@@ -166,7 +170,7 @@ def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     if not marks["rate"].all():
         sentences.append("0: agreement by chance; 1: full agreement.")
     # Verdicts that could not be compared are part of the result: they are counted, not dropped silently.
-    exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgement", "a verdict")]
+    exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgment", "a verdict")]
     excluded = [
         f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"
         for name, noun, missing in exclusions

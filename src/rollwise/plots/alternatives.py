@@ -61,7 +61,7 @@ def sweep_pareto(marks: pl.DataFrame) -> str:
     curves = points["curve"].n_unique()
     groups = f", {labels.counted(curves, 'group')}" if curves > 1 else ""
     reach = f"from {values[0]} to {values[-1]} in {labels.counted(len(values), 'value')}"
-    choice = labels.label(marks["of"][0])
+    choice = labels.label(marks["choice"][0])
     compared = f"; for reference {_named(references)}" if references.height else ""
     front = marks.filter("pareto")
     best = f"; no other point beats {_named(front)}" if front.height else ""

@@ -37,7 +37,7 @@ def attempts(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw ASR@k (or pass@k) and pass^k over k with intervals; a forecast continues as a dashed line with a band.
 
@@ -101,7 +101,7 @@ def attempts(
 
 
 def attempts_marks(
-    attempts: object,
+    frame: object,
     *,
     forecast: object = None,
     metric: str | None = None,
@@ -122,7 +122,7 @@ def attempts_marks(
     [(1.0, 0.2, 'point'), (2.0, 0.3, 'point'), (2.0, 0.3, 'forecast'), (8.0, 0.5, 'forecast')]
     """
     check_kinds(attempts_marks, locals(), "attempts")
-    frame = labels.finished(attempts, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
+    frame = labels.finished(frame, schema.CURVE, "attempts", metric=metric, kind=kind, level=level)
     tried = frame.filter(pl.col("kind").is_in([*OF_GOALS]) & pl.col("at").is_finite())
     if tried.is_empty():
         raise ArgumentError(

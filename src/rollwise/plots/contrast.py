@@ -36,6 +36,7 @@ def contrast(
     sort: bool = True,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw a forest plot of a CONTRAST: one row per comparison, with its difference, its interval and its numbers.
@@ -56,6 +57,8 @@ def contrast(
         Where to draw; by default a new figure.
     colors
         Colors by the group compared; by default a color-blind safe one for each.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made and p-values adjusted, and why an interval is
         missing.
@@ -88,11 +91,13 @@ def contrast(
             columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
         panels.append(interval_rows.Panel(quantity, scale, columns, guide))
     description = _caption(rows, marks) if caption else None
-    return interval_rows.draw(marks, panels, verb="contrast", ax=ax, caption=description, alt=labels.alt_text(rows))
+    return interval_rows.draw(
+        marks, panels, verb="contrast", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
+    )
 
 
 def contrast_marks(
-    contrast: object,
+    frame: object,
     *,
     metric: str | None = None,
     statistic: str | None = None,
@@ -111,7 +116,7 @@ def contrast_marks(
     [('b', '20 [10, 30]', '40/42', '< 0.001'), ('a', '−10 [−20, 0]', '40/40', '0.060')]
     """
     check_kinds(contrast_marks, locals(), "contrast")
-    frame = labels.finished(contrast, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
+    frame = labels.finished(frame, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
     if frame.select(key).is_duplicated().any():

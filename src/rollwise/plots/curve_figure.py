@@ -32,7 +32,7 @@ def lay_out(
     also: Also | None = None,
     title: str | None = None,
     description: str = "",
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
 
@@ -57,12 +57,12 @@ def lay_out(
     title, description
         The texts above and below the figure.
     caption
-        Whether the description is written; by default if `ax` stays high enough.
+        Whether the description is written, if `ax` stays high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
-            description = "" if caption is False else description
+            description = description if caption else ""
             table = at_risk is not False
             axes = _figure(
                 panels, marks, words=words, at_risk=table, key=key, also=also, title=title, description=description
@@ -106,16 +106,16 @@ def _fitting(
     named: Sequence[Any],
     *,
     at_risk: bool | None,
-    caption: bool | None,
+    caption: bool,
 ) -> tuple[bool, str]:
-    """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
+    """Decide on the table and the caption: they are drawn if the Axes stay high enough, the table also where it is asked for."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
     # The table has priority over the caption.
     height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
     at_risk = height_left >= _LEAST if at_risk is None else at_risk
     height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
-    return at_risk, description if caption or (caption is None and height_left >= _LEAST) else ""
+    return at_risk, description if caption and height_left >= _LEAST else ""
 
 
 def _grid(panels: int) -> int:
@@ -180,8 +180,8 @@ def _figure(
     if key:
         # The key is the same for all panels.
         legends.key_above(figure, curve_labels.entries(axes[0], marks))
-    if not single and title is not None:
-        figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+    if not single:
+        lettering.title_above(axes, title, new_figure=True)
     if description:
         behind = not single and len(panels) <= _GRAY and curves == 1 and len(set(combinations)) == 1 and not key
         lettering.caption_under(figure, f"{description} Gray: the other groups." if behind else description)

@@ -76,7 +76,7 @@ _RANK = (  # the highest curve goes first
 
 
 def curve_marks(
-    curve: object,
+    frame: object,
     *,
     metric: str | None = None,
     kind: str | None = None,
@@ -102,7 +102,7 @@ def curve_marks(
     [(0.0, 1.0, 0.0, True), (1.0, 2.0, 0.1, True), (2.0, 3.0, 0.3, False)]
     """
     check_kinds(curve_marks, locals(), "curve")
-    frame = labels.finished(curve, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
+    frame = labels.finished(frame, schema.CURVE, verb, metric=metric, kind=kind, axis=axis, level=level)
     frame = _observed(frame.filter(pl.col("at").is_not_null()))
     if frame.is_empty():
         raise ArgumentError(f"{verb}: no row has a position in column `at`, so there is nothing to draw")

@@ -46,6 +46,7 @@ def distribution(
     log: bool | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw the distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted but not drawn.
@@ -68,6 +69,8 @@ def distribution(
         Where to draw; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure what is drawn, and how many rollouts have no value.
 
@@ -117,6 +120,7 @@ def distribution(
         single = placed.filter(pl.col("mark").is_in(["step", "point", "bar"]))["x"]
         counted = ((single + (0.5 if kind == "histogram" else 0.0)) % 1.0 == 0.0).all()
         ticking.fit(ax, integers=counted and not logarithmic)
+        lettering.title_above([ax], title, new_figure=new_figure)
     return Plot([ax], alternatives.distribution(marks))
 
 

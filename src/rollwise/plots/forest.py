@@ -1,6 +1,6 @@
 """Forest plot of groups of rollouts: one row per group, a point with its interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,7 +10,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
-from rollwise.schema.arguments import names_of
+from rollwise.schema.arguments import By, names_of
 from rollwise.schema.kinds import check_kinds
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ def forest(
     *,
     metric: str | None = None,
     statistic: str | None = None,
+    by: By = (),
     level: float | None = None,
-    by: str | Sequence[str] | None = None,
     sort: bool = True,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
@@ -58,6 +59,8 @@ def forest(
         Where to draw; by default a new figure.
     colors
         Colors by group name, or by the first column of `by`; by default a color-blind safe one for each.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made, and why an interval is missing.
 
@@ -89,7 +92,9 @@ def forest(
     keys = ["metric", "statistic", "level"]
     rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
     description = labels.caption(rows) if caption else None
-    return interval_rows.draw(marks, panels, verb="forest", ax=ax, caption=description, alt=labels.alt_text(rows))
+    return interval_rows.draw(
+        marks, panels, verb="forest", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
+    )
 
 
 def forest_marks(
@@ -97,8 +102,8 @@ def forest_marks(
     *,
     metric: str | None = None,
     statistic: str | None = None,
+    by: By = (),
     level: float | None = None,
-    by: str | Sequence[str] | None = None,
     sort: bool = True,
     colors: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
@@ -139,8 +144,8 @@ def forest_marks(
 
 
 # ── marks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _by(frame: pl.DataFrame, by: str | Sequence[str] | None) -> list[str]:
-    columns = labels.grouping(frame) if by is None else list(dict.fromkeys(names_of(by)))
+def _by(frame: pl.DataFrame, by: By) -> list[str]:
+    columns = list(dict.fromkeys(names_of(by))) or labels.grouping(frame)
     for name in columns:
         if name not in frame.columns:
             raise ArgumentError(

@@ -50,6 +50,7 @@ def heat_map(
     level: float | None = None,
     sort: bool = True,
     ax: "Axes | None" = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, fainter if less certain.
@@ -71,6 +72,8 @@ def heat_map(
         order of the frame.
     ax
         Where to draw; by default a new figure, as large as its cells need.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made, and what the marks mean.
 
@@ -115,12 +118,14 @@ def heat_map(
                 ends = [labels.level_text(end) if panels[0]["rate"][0] else labels.number(end) for end in scale]
                 colors = "" if key else f" Colors: pale yellow is {ends[0]}, dark violet {ends[1]}."
                 lettering.caption_below(ax, f"{description}{colors}", below=14)
+            lettering.title_above([ax], title, new_figure=False)
             return Plot([ax], alt)
         axes, figure = _figure(panels, marks, description)
         for unused in axes[len(panels) :]:
             unused.set_visible(False)
         if description:
             lettering.caption_under(figure, description)
+        lettering.title_above(axes, title, new_figure=True)
     return Plot(axes[: len(panels)], alt)
 
 

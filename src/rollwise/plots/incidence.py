@@ -32,7 +32,7 @@ def incidence(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw the cumulative incidence of each ending, stacked: success at the bottom, the endings that compete with it above.
 
@@ -89,7 +89,7 @@ def incidence(
 
 
 def incidence_marks(
-    curve: object,
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -109,7 +109,7 @@ def incidence_marks(
     [('success', 0.0, 0.2, 0.4), ('attack gave up', 0.2, 0.7, 0.7)]
     """
     check_kinds(incidence_marks, locals(), "incidence")
-    frame = labels.finished(curve, schema.CURVE, "incidence", kind="incidence", metric=metric, level=level)
+    frame = labels.finished(frame, schema.CURVE, "incidence", kind="incidence", metric=metric, level=level)
     frame = frame.filter(pl.col("level").eq_missing(frame["level"].max()))
     groups = labels.group_names(frame, labels.grouping(frame))
     ways = [labels.label(ending or schema.SUCCESS) for ending in frame["ending"]]

@@ -53,6 +53,7 @@ def draw(
     *,
     verb: str,
     ax: "Axes | None",
+    title: str | None,
     caption: str | None,
     alt: str,
     choose: str = "metric= and statistic=",
@@ -76,6 +77,7 @@ def draw(
                 lettering.caption_below(ax, description, below=theme.AXIS + 13.0 * ax.get_xlabel().count("\n"))
             ticking.fit(ax)
             row_names.keep_apart(ax, marks)
+            lettering.title_above([ax], title, new_figure=False)
             return Plot([ax], alt)
         figure, axes = _figure(marks, len(panels))
         for place, (panel_ax, part, panel) in enumerate(zip(axes, parts, panels, strict=False)):
@@ -89,6 +91,7 @@ def draw(
         # Ticks of numbers may touch, depending on the data.
         if any(panel.scale != "rate" for panel in panels):  # the five ticks of percentages always have space
             ticking.keep_apart(axes[: len(panels)])
+        lettering.title_above(axes, title, new_figure=True)
     return Plot(axes[: len(panels)], alt)
 
 

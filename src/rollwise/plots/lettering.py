@@ -94,6 +94,24 @@ def text_width(text: str, size: float = theme.SMALL) -> float:
     return float(width)
 
 
+def title_above(axes: Sequence["Axes"], title: str | None, *, new_figure: bool) -> None:
+    """Write a title above a new figure, which grows by its height, or above the one Axes of the user."""
+    if title is None:
+        return
+    figure: Any = axes[0].get_figure(root=True)
+    if new_figure:
+        across, up = figure.get_size_inches()
+        words = wrapped(title, max(int(across * 72 / 6.2), 20))
+        figure.set_size_inches(across, up + 0.22 * len(words.splitlines()))
+        figure.suptitle(words, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+        return
+    # The headings of columns of numbers are above the Axes too.
+    drawn = axes[0].get_tightbbox()
+    above = 0.0 if drawn is None else (drawn.y1 - axes[0].get_window_extent().y1) * 72 / figure.dpi
+    words = wrapped(title, max(int(theme.size_in_points(axes[0])[0] / 5.8), 16))
+    axes[0].set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=max(above, 0.0) + 5)
+
+
 def caption_under(figure: "Figure", sentence: str) -> None:
     """Write the sentence in small type below the whole figure, wrapped to its width."""
     characters = max(int(figure.get_figwidth() * 72 / LETTER), 30)

@@ -93,11 +93,11 @@ def calls(turn: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(str(call["name"]), str(call["arguments"] or "")) for call in turn.get("tool_calls") or () if call]
 
 
-def title(ax: "Axes", rows: pl.DataFrame, *, pad: float) -> None:
-    """Write the id of the rollout above the Axes, wrapped to their width."""
+def title(ax: "Axes", rows: pl.DataFrame, given: str | None, *, pad: float) -> None:
+    """Write the given title, or else the id of the rollout, above the Axes, wrapped to their width."""
     theme.settle(ax.get_figure(root=True))
     characters = max(int(theme.size_in_points(ax)[0] / 6.0), 20)
-    words = lettering.wrapped(labels.plain(rows["rollout_id"][0]), characters, lines=2)
+    words = lettering.wrapped(given or labels.plain(rows["rollout_id"][0]), characters, lines=2)
     ax.set_title(words, loc="left", fontsize=theme.NORMAL, parse_math=False, pad=pad)
 
 

@@ -36,6 +36,7 @@ def pareto(
     labels: Labels | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
@@ -67,6 +68,8 @@ def pareto(
         Where to draw; by default a new figure.
     colors
         Colors by the name of a group or reference; by default a color-blind safe one for each group.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made, and which groups are not drawn.
 
@@ -134,6 +137,7 @@ def pareto(
         if caption and under is not None:
             lettering.rewrap(ax, under, description)
         strokes.name(ax, placed, named["group"].to_list(), steps)
+        lettering.title_above([ax], title, new_figure=new_figure)
     return Plot([ax], alternatives.pareto(marks))
 
 

@@ -26,12 +26,12 @@ def profile(
     frame: object,
     *,
     metric: str | None = None,
+    cluster: str = "auto",
     level: float | None = None,
-    of: str = "goal",
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw how success is spread over goals: the share of goals above each rate (PROFILE), or goals sorted by rate (SUMMARY).
 
@@ -46,8 +46,8 @@ def profile(
         sorted within each group, the most vulnerable goal first.
     metric, level
         Which rows to draw; by default all.
-    of
-        The column that names the goals of a SUMMARY, such as ``"task"``.
+    cluster
+        The column that names the goals of a SUMMARY; ``"auto"`` is `goal`, or `task` where it is not grouped by goal.
     ax, colors, title, caption
         As in `curve`.
 
@@ -65,28 +65,29 @@ def profile(
     ('attack success of a goal (x)', 'share of goals above x')
     """
     check_kinds(profile, locals())
-    marks = profile_marks(frame, metric=metric, level=level, of=of, colors=colors, one_panel=ax is not None)
-    rows = _finished(frame, of).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
+    marks = profile_marks(frame, metric=metric, level=level, cluster=cluster, colors=colors, one_panel=ax is not None)
+    cluster = _goals(frame, cluster)
+    rows = _finished(frame, cluster).join(marks, on=["metric", "level"], how="semi", nulls_equal=True)
     return curve_figure.lay_out(
         marks,
         verb="profile",
         alt=labels.alt_text(rows),
         ax=ax,
-        words=lambda axis_marks: _words(axis_marks, rows, of),
+        words=lambda axis_marks: _words(axis_marks, rows, cluster),
         at_risk=False,
         key=curve_figure.overlaid(marks),
         title=title,
-        description=_caption(rows, marks, of),
+        description=_caption(rows, marks, cluster),
         caption=caption,
     )
 
 
 def profile_marks(
-    profile: object,
+    frame: object,
     *,
     metric: str | None = None,
+    cluster: str = "auto",
     level: float | None = None,
-    of: str = "goal",
     colors: Mapping[str, str] | None = None,
     one_panel: bool = False,
 ) -> pl.DataFrame:
@@ -100,30 +101,37 @@ def profile_marks(
     [(1.0, 1.0), (2.0, 0.25)]
     """
     check_kinds(profile_marks, locals(), "profile")
-    frame = labels.choose(_finished(profile, of), "profile", metric=metric, level=level)
+    cluster = _goals(frame, cluster)
+    rows = labels.choose(_finished(frame, cluster), "profile", metric=metric, level=level)
     # PROFILE is a step function, SUMMARY one point per goal.
-    steps = labels.shape_of(frame) is schema.PROFILE
+    steps = labels.shape_of(rows) is schema.PROFILE
     return curve_marks(
-        _as_steps(frame) if steps else _in_order(frame, of),
+        _as_steps(rows) if steps else _in_order(rows, cluster),
         min_at_risk=_FEW if steps else 0,
         colors=colors,
         one_panel=one_panel,
-        style=None if steps else "line" if _most(frame, of) > _MANY else "point",
+        style=None if steps else "line" if _most(rows, cluster) > _MANY else "point",
         verb="profile",
     )
 
 
-def _finished(profile: object, of: str) -> pl.DataFrame:
+def _goals(frame: object, cluster: str) -> str:
+    """Return the column that names the goals."""
+    columns = frame_of(frame, "profile").columns
+    return cluster if cluster != "auto" else "task" if "task" in columns and "goal" not in columns else "goal"
+
+
+def _finished(profile: object, cluster: str) -> pl.DataFrame:
     frame = frame_of(profile, "profile")
     shape = labels.shape_of(frame)
     if shape is not None and shape not in {schema.PROFILE, schema.SUMMARY}:
         raise ArgumentError(f"profile: a {shape.name} frame has no profile; create one with `rw.profile(rollouts)`")
     if shape is not schema.SUMMARY:
         return labels.finished(frame, schema.PROFILE, "profile")
-    if of not in labels.grouping(frame):
+    if cluster not in labels.grouping(frame):
         raise ArgumentError(
-            f"profile: this SUMMARY has no row for each {of} (it is grouped by {listing(labels.grouping(frame))}); "
-            f"take `rw.profile(rollouts)`, `rw.summarize(rollouts, by={of!r})`, or of= for another column"
+            f"profile: this SUMMARY has no row for each {cluster} (it is grouped by {listing(labels.grouping(frame))}); "
+            f"take `rw.profile(rollouts)`, `rw.summarize(rollouts, by={cluster!r})`, or cluster= for another column"
         )
     return labels.finished(frame, schema.SUMMARY, "profile").filter(pl.col("statistic") == "mean")
 
@@ -145,30 +153,30 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(*columns, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
 
 
-def _in_order(frame: pl.DataFrame, of: str) -> pl.DataFrame:
+def _in_order(frame: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Convert rates of goals to the columns of CURVE, at their ranks within the group, the greatest first."""
-    by = [name for name in labels.grouping(frame) if name != of]
+    by = [name for name in labels.grouping(frame) if name != cluster]
     estimated = frame.drop_nulls("estimate")
     if estimated.is_empty():
-        raise ArgumentError(f"profile: no {of} has an estimate, so there is nothing to draw")
+        raise ArgumentError(f"profile: no {cluster} has an estimate, so there is nothing to draw")
     # Sorting by name first makes the order of equal rates reproducible.
     place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
-    estimated = estimated.sort(of, maintain_order=True)
-    return as_curve(estimated, at=place, axis=of, kind=pl.lit("goals"), without=of)
+    estimated = estimated.sort(cluster, maintain_order=True)
+    return as_curve(estimated, at=place, axis=cluster, kind=pl.lit("goals"), without=cluster)
 
 
-def _most(frame: pl.DataFrame, of: str) -> int:
+def _most(frame: pl.DataFrame, cluster: str) -> int:
     """Return the largest number of goals in a group."""
-    by = [name for name in labels.grouping(frame) if name != of]
+    by = [name for name in labels.grouping(frame) if name != cluster]
     return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
 
 
-def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_panel.Wording:
+def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, cluster: str) -> curve_panel.Wording:
     metric = axis_marks["metric"][0]
     rate = labels.is_rate(metric, frame)
     words = curve_panel.wording(axis_marks)
     if axis_marks["kind"][0] == "goals":
-        across = f"{plural(labels.label(of))}, the {'most vulnerable' if rate else 'greatest'} first"
+        across = f"{plural(labels.label(cluster))}, the {'most vulnerable' if rate else 'greatest'} first"
         up = labels.quantity(metric, "mean", frame)
         return replace(words, across=across, up=up, rate=rate, counts=True, log=False, unit="")
     goal = "task" if labels.cluster_unit(frame) == "tasks" else "goal"
@@ -181,12 +189,14 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, of: str) -> curve_pane
     )
 
 
-def _caption(frame: pl.DataFrame, marks: pl.DataFrame, of: str) -> str:
+def _caption(frame: pl.DataFrame, marks: pl.DataFrame, cluster: str) -> str:
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
         intervals = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
-        sentences = [f"Each point is one {labels.label(of)}; each group is sorted.", f"{intervals[:-1]} each."]
-        sentences += [f"{labels.counted(unknown, labels.label(of))} without an estimate, excluded."] if unknown else []
+        sentences = [f"Each point is one {labels.label(cluster)}; each group is sorted.", f"{intervals[:-1]} each."]
+        sentences += (
+            [f"{labels.counted(unknown, labels.label(cluster))} without an estimate, excluded."] if unknown else []
+        )
         return " ".join(sentences)
     sentences = [labels.caption(frame)]
     missing = frame.filter(pl.col("at") == frame["at"].min())["n_missing"].fill_null(0)

@@ -41,6 +41,7 @@ def reliability(
     level: float | None = None,
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw a reliability diagram: in each bin of stated confidence the share that was right, with its interval and count.
@@ -64,6 +65,8 @@ def reliability(
         Where to draw; by default a new figure.
     colors
         Colors by group name; by default a color-blind safe one for each.
+    title
+        Title above the figure.
     caption
         Whether to describe below the figure how the intervals were made, and what the diagonal means.
 
@@ -106,6 +109,7 @@ def reliability(
             description = _caption(chosen)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax)
+        lettering.title_above([ax], title, new_figure=new_figure)
     return Plot([ax], alternatives.reliability(marks))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def sweep(
     summary: object,
     *,
-    of: str,
+    choice: str,
     chosen: object = None,
     metric: str | None = None,
     statistic: str | None = None,
@@ -31,11 +31,11 @@ def sweep(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw an estimate at every value of one choice: a line with a band over numbers, points with whiskers over names.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines. Up to
+    Rows without a value of `choice` are references, to which the choice does not apply (a baseline): dashed horizontal lines. Up to
     four groups share one panel; more have a panel each.
 
     Parameters
@@ -44,8 +44,8 @@ def sweep(
         SUMMARY with a column for the choice, one row per group and value: several summaries put together, such as
         ``pl.concat([rw.summarize(rollouts, weighting=w).with_columns(weighting=pl.lit(w)) for w in ("rollout", "goal")])``,
         or one that is grouped by a parameter of the runs.
-    of
-        The column of the choice. Numbers are on a numeric axis, logarithmic if they span two decades; other values are in the
+    choice
+        Its column. Numbers are on a numeric axis, logarithmic if they span two decades; other values are in the
         order of their first rows.
     chosen
         The value in use, marked by a dotted line.
@@ -68,16 +68,16 @@ def sweep(
     --------
     >>> rows = {"threshold": [0.3, 0.5, 0.7], "metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40}
     >>> ends = {"estimate": [0.6, 0.5, 0.2], "low": [0.4, 0.3, 0.1], "high": [0.8, 0.7, 0.4]}
-    >>> (ax,) = sweep(pl.DataFrame(rows | ends), of="threshold", chosen=0.5).axes
+    >>> (ax,) = sweep(pl.DataFrame(rows | ends), choice="threshold", chosen=0.5).axes
     >>> ax.get_xlabel(), ax.get_ylabel(), [text.get_text() for text in ax.texts]
     ('threshold', 'attack success', ['chosen'])
     """
     check_kinds(sweep, locals())
-    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
-    marks = sweep_marks(frame, of=of, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
-    names = value_names(frame, of)
-    at = place_of(frame, of, names, chosen)
-    description = caption_of(frame, of, marks, min_at_risk)
+    frame = _chosen(summary, choice, metric=metric, statistic=statistic, level=level)
+    marks = sweep_marks(frame, choice=choice, min_at_risk=min_at_risk, colors=colors, one_panel=ax is not None)
+    names = value_names(frame, choice)
+    at = place_of(frame, choice, names, chosen)
+    description = caption_of(frame, choice, marks, min_at_risk)
     return curve_figure.lay_out(
         marks,
         verb="sweep",
@@ -95,7 +95,7 @@ def sweep(
 def sweep_marks(
     summary: object,
     *,
-    of: str,
+    choice: str,
     metric: str | None = None,
     statistic: str | None = None,
     level: float | None = None,
@@ -111,60 +111,66 @@ def sweep_marks(
     --------
     >>> facts = {"metric": "attack_success", "statistic": "mean", "level": 0.95, "n": 40, "low": None, "high": None}
     >>> rows = pl.DataFrame(facts | {"weighting": ["rollout", "goal", None], "estimate": [0.3, 0.4, 0.1]})
-    >>> sweep_marks(rows, of="weighting").select("at", "until", "estimate", "group").rows()
+    >>> sweep_marks(rows, choice="weighting").select("at", "until", "estimate", "group").rows()
     [(0.0, 0.0, 0.3, 'all rollouts'), (1.0, 1.0, 0.4, 'all rollouts'), (0.0, 1.0, 0.1, 'no weighting')]
     """
     check_kinds(sweep_marks, locals(), "sweep")
-    frame = _chosen(summary, of, metric=metric, statistic=statistic, level=level)
-    names = value_names(frame, of)
-    swept = frame.filter(has_value(frame, of))
-    by = [name for name in labels.grouping(frame) if name != of]
+    frame = _chosen(summary, choice, metric=metric, statistic=statistic, level=level)
+    names = value_names(frame, choice)
+    swept = frame.filter(has_value(frame, choice))
+    by = [name for name in labels.grouping(frame) if name != choice]
     # Groups and references share the palette.
-    called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(of).is_null()), by, of)]
+    called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(choice).is_null()), by, choice)]
     settled = {name: look.color for name, look in theme.looks(called, colors).items()}
     # Names are placed at 0, 1, ... in their order.
-    place = pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[of]])) if names else pl.col(of)
+    place = (
+        pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[choice]])) if names else pl.col(choice)
+    )
     marks = curve_marks(
-        as_curve(swept, at=place, axis=of, kind=pl.col("statistic"), without=of),
+        as_curve(swept, at=place, axis=choice, kind=pl.col("statistic"), without=choice),
         min_at_risk=min_at_risk,
         colors=settled if len(set(called)) <= theme.MAX_COLORS else colors,
         one_panel=one_panel,
         style="point" if names else "line",
         verb="sweep",
     )
-    return _with_references(marks, frame.filter(pl.col(of).is_null()), by, of, settled)
+    return _with_references(marks, frame.filter(pl.col(choice).is_null()), by, choice, settled)
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _chosen(
-    summary: object, of: str, *, metric: str | None, statistic: str | None, level: float | None
+    summary: object, choice: str, *, metric: str | None, statistic: str | None, level: float | None
 ) -> pl.DataFrame:
     frame = labels.finished(summary, schema.SUMMARY, "sweep")
-    if of not in labels.grouping(frame):
+    if choice not in labels.grouping(frame):
         raise ArgumentError(
-            f"sweep: of={of!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
-            f"(concatenate summaries, each with `.with_columns({of}=...)`)"
+            f"sweep: choice={choice!r} is not a grouping column of the SUMMARY; there is {listing(labels.grouping(frame))} "
+            f"(concatenate summaries, each with `.with_columns({choice}=...)`)"
         )
     frame = labels.choose(frame, "sweep", metric=metric, statistic=statistic, level=level)
-    if not frame.select(has_value(frame, of).any()).item():
-        raise ArgumentError(f"sweep: no row has a value in column {of!r}, so there is nothing to draw")
+    if not frame.select(has_value(frame, choice).any()).item():
+        raise ArgumentError(f"sweep: no row has a value in column {choice!r}, so there is nothing to draw")
     return frame
 
 
-def has_value(frame: pl.DataFrame, of: str) -> pl.Expr:
+def has_value(frame: pl.DataFrame, choice: str) -> pl.Expr:
     """Return an expression: does the row have a value of the choice that can be drawn?"""
-    return pl.col(of).is_finite().fill_null(value=False) if frame.schema[of].is_float() else pl.col(of).is_not_null()
+    return (
+        pl.col(choice).is_finite().fill_null(value=False)
+        if frame.schema[choice].is_float()
+        else pl.col(choice).is_not_null()
+    )
 
 
-def value_names(frame: pl.DataFrame, of: str) -> list[str]:
+def value_names(frame: pl.DataFrame, choice: str) -> list[str]:
     """Return the names of the values in order; empty if they are numbers."""
-    if frame.schema[of].is_numeric():
+    if frame.schema[choice].is_numeric():
         return []
-    values = frame[of].drop_nulls().unique(maintain_order=True)
+    values = frame[choice].drop_nulls().unique(maintain_order=True)
     return [labels.plain(value) for value in (values.sort() if values.dtype == pl.Enum else values)]
 
 
-def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> float | None:
+def place_of(frame: pl.DataFrame, choice: str, names: list[str], chosen: object) -> float | None:
     """Return the position of the chosen value, or None."""
     if chosen is None:
         return None
@@ -173,25 +179,25 @@ def place_of(frame: pl.DataFrame, of: str, names: list[str], chosen: object) -> 
     is_number = isinstance(chosen, int | float) and not isinstance(chosen, bool)
     if not names and is_number and abs(chosen) <= schema.LARGEST_DRAWN:  # type: ignore[arg-type]
         return float(chosen)  # type: ignore[arg-type]
-    available = listing(names or frame[of].drop_nulls().unique().sort().to_list())
-    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {of!r}; there is {available}")
+    available = listing(names or frame[choice].drop_nulls().unique().sort().to_list())
+    raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {choice!r}; there is {available}")
 
 
 # ── references ────────────────────────────────────────────────────────────────────────────────────────────────────────
-def reference_names(references: pl.DataFrame, by: list[str], of: str) -> list[str]:
+def reference_names(references: pl.DataFrame, by: list[str], choice: str) -> list[str]:
     """Return the name of each reference."""
-    return labels.group_names(references, by) if by else [f"no {labels.label(of)}"] * references.height
+    return labels.group_names(references, by) if by else [f"no {labels.label(choice)}"] * references.height
 
 
 def _with_references(
-    marks: pl.DataFrame, references: pl.DataFrame, by: list[str], of: str, settled: Mapping[str, str]
+    marks: pl.DataFrame, references: pl.DataFrame, by: list[str], choice: str, settled: Mapping[str, str]
 ) -> pl.DataFrame:
     """Add to each panel the references of its metric and statistic."""
     if references.is_empty():
         return marks
-    names = reference_names(references, by, of)
+    names = reference_names(references, by, choice)
     # References are horizontal lines over the whole panel, repeated in each panel of their metric.
-    reference_rows = as_curve(references, at=pl.lit(None), axis=of, kind=pl.col("statistic"), without=of)
+    reference_rows = as_curve(references, at=pl.lit(None), axis=choice, kind=pl.col("statistic"), without=choice)
     looks = theme.looks(names, settled)
     level = reference_rows.select(
         *COMBINATION,
@@ -219,11 +225,11 @@ def _with_references(
 
 # ── figure ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> curve_panel.Wording:
-    metric, statistic, of = axis_marks.select("metric", "kind", "axis").row(0)
+    metric, statistic, choice = axis_marks.select("metric", "kind", "axis").row(0)
     words = curve_panel.wording(axis_marks)
     return replace(
         words,
-        across=labels.label(of),
+        across=labels.label(choice),
         up=labels.quantity(metric, statistic, frame),
         rate=labels.is_rate(metric, frame),
         counts=bool(names),
@@ -234,14 +240,16 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> c
     )
 
 
-def caption_of(frame: pl.DataFrame, of: str, marks: pl.DataFrame, min_at_risk: int) -> str:
+def caption_of(frame: pl.DataFrame, choice: str, marks: pl.DataFrame, min_at_risk: int) -> str:
     """Describe the intervals, each unusual mark, and excluded rows."""
     sentences = [labels.caption(frame)]
     if (marks["style"] == "reference").any():
-        sentences.append(f"Dashed horizontal lines: no {labels.label(of)}.")
+        sentences.append(f"Dashed horizontal lines: no {labels.label(choice)}.")
     if not marks["solid"].all():
         sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
-    unplaced = frame.filter(pl.col(of).is_not_null() & ~has_value(frame, of)).height
+    unplaced = frame.filter(pl.col(choice).is_not_null() & ~has_value(frame, choice)).height
     if unplaced:
-        sentences.append(f"{labels.counted(unplaced, 'row')} at a {labels.label(of)} that is not a number, excluded.")
+        sentences.append(
+            f"{labels.counted(unplaced, 'row')} at a {labels.label(choice)} that is not a number, excluded."
+        )
     return " ".join([*sentences, *curve_figure.reasons(frame)])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SWEEP = MARKS | {
-    "of": pl.String,  # column of the choice
+    "choice": pl.String,  # its column
     "curve": pl.String,  # the group without its choice, as in `sweep`
     "at": pl.String,  # name of the value of the choice; null for a reference
 }
@@ -32,7 +32,7 @@ _SIZE = (13.2, 4.4)
 def sweep_pareto(
     summary: object,
     *,
-    of: str,
+    choice: str,
     x: str | None = None,
     y: str | None = None,
     chosen: object = None,
@@ -46,14 +46,14 @@ def sweep_pareto(
 ) -> Plot:
     """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
 
-    Rows without a value of `of` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
+    Rows without a value of `choice` are references, to which the choice does not apply (a baseline): dashed horizontal lines in
     bands, and points outside the front.
 
     Parameters
     ----------
     summary
         SUMMARY of two metrics with a column for the choice, one row per group, value and metric.
-    of, chosen
+    choice, chosen
         The column of the choice, and the value in use, as in `sweep`.
     x, y, statistic, level, better, front
         As in `pareto`: which metric goes across, which rows, which way is better, and whether the front is drawn.
@@ -72,14 +72,16 @@ def sweep_pareto(
     >>> rows = {"threshold": [0.3, 0.7] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.9], "low": [0.0, 0.3, 0.4, 0.8], "high": [0.2, 0.5, 0.6, 1.0]}
     >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
-    >>> [ax.get_xlabel() for ax in sweep_pareto(swept, of="threshold").axes]
+    >>> [ax.get_xlabel() for ax in sweep_pareto(swept, choice="threshold").axes]
     ['threshold', 'threshold', 'attack success (lower is better)']
     """
     check_kinds(sweep_pareto, locals())
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
-    marks = sweep_pareto_marks(frame, of=of, better=better, front=front, colors=colors)
+    marks = sweep_pareto_marks(frame, choice=choice, better=better, front=front, colors=colors)
     require_known(marks, "sweep_pareto")
-    place_of(frame, of, value_names(frame, of), chosen)  # raises an error for a wrong value before anything is drawn
+    place_of(
+        frame, choice, value_names(frame, choice), chosen
+    )  # raises an error for a wrong value before anything is drawn
     metrics = {side: marks[f"{side}_metric"][0] for side in ("x", "y")}
     ways = directions(metrics, better) if front else dict(better or {})
     with lettering.fonts_for([*marks["group"], title or ""]):
@@ -87,19 +89,18 @@ def sweep_pareto(
         # The first two panels are plots of their own, without captions.
         for ax, metric in zip(panels, metrics.values(), strict=False):
             rows = frame.filter(metric=metric)
-            sweep(rows, of=of, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
+            sweep(rows, choice=choice, chosen=chosen, ax=ax, colors=colors, at_risk=False, caption=False)
         last = panels[-1]
         placed = strokes.in_ink(marks, last)
         steps = strokes.scene(last, placed, frame, ways, front=front)
-        if frame.schema[of].is_numeric():
+        if frame.schema[choice].is_numeric():
             _join(last, theme.visible(marks, last))
-        if title is not None:
-            figure.suptitle(title, x=0.012, ha="left", fontsize=theme.NORMAL + 1, parse_math=False)
+        lettering.title_above(panels, title, new_figure=True)
         placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
         if caption:
             few = " if there is space" if (placed["group"] == "").any() else ""
-            intervals = caption_of(frame, of, pl.concat(_curves(frame, of, colors)), _MIN_AT_RISK)
-            description = [intervals, f"Beside points{few}: {labels.label(of)}."]
+            intervals = caption_of(frame, choice, pl.concat(_curves(frame, choice, colors)), _MIN_AT_RISK)
+            description = [intervals, f"Beside points{few}: {labels.label(choice)}."]
             lettering.caption_under(figure, " ".join([*description, *sentences(marks, [], front=front)]))
         ticking.fit(last)
         strokes.name(last, placed, [name for name in placed["group"] if name], steps)
@@ -109,7 +110,7 @@ def sweep_pareto(
 def sweep_pareto_marks(
     summary: object,
     *,
-    of: str,
+    choice: str,
     x: str | None = None,
     y: str | None = None,
     statistic: str | None = None,
@@ -125,39 +126,39 @@ def sweep_pareto_marks(
     >>> rows = {"threshold": [0.7, 0.3] * 2, "metric": ["attack_success"] * 2 + ["task_success"] * 2}
     >>> ends = {"estimate": [0.1, 0.4, 0.5, 0.4], "low": [0.0, 0.3, 0.4, 0.3], "high": [0.2, 0.5, 0.6, 0.5]}
     >>> swept = pl.DataFrame(rows | {"statistic": "mean", "level": 0.95, "n": 50} | ends)
-    >>> marks = sweep_pareto_marks(swept, of="threshold")
+    >>> marks = sweep_pareto_marks(swept, choice="threshold")
     >>> marks.select("curve", "at", "x", "y", "pareto").rows()
     [('all rollouts', '0.3', 0.4, 0.4, False), ('all rollouts', '0.7', 0.1, 0.5, True)]
     """
     check_kinds(sweep_pareto_marks, locals(), "sweep_pareto")
     frame = rows_of(summary, x, y, statistic, level, "sweep_pareto")
     across, up = frame["metric"].unique(maintain_order=True)
-    curves = _curves(frame, of, colors)
-    by = [name for name in labels.grouping(frame) if name != of]
+    curves = _curves(frame, choice, colors)
+    by = [name for name in labels.grouping(frame) if name != choice]
     # Rows without a value of the choice are references.
-    swept, others = frame.filter(has_value(frame, of)), frame.filter(pl.col(of).is_null()).drop(of)
+    swept, others = frame.filter(has_value(frame, choice)), frame.filter(pl.col(choice).is_null()).drop(choice)
     references = others if others["metric"].n_unique() > 1 else None
     marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
-    keys = swept.select(*by, of).unique(maintain_order=True)
+    keys = swept.select(*by, choice).unique(maintain_order=True)
     called = labels.group_names(keys, by)
     reference_groups = marks.filter(role="reference")["group"].to_list()
     # Colors and markers as in the first two panels.
     looks = pl.concat(curves).filter(pl.col("style") != "reference").unique("group")
     shapes = dict(looks.select("group", "marker").iter_rows())
     settled = dict(pl.concat(curves).select("group", "color").iter_rows())
-    none = f"no {labels.label(of)}"
-    names = value_names(frame, of)
+    none = f"no {labels.label(choice)}"
+    names = value_names(frame, choice)
     # Sort by curve and by value of the choice, so that a line can join them; references last.
     order = list(dict.fromkeys([*called, *reference_groups]))
     marks = marks.with_columns(
-        pl.lit(of).alias("of"),
+        pl.lit(choice).alias("choice"),
         pl.Series("curve", [*called, *(reference_groups if by else [none] * len(reference_groups))]),
-        pl.Series("at", [*map(_word, keys[of]), *[None] * len(reference_groups)], dtype=pl.String),
+        pl.Series("at", [*map(_word, keys[choice]), *[None] * len(reference_groups)], dtype=pl.String),
         pl.Series("\0curve", [order.index(name) for name in (*called, *reference_groups)]),
         pl.Series(
             "\0place",
             [
-                *(float(names.index(_word(value)) if names else value) for value in keys[of]),
+                *(float(names.index(_word(value)) if names else value) for value in keys[choice]),
                 *[None] * len(reference_groups),
             ],
             dtype=pl.Float64,
@@ -179,10 +180,10 @@ def sweep_pareto_marks(
     )
 
 
-def _curves(frame: pl.DataFrame, of: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
+def _curves(frame: pl.DataFrame, choice: str, colors: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """Return the curves of the first two panels."""
     return [
-        sweep_marks(frame.filter(metric=metric), of=of, colors=colors, one_panel=True)
+        sweep_marks(frame.filter(metric=metric), choice=choice, colors=colors, one_panel=True)
         for metric in frame["metric"].unique(maintain_order=True)
     ]
 
@@ -202,7 +203,7 @@ def _join(ax: "Axes", marks: pl.DataFrame) -> None:
 def _short_names(ax: "Axes", placed: pl.DataFrame, chosen: str | None) -> pl.Series:
     """Return the label of each point; without enough space only of the chosen value and the ends of each curve."""
     here = pl.col("at") == pl.lit(chosen, pl.String)
-    none = pl.lit(f"no {labels.label(placed['of'][0])}")  # its color shows the group, as for the other points
+    none = pl.lit(f"no {labels.label(placed['choice'][0])}")  # its color shows the group, as for the other points
     called = pl.coalesce(pl.when(here).then(pl.col("at") + " (chosen)"), "at", none)
     names = placed.select(called.alias("group"))["group"]
     if placed.height <= _NAMED and strokes.have_room(ax, names):

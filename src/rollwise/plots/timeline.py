@@ -39,6 +39,7 @@ def timeline(
     axis: Axis | None = None,
     most: int = 10,
     ax: "Axes | None" = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw the timeline of one rollout, from its TURNS or its STEPS.
@@ -59,6 +60,8 @@ def timeline(
         How many tools or kinds of steps have their own lane; the others share one. Fewer if `ax` is not high enough.
     ax
         Where to draw; by default a new figure.
+    title
+        Title above the figure; by default the id of the rollout.
     caption
         Whether to describe below the figure what the rollout is, and what the marks mean.
 
@@ -97,7 +100,7 @@ def timeline(
         ax.set_xlabel(
             "seconds since the first step" if measured == "seconds" and steps else measured, fontsize=theme.NORMAL
         )
-        one_rollout.title(ax, rows, pad=16 if steps else 6)
+        one_rollout.title(ax, rows, title, pad=16 if steps else 6)
         below = theme.AXIS
         states = marks.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
         if states.height > 1 or not steps:

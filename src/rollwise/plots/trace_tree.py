@@ -40,6 +40,7 @@ def trace_tree(
     rollout_id: str | None = None,
     most: int = _MOST,
     ax: "Axes | None" = None,
+    title: str | None = None,
     caption: bool = True,
 ) -> Plot:
     """Draw the tree of one rollout: one row per node, indented below its parent.
@@ -57,6 +58,8 @@ def trace_tree(
         How many rows to draw; the caption counts the rest.
     ax
         Where to draw; by default a new figure, as high as it needs to be.
+    title
+        Title above the figure; by default the id of the rollout.
     caption
         Whether to describe below the figure what the rollout is, and how many rows are not drawn.
 
@@ -86,7 +89,7 @@ def trace_tree(
         visible_marks = theme.visible(visible_marks, ax)
         ax.set(xlim=(0, 1), ylim=(visible_marks.height - 0.4, -0.6))
         ax.set_axis_off()
-        one_rollout.title(ax, rows, pad=6)
+        one_rollout.title(ax, rows, title, pad=6)
         across = theme.size_in_points(ax)[0]
         # Deep trees have a smaller indentation.
         indent = min(_INDENT, 0.4 * across / max([1, *visible_marks["depth"]]))

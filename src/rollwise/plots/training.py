@@ -27,7 +27,7 @@ def training(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool | None = None,
+    caption: bool = True,
 ) -> Plot:
     """Draw the mean at each training step with a band, and the number of rollouts below.
 
@@ -82,7 +82,7 @@ def training(
 
 
 def training_marks(
-    training: object,
+    frame: object,
     *,
     metric: str | None = None,
     level: float | None = None,
@@ -100,7 +100,7 @@ def training_marks(
     [(0.0, 0.2, 40, True, 'line'), (50.0, 0.6, 8, False, 'line')]
     """
     check_kinds(training_marks, locals(), "training")
-    frame = labels.finished(training, schema.TRAINING, "training", metric=metric, level=level)
+    frame = labels.finished(frame, schema.TRAINING, "training", metric=metric, level=level)
     return curve_marks(
         as_curve(frame, at=pl.col("step"), axis="step", kind=pl.lit("mean")),
         min_at_risk=min_at_risk,

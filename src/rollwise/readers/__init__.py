@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from rollwise.readers.accounts import accounting
     from rollwise.readers.chats.turns import Message, split
     from rollwise.readers.plugins import Format
-    from rollwise.readers.problems import BrokenError, Problems
+    from rollwise.readers.problems import BrokenError, Problems, Reading
     from rollwise.readers.records import leftovers, parse
     from rollwise.readers.results.outcomes import read_rollouts
     from rollwise.readers.results.summaries import read_summary
     from rollwise.readers.sources.documents import Document
-    from rollwise.readers.table import Table, Turn
+    from rollwise.readers.table import TurnRow, TurnsBuilder
     from rollwise.readers.unused import unused_columns
 
 __all__ = [
@@ -30,8 +30,9 @@ __all__ = [
     "Format",
     "Message",
     "Problems",
-    "Table",
-    "Turn",
+    "Reading",
+    "TurnRow",
+    "TurnsBuilder",
     "accounting",
     "leftovers",
     "parse",
@@ -47,8 +48,9 @@ _MODULES = {
     "Format": ".plugins",
     "Message": ".chats.turns",
     "Problems": ".problems",
-    "Table": ".table",
-    "Turn": ".table",
+    "Reading": ".problems",
+    "TurnsBuilder": ".table",
+    "TurnRow": ".table",
     "accounting": ".accounts",
     "leftovers": ".records",
     "parse": ".records",

@@ -1,8 +1,8 @@
 """How many records each file holds, and what became of them: the accounting of one reading.
 
 A format counts nothing itself where each record is a line, a row or an item of a list that it reads in a block of
-`Table.record`. Elsewhere it states what it holds by `Table.holds`, and by `Table.passes_over` which of its records are
-neither rollouts nor problems.
+`TurnsBuilder.record`. Elsewhere it states what it holds by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over` which
+of its records are neither rollouts nor problems.
 """
 
 from collections import Counter

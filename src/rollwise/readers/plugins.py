@@ -19,7 +19,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.schema.labels import say
 
 if TYPE_CHECKING:
-    from rollwise.readers.table import Table
+    from rollwise.readers.table import TurnsBuilder
 
 GROUP = "rollwise.readers"
 
@@ -50,12 +50,12 @@ class Format:
 
     Examples
     --------
-    A complete reader. `parse` checks the types of a record, `leftovers` are its other fields, and `Table.record` adds
+    A complete reader. `parse` checks the types of a record, `leftovers` are its other fields, and `TurnsBuilder.record` adds
     file and record to whatever error is raised in its block:
 
     >>> from pathlib import Path
     >>> import msgspec
-    >>> from rollwise.readers import BrokenError, Document, Format, Problems, Table, Turn, leftovers, parse
+    >>> from rollwise.readers import BrokenError, Document, Format, Problems, TurnsBuilder, TurnRow, leftovers, parse
     >>> class Line(msgspec.Struct):
     ...     ask: str
     ...     reply: str
@@ -69,7 +69,7 @@ class Format:
     ...             line = parse(record, Line)
     ...             if not line.reply:
     ...                 raise BrokenError("is empty", field="reply")
-    ...             turns = [Turn(1, prompt=line.ask, response=line.reply)]
+    ...             turns = [TurnRow(1, prompt=line.ask, response=line.reply)]
     ...             rollout_id = f"{document.digest}/{number}"
     ...             table.add(document.name, rollout_id, turns, {"target": line.model}, leftovers(record, Line))
     >>> toy = Format("toy", "logs of the toy harness", (".jsonl",), sniff, read)
@@ -80,7 +80,7 @@ class Format:
     ...     Path("log.jsonl"), b'{"ask": "Hi", "reply": "Hello", "mood": "good"}\n{"ask": "Hi", "reply": ""}'
     ... )
     >>> problems = Problems(collect=True)
-    >>> table = Table(toy.name, problems, {})
+    >>> table = TurnsBuilder(toy.name, problems, {})
     >>> toy.sniff(log), toy.read(log, table)
     (True, None)
     >>> table.frame().select("source", "turn", "prompt", "response", "mood").rows()
@@ -93,9 +93,9 @@ class Format:
     about: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
-    read: Callable[[Document, "Table"], None]
+    read: Callable[[Document, "TurnsBuilder"], None]
     echo: bool | Callable[[Document], bool] = False
-    outcomes: Callable[[Document, "Table"], None] | None = None
+    outcomes: Callable[[Document, "TurnsBuilder"], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 
 
@@ -155,7 +155,7 @@ def _guarded(form: Format, who: str) -> Format:
             return False
 
     @wraps(read)
-    def reads(document: Document, table: "Table") -> None:
+    def reads(document: Document, table: "TurnsBuilder") -> None:
         try:
             read(document, table)
         except (BrokenError, RollwiseError, RecursionError):

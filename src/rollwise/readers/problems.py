@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -124,6 +124,21 @@ class BrokenError(Exception):
         self.remedy = remedy
         self.record = None if record is None else str(record)
         self.field = field
+
+
+class Reading(NamedTuple):
+    """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be.
+
+    Examples
+    --------
+    >>> problems = Problems(collect=True)
+    >>> frame, rows = problems.with_rows(pl.DataFrame({"rollout_id": ["a"]}))
+    >>> frame.height, rows.height
+    (1, 0)
+    """
+
+    frame: pl.DataFrame
+    problems: pl.DataFrame
 
 
 class Problems:
@@ -310,6 +325,10 @@ class Problems:
         """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
         rows = [[text and writable(text) for text in row] for row in self.rows]
         return pl.DataFrame(rows, schema=PROBLEMS.dtypes, orient="row")
+
+    def with_rows(self, frame: pl.DataFrame) -> "pl.DataFrame | Reading":
+        """Return a frame, with its PROBLEMS where they are collected."""
+        return Reading(frame, self.frame()) if self.collect else frame
 
     def accounting(self) -> pl.DataFrame:
         """Return what became of the records of each file as ACCOUNTING."""

@@ -15,13 +15,13 @@ from rollwise.readers.native import tables as native
 from rollwise.readers.native.alike import Alike
 from rollwise.readers.owners import Owners
 from rollwise.readers.plugins import Format, versions
-from rollwise.readers.problems import TOO_DEEP, Problems
+from rollwise.readers.problems import TOO_DEEP, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
 from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.unused import suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
@@ -55,7 +55,7 @@ def read(
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+) -> Reading: ...
 def read(
     paths: Paths,
     *,
@@ -66,7 +66,7 @@ def read(
     cache: str | os.PathLike[str] | None = None,
     storage_options: Options | None = None,
     **facts: Any,
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+) -> pl.DataFrame | Reading:
     r"""Read the rollouts of any mix of logs into one table of TURNS; the format of each file is recognized by its content.
 
     Parameters
@@ -81,9 +81,9 @@ def read(
     format
         Name of the one format to read, for files that are not recognized; other files in a folder are left out.
     errors
-        ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns
-        PROBLEMS as well. In both cases, files of no known format in a folder are listed (as problems, or in one line on
-        stderr), and so are records that are intact but not rollouts, and NaN that became null.
+        ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns a named pair,
+        `Reading`, of TURNS and PROBLEMS. In both cases, files of no known format in a folder are listed (as problems, or in
+        one line on stderr), and so are records that are intact but not rollouts, and NaN that became null.
     columns
         The wanted columns, besides `rollout_id` and `turn` (and `node_id` of trees); None wants all. In JSON lines of turns,
         and of rollouts with their turns, other fields are not kept, which saves memory; logs of other tools are read
@@ -107,7 +107,7 @@ def read(
     -------
     TURNS with every column of the schema, the turns of each rollout next to each other and in order; extra columns follow.
     With `columns`, those in their order.
-    With ``errors="collect"``, TURNS and PROBLEMS.
+    With ``errors="collect"``, a named pair: `frame` (TURNS) and `problems` (PROBLEMS).
 
     Raises
     ------
@@ -139,7 +139,7 @@ def read(
         raise ArgumentError(f'read: errors={errors!r} is neither "raise" nor "collect"')
     problems = Problems(collect=errors == "collect")
     turns = read_into(problems, paths, format, columns, names, cache, storage_options, **facts)
-    return (turns, problems.frame()) if problems.collect else turns
+    return problems.with_rows(turns)
 
 
 def read_into(
@@ -239,7 +239,7 @@ def tables_of(
     *,
     outcomes: bool = False,
     wanted: list[str] | None = None,
-) -> list[Table]:
+) -> list[TurnsBuilder]:
     """Read the rollouts of all files, into a table for each format.
 
     Parameters
@@ -256,12 +256,12 @@ def tables_of(
         The wanted columns; None wants all.
     """
     owners = Owners()
-    tables = {NATIVE.name: Table(NATIVE.name, problems, owners, wanted)}
+    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, owners, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     echoes: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
-        table = tables.setdefault(form.name, Table(form.name, problems, owners, wanted))
+        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
         _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
@@ -303,7 +303,7 @@ def tables_of(
     return filled
 
 
-def _read(document: Document, form: Format, table: Table, *, by_name: bool, outcomes: bool) -> None:
+def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: bool, outcomes: bool) -> None:
     """Read one file into the table of its format; a file without rollouts is a problem."""
     rows, problem_count = table.height, len(table.problems.rows)
     read_document = form.outcomes if outcomes and form.outcomes is not None else form.read

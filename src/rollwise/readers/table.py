@@ -17,7 +17,7 @@ Identities = Identity | list[Identity] | None  # of the rollouts of one record
 SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
-class Turn(NamedTuple):
+class TurnRow(NamedTuple):
     """One answer of the target, as readers fill it. A turn without a number means that the target never answered."""
 
     turn: int | None
@@ -42,7 +42,7 @@ class Turn(NamedTuple):
     target_call: int | None = None
 
 
-class Table:
+class TurnsBuilder:
     """The rollouts of all files of one format.
 
     A rollout is added entirely or not at all. One that the table of any format has already is a problem, and the first
@@ -61,9 +61,9 @@ class Table:
 
     Examples
     --------
-    >>> table = Table("toy", Problems(), {})
+    >>> table = TurnsBuilder("toy", Problems(), {})
     >>> _ = table.add(
-    ...     "log.json", "run/1", [Turn(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"}
+    ...     "log.json", "run/1", [TurnRow(1, prompt="Hi", response="Hello")], {"target": "parrot"}, {"mood": "good"}
     ... )
     >>> table.frame().select("source", "rollout_id", "turn", "target", "response", "mood").row(0)
     ('toy', 'run/1', 1, 'parrot', 'Hello', 'good')
@@ -114,7 +114,7 @@ class Table:
 
         Examples
         --------
-        >>> table = Table("toy", Problems(collect=True), {})
+        >>> table = TurnsBuilder("toy", Problems(collect=True), {})
         >>> with table.rollout("log.json", 7, lambda: ("run/7", {"target": "parrot"})):
         ...     raise BrokenError("is missing", field="turns")
         >>> table.frame().select("rollout_id", "turn", "target", "outcome", "ending").row(0)
@@ -131,7 +131,7 @@ class Table:
         readable = identity() if is_broken else None
         for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
             if not self.knows(rollout_id):
-                self.add(file, rollout_id, [Turn(turn=None)], facts)
+                self.add(file, rollout_id, [TurnRow(turn=None)], facts)
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
@@ -150,7 +150,7 @@ class Table:
         self,
         file: str,
         rollout_id: str,
-        turns: Sequence[Turn] | Mapping[str, Sequence[Any]],
+        turns: Sequence[TurnRow] | Mapping[str, Sequence[Any]],
         facts: Mapping[str, Any],
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
@@ -283,8 +283,8 @@ class Table:
 
         Examples
         --------
-        >>> table = Table("toy", Problems(), {})
-        >>> _ = table.add("log.json", "run/1", [Turn(1), Turn(2)], {"target": "parrot"}, {"mood": "good"})
+        >>> table = TurnsBuilder("toy", Problems(), {})
+        >>> _ = table.add("log.json", "run/1", [TurnRow(1), TurnRow(2)], {"target": "parrot"}, {"mood": "good"})
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
@@ -365,7 +365,7 @@ def twice(rollout_id: str, where: str) -> BrokenError:
     )
 
 
-def _by_column(turns: Sequence[Turn]) -> dict[str, Sequence[Any]]:
+def _by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:
     """Return turns by column, without columns that are null in all of them."""
-    columns = zip(Turn._fields, zip(*turns, strict=True), strict=True)
+    columns = zip(TurnRow._fields, zip(*turns, strict=True), strict=True)
     return {name: values for name, values in columns if name == "turn" or values.count(None) < len(turns)}

@@ -39,18 +39,18 @@ def report(
     turns: object,
     out: str | Path = "report",
     *,
-    by: By | None = None,
+    baseline: object = None,
+    by: By = "auto",
     cluster: Cluster = "auto",
     level: float = 0.95,
-    seed: int = 0,
     unjudged: Unjudged = "bounds",
+    seed: int = 0,
     title: str | None = None,
-    baseline: object = None,
     problems: pl.DataFrame | None = None,
     accounting: pl.DataFrame | None = None,
     inputs: Sequence[str | Path] = (),
     overwrite: bool = False,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Path:
     """Write a report and return the path of its `report.html`.
 
@@ -67,16 +67,16 @@ def report(
         TURNS, or a frame that `rw.turns` can convert.
     out
         The folder; it must be new or empty unless `overwrite`.
+    baseline
+        Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
     by
-        Columns to group by. By default those that users of each tool know, as far as they vary: task name and target for
+        Columns to group by. ``"auto"``: those that users of each tool know, as far as they vary: task name and target for
         Inspect; target, attack (the probe) and detector for garak; target, category (the plugin) and attack (the strategy)
         for promptfoo; suite, target and attack for AgentDojo; otherwise target and attack. The page names them.
-    cluster, level, seed, unjudged
+    cluster, level, unjudged, seed
         As in `summarize`. `contrast` cannot censor: its intervals then hold whatever the missing verdicts are.
     title
         Heading of the page; by default it names the targets.
-    baseline
-        Earlier rollouts to compare with, paired by goal: the folder of an earlier report, log files or folders, or TURNS.
     problems
         PROBLEMS found while reading, to be listed on the page.
     accounting
@@ -146,7 +146,7 @@ def report(
             title=title,
             level=level,
             facts=configuration(
-                data, inputs, _name_of(baseline), chosen=by is not None, level=level, seed=seed, unjudged=unjudged
+                data, inputs, _name_of(baseline), chosen=by != "auto", level=level, seed=seed, unjudged=unjudged
             ),
             lost=lost,
         )

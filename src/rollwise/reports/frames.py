@@ -125,7 +125,7 @@ class Frames:
 def frames(
     turns: pl.DataFrame,
     *,
-    by: By | None,
+    by: By,
     cluster: Cluster,
     level: float,
     seed: int,
@@ -139,7 +139,7 @@ def frames(
     turns
         TURNS.
     by
-        Columns to group by; by default those that `usual_groups` chooses.
+        Columns to group by; ``"auto"``: those that `usual_groups` chooses.
     cluster, level, seed, unjudged
         As in `summarize`.
     earlier
@@ -150,7 +150,7 @@ def frames(
     ArgumentError
         If a column to group by is missing.
     """
-    names = () if by is None else names_of(by)
+    names = () if by == "auto" else names_of(by)
     for name in names:
         if name not in turns.columns:
             raise ArgumentError(f"report: there is no column {name!r} to group by; {meant(name, turns.columns)}")
@@ -161,9 +161,9 @@ def frames(
     allowed = findings(Facts(turns, rollouts))
     is_trained = bool(allowed.filter(pl.col("valid"), analysis="rates by step of training").height)
     step = likely_step if is_trained else None
-    if by is None:
+    if by == "auto":
         rollouts = with_detectors(rollouts)
-    groups = usual_groups(rollouts, runs=step is None) if by is None else names
+    groups = usual_groups(rollouts, runs=step is None) if by == "auto" else names
     common: dict[str, Any] = {"cluster": cluster, "level": level, "seed": seed}
     treated: dict[str, Any] = {**common, "unjudged": unjudged}
     trained = schema.empty(schema.TRAINING)

@@ -41,8 +41,8 @@ def run(
     timeout: float | None = None,
     retries: int = 0,
     on_error: Literal["raise", "record"] = "raise",
-    progress: bool = True,
     store: str | Path | None = None,
+    progress: bool = True,
     key: Any = None,
     until: "Rule | None" = None,
     observe: Observe | None = None,
@@ -70,13 +70,13 @@ def run(
         ``"record"`` makes an error that remains after all retries the outcome of that rollout: it is stored and not tried again.
         ``"raise"`` starts no more rollouts, stores those in progress, and raises the first error in the order of the seeds. A
         rollout whose error is in the store from an earlier run is tried again.
-    progress
-        Whether to show on stderr how many rollouts are done, how many failed, and the running rate of the values of `observe`
-        over the longest finished prefix of the seeds, with an interval that is valid at every look.
     store
         A folder that keeps every finished rollout (`rollwise.rollout.store`): the same call continues where the last one
         ended, even if it was killed, and reports on stderr how many rollouts it reused. Graphs are then always returned as
         the store restores them, interrupted or not.
+    progress
+        Whether to show on stderr how many rollouts are done, how many failed, and the running rate of the values of `observe`
+        over the longest finished prefix of the seeds, with an interval that is valid at every look.
     key
         Everything else that the results depend on, as JSON: the sampler's configuration and the metrics; of functions, their
         `rollwise.jobs.identity.identity`. Together with the seeds it identifies the run in the store. `until` is not part of it:

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.files.configuration import Document, LocalPath, Strict, text_of
+from rollwise.files.configuration import ConfigFile, LocalPath, Strict, text_of
 from rollwise.files.references import object_at
 from rollwise.judges.endpoint import Endpoint
 from rollwise.judges.local_model import LocalModel
@@ -99,7 +99,7 @@ def load(path: str | Path) -> RolloutConfig:
     >>> load(path).seeds
     10
     """
-    config, folder = Document.read(path).checked(RolloutConfig), Path(path).absolute().parent
+    config, folder = ConfigFile.read(path).checked(RolloutConfig), Path(path).absolute().parent
     config.out = folder / config.out
     config.store = None if config.store is None else folder / config.store
     if isinstance(config.seeds, str):

@@ -145,15 +145,15 @@ def one_number(argument: object, words: str) -> float:
     return numbers[0]
 
 
-def check_resamples(resamples: object, verb: str, sensible: int) -> None:
+def check_resamples(resamples: object, verb: str) -> None:
     """Raise an error if the number of bootstrap replicates is not an integer, too small, or so large that it fills memory."""
     if not _is_whole(resamples):
-        raise ArgumentError(f"{verb}: resamples={shown(resamples)} is not a whole number; use, for example, {sensible}")
+        raise ArgumentError(f"{verb}: resamples={shown(resamples)} is not a whole number; use, for example, 10000")
     if resamples < 100:  # type: ignore[operator]  # checked to be an integer above
-        raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, {sensible}")
+        raise ArgumentError(f"{verb}: resamples={resamples} is too few for an interval; use, for example, 10000")
     if resamples > MOST_RESAMPLES:  # type: ignore[operator]
         raise ArgumentError(
-            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, {sensible}"
+            f"{verb}: resamples={resamples} is more than {MOST_RESAMPLES:,}, which change no digit; use, for example, 10000"
         )
 
 

@@ -84,7 +84,7 @@ STEPS = Schema(
 
 VERDICTS = Schema(
     name="VERDICTS",
-    row="one judgement of one turn by one judge",
+    row="one judgment of one turn by one judge",
     key=("rollout_id", "turn", "node_id", "judge", "sample"),
     required=("rollout_id", "turn", "judge"),
     columns=(
@@ -92,7 +92,7 @@ VERDICTS = Schema(
         Column("turn", pl.Int32, "the turn judged"),
         Column("node_id", pl.String, "the node judged, in a tree"),
         Column("judge", pl.String, "who judged"),
-        Column("sample", pl.Int32, "the k-th judgement of the same turn by the same judge"),
+        Column("sample", pl.Int32, "the k-th judgment of the same turn by the same judge"),
         Column("value", pl.Float64, "the verdict as a number; null where judging failed"),
         Column("label", pl.String, "the verdict as a word"),
         Column("reasoning", pl.String, "why"),

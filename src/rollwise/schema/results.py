@@ -148,7 +148,7 @@ AGREEMENT = Schema(
         _LEVEL,
         _STD_ERROR,
         Column("n_single", pl.Int64, "verdicts or labels without one, left out"),
-        Column("n_abstained", pl.Int64, "judgements without a verdict"),
+        Column("n_abstained", pl.Int64, "judgments without a verdict"),
         Column(
             "n_unsigned", pl.Int64, "verdicts accepted without a check code, which nothing shows to be the judge's own"
         ),
@@ -251,7 +251,7 @@ GATE = Schema(
         Column("pass_bound", pl.Float64, "the end of the interval that must meet the requirement to pass"),
         Column("fail_bound", pl.Float64, "the opposite end, which must miss the requirement to fail"),
         Column(
-            "unknown", pl.String, "rollouts without a verdict: bounds (any verdict is allowed for) or drop (left out)"
+            "unjudged", pl.String, "rollouts without a verdict: bounds (any verdict is allowed for) or drop (left out)"
         ),
         _STD_ERROR,
         *_COUNTS,

@@ -10,7 +10,7 @@ import polars as pl
 
 from rollwise.readers.formats.exchange.every_eval_ever import OWN, UNKNOWN, Instance, turns_of
 from rollwise.readers.records import parse
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 from rollwise.schema import TURNS
 
 VERSION = "0.3.0"  # of the schema
@@ -175,7 +175,7 @@ def _stored(rows: Sequence[Mapping[str, Any]], record: Record) -> str:
     return json.dumps(stored, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _differences(row: Mapping[str, Any], turn: Turn) -> Record:
+def _differences(row: Mapping[str, Any], turn: TurnRow) -> Record:
     """Return the columns of a turn that are not in the turn that was read back."""
     names = [name for name in row if name not in ROLLOUT_FACTS]
     return {name: row[name] for name in names if row[name] != getattr(turn, name, None)}

@@ -34,7 +34,7 @@ def square(table: pl.DataFrame) -> Any:
 def test_the_counts_are_those_of_scikit_learn() -> None:
     """Each judge with the labels, and the judges with each other; n is that of `agreement`."""
     verdicts, labels = tables()
-    table = rw.judges.confusion(verdicts, labels, of="label")
+    table = rw.judges.confusion(verdicts, labels, verdict="label")
     assert table.select("comparison", "judge", "other").unique(maintain_order=True).rows() == [
         ("labels", "a", None),
         ("labels", "b", None),
@@ -44,7 +44,7 @@ def test_the_counts_are_those_of_scikit_learn() -> None:
     words = {
         judge: dict(rows.select("rollout_id", "label").iter_rows()) for (judge,), rows in verdicts.group_by("judge")
     }
-    agreement = rw.judges.agreement(verdicts, labels, of="label", statistics="agreement", level=0.95)
+    agreement = rw.judges.agreement(verdicts, labels, verdict="label", statistics="agreement", level=0.95)
     for kind, judge, other, reference in [
         ("labels", "a", None, truth),
         ("labels", "b", None, truth),
@@ -64,10 +64,10 @@ def test_the_counts_are_those_of_scikit_learn() -> None:
 def test_groups_and_abstentions() -> None:
     """Each group has a table of its own with the same categories; an abstention may be one of them."""
     verdicts, labels = tables()
-    by_target = rw.judges.confusion(verdicts, labels, of="label", by="target", abstentions="category")
+    by_target = rw.judges.confusion(verdicts, labels, verdict="label", by="target", abstentions="category")
     assert by_target["rating"].unique(maintain_order=True).to_list() == [*WORDS, "(no verdict)"]
     assert by_target.height == 2 * 3 * 16
-    whole = rw.judges.confusion(verdicts, labels, of="label", abstentions="category")
+    whole = rw.judges.confusion(verdicts, labels, verdict="label", abstentions="category")
     sums = by_target.group_by("comparison", "judge", "rating", "other_rating", maintain_order=True).agg(
         pl.col("n").sum()
     )
@@ -101,14 +101,14 @@ def test_mistakes_are_one_sentence(options: dict[str, Any], message: str) -> Non
     """What, where, and what there is."""
     verdicts, labels = tables()
     with pytest.raises(ArgumentError, match=message) as error:
-        rw.judges.confusion(verdicts, labels, of="label", **options)
+        rw.judges.confusion(verdicts, labels, verdict="label", **options)
     assert "\n" not in str(error.value)
 
 
 def test_tables_that_make_no_table() -> None:
     """Without verdicts there are no rows, and a number of which each value is another is refused."""
     verdicts, labels = tables()
-    assert rw.judges.confusion(verdicts.clear(), labels, of="label").height == 0
+    assert rw.judges.confusion(verdicts.clear(), labels, verdict="label").height == 0
     many = pl.DataFrame({"rollout_id": [f"{n}" for n in range(101)], "judge": "j", "value": np.arange(101.0)})
     with pytest.raises(ArgumentError, match="has 101 different ratings, more than 100 rows of a table"):
         rw.judges.confusion(many)

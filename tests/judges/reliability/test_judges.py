@@ -117,7 +117,7 @@ def test_nothing_else_in_the_frame_changes_a_row() -> None:
 
 
 def test_samples_measure_how_well_a_judge_repeats_itself() -> None:
-    """Several judgements of the same turns: each counts against the labels, and a judge is compared with itself."""
+    """Several judgments of the same turns: each counts against the labels, and a judge is compared with itself."""
     again = pl.concat(
         [
             UNITS.with_columns(
@@ -165,9 +165,9 @@ def test_words_are_categories() -> None:
     words = pl.Series(["unsafe" if yes else "safe" for yes in TRUTH])
     verdicts = UNITS.with_columns(judge=pl.lit("j"), value=pl.lit(1.0), label=words)
     labels = UNITS.select("rollout_id", "turn", label=words.reverse().cast(pl.Categorical))
-    found = rw.judges.agreement(verdicts, labels, of="label", resamples=300)
+    found = rw.judges.agreement(verdicts, labels, verdict="label", resamples=300)
     assert found["statistic"].to_list() == ["agreement", "kappa", "alpha", "ac1"]
-    cut = rw.judges.agreement(verdicts, labels, of="label", at="unsafe", resamples=300)
+    cut = rw.judges.agreement(verdicts, labels, verdict="label", at="unsafe", resamples=300)
     assert one(cut, "kappa")["estimate"] == pytest.approx(one(found, "kappa")["estimate"])
     assert one(cut, "prevalence")["estimate"] == pytest.approx(TRUTH.mean())
 
@@ -271,7 +271,7 @@ def test_trees_are_judged_by_node() -> None:
     [
         (VERDICTS.drop("judge"), LABELS, {}, "the verdicts have no column `judge`"),
         (VERDICTS, LABELS.rename({"label": "human"}), {}, "the labels have no column `label`"),
-        (VERDICTS, LABELS, {"of": "harm"}, "no column `harm`"),
+        (VERDICTS, LABELS, {"verdict": "harm"}, "no column `harm`"),
         (pl.concat([VERDICTS, VERDICTS[:1]]), LABELS, {}, "'r00', turn 1, judge 'careful', sample 1 has two verdicts"),
         (VERDICTS, pl.concat([LABELS, LABELS[:1]]), {}, "'r00', turn 1 has two labels"),
         (

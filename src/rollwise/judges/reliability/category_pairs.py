@@ -23,7 +23,7 @@ def confusion(
     labels: object | None = None,
     *,
     by: By = (),
-    of: str = "value",
+    verdict: str = "value",
     truth: str = "label",
     abstentions: Abstentions = "missing",
     samples: Literal["each", "mean"] = "each",
@@ -34,10 +34,10 @@ def confusion(
 
     Parameters
     ----------
-    verdicts, labels, by, of, truth, samples
+    verdicts, labels, by, verdict, truth, samples
         As in `agreement`.
     abstentions
-        A judgement without a verdict (null, NaN) is ``"missing"``, and not counted, or a ``"category"`` of its own, whose
+        A judgment without a verdict (null, NaN) is ``"missing"``, and not counted, or a ``"category"`` of its own, whose
         rating is ``(no verdict)``.
 
     Returns
@@ -80,7 +80,7 @@ def confusion(
     ratings = ratings_of(
         frame,
         truths,
-        of=of,
+        verdict=verdict,
         truth=truth,
         at=None,
         abstentions=abstentions,
@@ -88,11 +88,12 @@ def confusion(
         facts=by,
     )
     # Ratings are numbers inside; words become the numbers of their sorted list.
-    words = _words(frame[of], None if truths is None else truths[truth])
+    words = _words(frame[verdict], None if truths is None else truths[truth])
     categories = _categories(ratings)
     if len(categories) > MOST:
         raise ArgumentError(
-            f"confusion: `{of}` has {len(categories):,} different ratings, more than {MOST} rows of a table; round or label them"
+            f"confusion: `{verdict}` has {len(categories):,} different ratings, more than {MOST} rows of a table; "
+            "round or label them"
         )
     names = [_name(number, words, is_last=abstentions == "category" and at_end) for number, at_end in categories]
     numbers = [number for number, _ in categories]

@@ -58,11 +58,11 @@ def agreement(
     verdicts: object,
     labels: object | None = None,
     *,
-    by: By = (),
-    of: str = "value",
+    statistics: By | None = None,
+    verdict: str = "value",
     truth: str = "label",
     at: At = None,
-    statistics: By | None = None,
+    by: By = (),
     abstentions: Abstentions = "missing",
     samples: Literal["each", "mean"] = "each",
     cluster: Cluster = "auto",
@@ -76,28 +76,28 @@ def agreement(
     Parameters
     ----------
     verdicts
-        VERDICTS: one row per judgement, with `rollout_id`, `judge` and, if there are several, `turn` (`node_id` in trees) and
+        VERDICTS: one row per judgment, with `rollout_id`, `judge` and, if there are several, `turn` (`node_id` in trees) and
         `sample`. Human raters are judges too.
     labels
         The truth of some of the same turns or rollouts: `rollout_id` (and `turn`), and the column `truth`. None compares the
         judges only with one another.
-    by
-        Columns of either table to group by.
-    of, truth
+    statistics
+        Of ``"agreement", "kappa", "kappa_linear", "kappa_quadratic", "alpha", "alpha_ordinal", "alpha_interval", "ac1",
+        "prevalence", "sensitivity", "specificity"``; by default all that apply. For the last three, 1 is positive and the
+        labels (or the other judge) are the truth.
+    verdict, truth
         The column of the verdicts to compare, ``"value"`` or ``"label"``, and the column of the labels: both numbers (or
         Boolean), or both words.
     at
         The smallest number, or the word, that makes a rating positive. None compares ratings unchanged. Labels that are
         Boolean, or 0 and 1, need no threshold.
-    statistics
-        Of ``"agreement", "kappa", "kappa_linear", "kappa_quadratic", "alpha", "alpha_ordinal", "alpha_interval", "ac1",
-        "prevalence", "sensitivity", "specificity"``; by default all that apply. For the last three, 1 is positive and the
-        labels (or the other judge) are the truth.
+    by
+        Columns of either table to group by.
     abstentions
-        A judgement without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
+        A judgment without a verdict (null, NaN) is ``"missing"``, excluded and counted, or a ``"category"`` of its own, which
         is wrong for either truth, and not part of any scale. Judges seldom abstain at random.
     samples
-        Whether several judgements of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With
+        Whether several judgments of one turn by one judge count ``"each"``, or as their ``"mean"`` (before `at`). With
         ``"each"``, a judge with several samples is also compared with itself.
     cluster
         Unit of independence: ``"auto"`` is `goal` if either table has it, else the rollout; a column, a pair of crossed
@@ -158,7 +158,7 @@ def agreement(
     for name in requested or ():
         if name not in _NAMES:
             raise ArgumentError(f"agreement: statistic={name!r} is unknown; give one of {listing(_NAMES, most=12)}")
-    check_resamples(resamples, "agreement", 2000)
+    check_resamples(resamples, "agreement")
     # Groups may be columns of either table; where both have one, the dtype of the verdicts counts.
     columns = {**({} if truths is None else truths.schema), **frame.schema}
     check_by(pl.DataFrame(schema=columns), by, schema.AGREEMENT, "agreement")
@@ -173,7 +173,7 @@ def agreement(
     ratings = ratings_of(
         frame,
         truths,
-        of=of,
+        verdict=verdict,
         truth=truth,
         at=at,
         abstentions=abstentions,

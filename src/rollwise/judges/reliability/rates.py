@@ -34,9 +34,9 @@ def correct(
     metric: str = "attack_success",
     truth: str = "label",
     by: By = (),
-    method: Method = "auto",
-    pool: bool = False,
     cluster: Cluster = "auto",
+    pool: bool = False,
+    method: Method = "auto",
     level: float | Sequence[float] = 0.95,
     unjudged: Unjudged = "bounds",
 ) -> pl.DataFrame:
@@ -55,6 +55,10 @@ def correct(
         The column of the labels that holds the truth.
     by
         Columns to group by; each group is corrected by its own labels.
+    cluster
+        As in `summarize`.
+    pool
+        Whether to estimate sensitivity and specificity from all labels, the same for every group.
     method
         ``"prediction-powered"``: for labels on a random sample of these rollouts or clusters; it assumes nothing about the
         judge. ``"rogan-gladen"``: by sensitivity and specificity, with Lang and Reiczigel's interval. Valid for labels chosen
@@ -62,10 +66,6 @@ def correct(
         against .24 for 60 labels on 200 rollouts of 40 goals, which cover .997 and .949 in simulations. ``"auto"``:
         prediction-powered if all labels of the group are on rollouts of this table and the judge flagged as many of them as
         of all; else Rogan-Gladen. `method` names the choice, and `reason` says why the labels look like no random sample.
-    pool
-        Whether to estimate sensitivity and specificity from all labels, the same for every group.
-    cluster
-        As in `summarize`.
     level
         Nominal coverage, or several.
     unjudged

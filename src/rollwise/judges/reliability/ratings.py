@@ -34,9 +34,9 @@ class Ratings:
     values
         Float (units, judges, samples): the rating, NaN if missing.
     judged
-        Boolean, same shape: whether there was a judgement, with or without a verdict.
+        Boolean, same shape: whether there was a judgment, with or without a verdict.
     abstained
-        Boolean, same shape: whether there was a judgement without a verdict.
+        Boolean, same shape: whether there was a judgment without a verdict.
     unsigned
         Int (units, judges): number of verdicts that were accepted without a check code.
     labels
@@ -62,7 +62,7 @@ def ratings_of(
     verdicts: pl.DataFrame,
     labels: pl.DataFrame | None,
     *,
-    of: str,
+    verdict: str,
     truth: str,
     at: At,
     abstentions: Abstentions,
@@ -76,7 +76,7 @@ def ratings_of(
     SchemaError, ArgumentError
         If a table lacks a column or holds a unit twice, or verdicts and labels are of different kinds.
     """
-    verdicts = _verdicts(verdicts, of)
+    verdicts = _verdicts(verdicts, verdict)
     # A unit is a rollout, or one of its turns or nodes, if the verdicts number them.
     filled = {name for name in verdicts.columns if verdicts[name].null_count() < max(verdicts.height, 1)}
     keys = [name for name in KEYS if name == "rollout_id" or name in filled]
@@ -89,7 +89,7 @@ def ratings_of(
     frames = [verdicts] if labels is None else [verdicts, labels]
     units = _units(frames, keys, facts)
     # Each verdict goes to its place in a dense array; places without a verdict stay NaN.
-    numbers, true_numbers, words = _numbers(verdicts[of], None if labels is None else labels[truth])
+    numbers, true_numbers, words = _numbers(verdicts[verdict], None if labels is None else labels[truth])
     judges, judge_codes = _coded(verdicts["judge"])
     samples, sample_codes = _coded(verdicts["sample"])
     values = np.full((units.height, len(judges), len(samples)), np.nan)
@@ -97,7 +97,7 @@ def ratings_of(
     place = (_places(verdicts, units, keys), judge_codes, sample_codes)
     values[place], judged[place] = numbers, True
     unsigned = np.zeros(values.shape, dtype=np.int64)
-    unsigned[place] = (~verdicts["signed"] & verdicts[of].is_not_null()).fill_null(value=False).to_numpy()
+    unsigned[place] = (~verdicts["signed"] & verdicts[verdict].is_not_null()).fill_null(value=False).to_numpy()
     if averaged:
         values, judged = _averaged(values, words), np.asarray(judged.any(axis=2, keepdims=True))
     label_values = None
@@ -156,12 +156,12 @@ def two_by_two(pairs: FloatArray) -> dict[str, Any]:
 _WITHOUT = "without `labels`"
 
 
-def _verdicts(verdicts: pl.DataFrame, of: str) -> pl.DataFrame:
-    for name in ("rollout_id", "judge", of):
+def _verdicts(verdicts: pl.DataFrame, verdict: str) -> pl.DataFrame:
+    for name in ("rollout_id", "judge", verdict):
         if name not in verdicts.columns:
             raise SchemaError(
                 f"agreement: the verdicts have no column `{name}` (there is {listing(verdicts.columns)}); "
-                "see `rw.schema.VERDICTS`, and `of=` for the column that is compared"
+                "see `rw.schema.VERDICTS`, and `verdict=` for the column that is compared"
             )
     if "sample" not in verdicts.columns:
         verdicts = verdicts.with_columns(sample=pl.lit(1))
@@ -259,7 +259,7 @@ def _numbers(verdicts: pl.Series, truth: pl.Series | None) -> tuple[FloatArray, 
     if any(is_words) and not all(is_words):
         raise ArgumentError(
             f"agreement: verdicts `{verdicts.name}` are {verdicts.dtype} and labels `{columns[-1].name}` are {columns[-1].dtype}; "
-            "compare words with words (of='label') or numbers with numbers"
+            "compare words with words (verdict='label') or numbers with numbers"
         )
     words = None
     if all(is_words):

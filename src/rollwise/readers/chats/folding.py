@@ -9,7 +9,7 @@ from rollwise.readers.native.facts import FACTS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 
 Row = dict[str, Any]
 
@@ -35,7 +35,7 @@ def message_rows(document: Document) -> Layout | None:
     return Layout("messages", True, None, *words)
 
 
-def read_message_rows(document: Document, table: Table, layout: Layout, rows: Iterable[tuple[int, Any]]) -> None:
+def read_message_rows(document: Document, table: TurnsBuilder, layout: Layout, rows: Iterable[tuple[int, Any]]) -> None:
     r"""Add the chats of the rows, split into turns: a rollout is its rows in the order of `turn`, or of the file.
 
     A column with the same value in all rows of each rollout describes the rollout, any other the message. A fact of TURNS
@@ -47,7 +47,7 @@ def read_message_rows(document: Document, table: Table, layout: Layout, rows: It
     >>> from rollwise.readers.problems import Problems
     >>> messages = [("user", "Hi"), ("assistant", "Hello"), ("user", "Bye")]
     >>> rows = [{"rollout_id": "a", "role": role, "content": text, "goal": "g"} for role, text in messages]
-    >>> table = Table("native", Problems(), {})
+    >>> table = TurnsBuilder("native", Problems(), {})
     >>> layout = Layout("messages", named=True, role="role", text="content")
     >>> read_message_rows(Document(Path("a.jsonl"), b""), table, layout, enumerate(rows))
     >>> table.frame().select("rollout_id", "goal", "prompt", "response", "observation").rows()
@@ -59,7 +59,7 @@ def read_message_rows(document: Document, table: Table, layout: Layout, rows: It
 
 
 def _folded(
-    document: Document, table: Table, layout: Layout, rows: Iterable[tuple[int, Any]]
+    document: Document, table: TurnsBuilder, layout: Layout, rows: Iterable[tuple[int, Any]]
 ) -> Iterator[tuple[int, Row]]:
     """Iterate over the rollouts as records with `messages`, each with the number of its first row."""
     numbers: dict[Any, int] = {}

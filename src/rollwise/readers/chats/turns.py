@@ -20,7 +20,7 @@ from rollwise.readers.chats.wordings import usual
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 
 # Types of parts of a message: calls of tools, reasoning (with the field of its text), refusals, and parts without text.
 CALLING = frozenset(
@@ -33,7 +33,7 @@ THINKING = {
 }
 REFUSAL = "refusal"
 SILENT = "step-start"
-CHAT_COLUMNS = Turn._fields[:6]  # turn, context, prompt, response, observation, tool_calls
+CHAT_COLUMNS = TurnRow._fields[:6]  # turn, context, prompt, response, observation, tool_calls
 SHORT = 256  # messages: the shape of a chat up to this length is cached, because many chats share it
 
 
@@ -55,7 +55,7 @@ class Message(msgspec.Struct):
 M = TypeVar("M", bound=Message)
 
 
-def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
+def split(messages: Iterable[Message], field: str = "messages") -> list[TurnRow]:
     """Return the turns of a chat; one without a number if there is no answer. `field` is the log's name of the chat.
 
     Examples
@@ -70,7 +70,7 @@ def split(messages: Iterable[Message], field: str = "messages") -> list[Turn]:
     [(1, 'Be kind.', 'Hi', 'Hello', 'Bye')]
     """
     columns = split_by_column(messages, field)
-    return list(map(Turn, *(columns.get(name, [None] * len(columns["turn"])) for name in CHAT_COLUMNS)))
+    return list(map(TurnRow, *(columns.get(name, [None] * len(columns["turn"])) for name in CHAT_COLUMNS)))
 
 
 def split_by_column(messages: Iterable[Message], field: str = "messages") -> dict[str, Sequence[Any]]:

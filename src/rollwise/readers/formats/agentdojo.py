@@ -15,7 +15,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in
 from rollwise.readers.records import Count, leftovers, parse, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
 
 INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
@@ -44,7 +44,7 @@ def sniff(document: Document) -> bool:
     return document.kind == "json" and {"suite_name", "user_task_id"} <= document.keys and bool(chat & document.keys)
 
 
-def read_agentdojo(document: Document, table: Table) -> None:
+def read_agentdojo(document: Document, table: TurnsBuilder) -> None:
     """Read one trace as one rollout; a turn is one assistant message.
 
     ================================= =====================================================================
@@ -80,7 +80,7 @@ def read_agentdojo(document: Document, table: Table) -> None:
     >>> log = b'''{"suite_name": "slack", "pipeline_name": "gpt-4o", "user_task_id": "user_task_0", "attack_type": "direct",
     ... "injection_task_id": "injection_task_1", "utility": true, "security": false,
     ... "messages": [{"role": "user", "content": "Read my inbox"}, {"role": "assistant", "content": "It is empty."}]}'''
-    >>> table = Table("agentdojo", Problems(), {})
+    >>> table = TurnsBuilder("agentdojo", Problems(), {})
     >>> read_agentdojo(Document(Path("injection_task_1.json"), log), table)
     >>> table.frame().select("rollout_id", "goal", "outcome", "solved").row(0)
     ('gpt-4o/slack/user_task_0/direct/injection_task_1', 'slack/injection_task_1', 'failure', True)
@@ -123,7 +123,7 @@ def _is_alone(task: str, attack: str) -> bool:
     return task.startswith(INJECTION_TASK) and attack == NO_ATTACK
 
 
-def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
+def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> None:
     trace = parse(record, Trace)
     names = (
         trace.pipeline_name,

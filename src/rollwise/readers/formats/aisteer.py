@@ -16,7 +16,7 @@ import msgspec
 from rollwise.readers.formats.common import is_object
 from rollwise.readers.records import Key, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 
@@ -49,7 +49,7 @@ def sniff_results(document: Document) -> bool:
     return is_object(document) and {"trial_id", "evaluations"} <= fields and "generations" not in fields
 
 
-def read_aisteer(document: Document, table: Table) -> None:
+def read_aisteer(document: Document, table: TurnsBuilder) -> None:
     """Read each generation as a rollout of one turn.
 
     ============================ ===========================================================================
@@ -80,7 +80,7 @@ def read_aisteer(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"baseline": [{"trial_id": 0, "params": {}, "evaluations": {"match": {"values": [1.0]}}, "generations":
     ... [{"question_id": "q1", "prompt": "2 + 2?", "response": "A", "reference_answer": "A"}]}]}'''
-    >>> table = Table("aisteer", Problems(), {})
+    >>> table = TurnsBuilder("aisteer", Problems(), {})
     >>> read_aisteer(Document(Path("profiles.json"), log), table)
     >>> table.frame().select("pipeline", "config_id", "task", "response", "score_match_values").row(0)
     ('baseline', '99914b93', 'q1', 'A', 1.0)
@@ -106,7 +106,7 @@ def read_aisteer(document: Document, table: Table) -> None:
                     table.add(
                         document.name,
                         f"{name}/{pipeline}/{config}/{run.trial_id}/{place}",
-                        [Turn(turn=1, prompt=prompt, response=worded(generation.response))],
+                        [TurnRow(turn=1, prompt=prompt, response=worded(generation.response))],
                         {
                             "run": name,
                             "attack": NO_ATTACK,

@@ -16,7 +16,7 @@ from rollwise.readers.formats.common import AnthropicUsage, has_fields, without_
 from rollwise.readers.records import leftovers, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface_if_any
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import SUCCEEDED, Answer, Reply, providers, read_exchanges
 
 RESULTS = (SUCCEEDED, "errored", "canceled", "expired")  # types of result of a request in a batch
@@ -43,7 +43,7 @@ def sniff(document: Document) -> bool:
     return "anthropic" in providers(document)
 
 
-def read_anthropic_output(document: Document, table: Table) -> None:
+def read_anthropic_output(document: Document, table: TurnsBuilder) -> None:
     """Read each request as a rollout; a turn is one assistant message, and the last turn is the answer to the request.
 
     ================================ ====================================================================
@@ -76,7 +76,7 @@ def read_anthropic_output(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"custom_id": "q1", "result": {"type": "succeeded", "message": {"type": "message", "role": "assistant",
     ... "model": "parrot", "content": [{"type": "text", "text": "Hello"}], "usage": {"input_tokens": 7, "output_tokens": 2}}}}'''
-    >>> table = Table("anthropic_output", Problems(), {})
+    >>> table = TurnsBuilder("anthropic_output", Problems(), {})
     >>> read_anthropic_output(Document(Path("results.jsonl"), log), table)
     >>> table.frame().select("target", "task", "turn", "response", "total_tokens").row(0)
     ('parrot', 'q1', 1, 'Hello', 9)

@@ -20,7 +20,7 @@ from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 Trial = tuple[str, int, Any, dict[str, Any]]  # position, group, trajectory, further columns
@@ -64,7 +64,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "trajectories") and b'"messages_and_choices"' in document.head
 
 
-def read_art(document: Document, table: Table) -> None:
+def read_art(document: Document, table: TurnsBuilder) -> None:
     r"""Read each trajectory as a rollout; a turn is one message that the policy wrote.
 
     ====================================== ===============================================================
@@ -92,7 +92,7 @@ def read_art(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"trajectories": [{"reward": 1.0, "metrics": {"won": 1}, "messages_and_choices": [
     ... {"role": "user", "content": "Hi"}, {"finish_reason": "stop", "message": {"role": "assistant", "content": "Yo"}}]}]}'''
-    >>> table = Table("art", Problems(), {})
+    >>> table = TurnsBuilder("art", Problems(), {})
     >>> read_art(Document(Path("0001.jsonl"), log.replace(b"\n", b" ")), table)
     >>> table.frame().select("prompt", "response", "reward", "score_won").row(0)
     ('Hi', 'Yo', 1.0, 1)
@@ -121,7 +121,7 @@ def read_art(document: Document, table: Table) -> None:
             )
 
 
-def _trials(document: Document, table: Table) -> Iterator[Trial]:
+def _trials(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
     return _rows(document) if document.kind == "parquet" else _lines(document, table)
 
 
@@ -135,7 +135,7 @@ def _rows(document: Document) -> Iterator[Trial]:
         yield str(place), group, record, {**_flat(shared), **without_nulls(leftovers(record, Trajectory))}
 
 
-def _lines(document: Document, table: Table) -> Iterator[Trial]:
+def _lines(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
     """Yield the trajectories of JSON lines, each of which is a group; its further fields describe the group."""
     for number, value in document.records():
         with table.record(document.name, number):

@@ -14,7 +14,7 @@ from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_in, surface
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import FAILURE, SUCCESS
 
 TOXIC = 0.5  # toxicity from which ASTRA-RL calls a turn toxic
@@ -69,7 +69,7 @@ def sniff(document: Document) -> bool:
     )
 
 
-def read_astra(document: Document, table: Table) -> None:
+def read_astra(document: Document, table: TurnsBuilder) -> None:
     """Read each entry of `details` as a rollout; a turn is one entry of `per_turn`.
 
     =========================== ===========================================================================
@@ -100,7 +100,7 @@ def read_astra(document: Document, table: Table) -> None:
     >>> log = b'''{"summary": {"n_rollouts": 1}, "details": [{"overall": {"first_target_toxicity_turn": 2}, "per_turn": [
     ... {"turn": 1, "reward": 0.1, "target_toxicity": 0.2, "probe": "Hi", "response": "Hello"},
     ... {"turn": 2, "reward": 0.3, "target_toxicity": 0.5, "probe": "Again", "response": "Shoo"}]}]}'''
-    >>> table = Table("astra", Problems(), {})
+    >>> table = TurnsBuilder("astra", Problems(), {})
     >>> read_astra(Document(Path("metrics.json"), log), table)
     >>> table.frame().select("turn", "prompt", "response", "succeeded", "outcome").rows()
     [(1, 'Hi', 'Hello', False, 'success'), (2, 'Again', 'Shoo', True, 'success')]
@@ -116,7 +116,7 @@ def read_astra(document: Document, table: Table) -> None:
             table.add(
                 document.name,
                 f"{run}/{position}",
-                turns or [Turn(turn=None)],
+                turns or [TurnRow(turn=None)],
                 {"run": run, "outcome": _outcome(graph)},
                 {f"overall_{name}": value for name, value in graph.overall.items()} | leftovers(record, Graph),
                 {name: [values.get(name) for values in extras] for name in names},
@@ -128,14 +128,14 @@ def run_of(document: Document) -> str:
     return f"astra-{document.digest}"
 
 
-def _turn(place: int, record: dict[str, Any]) -> Turn:
+def _turn(place: int, record: dict[str, Any]) -> TurnRow:
     where = f"per_turn[{place}]"
     turn, toxicity = parse(record, PerTurn, where), parse(record, Toxicity, where)
     # Versions that do not number turns list them in order.
     if turn.turn not in {None, place + 1}:
         raise BrokenError(f"is {turn.turn}, not {place + 1}: turns count from 1 without gaps", field=f"{where}.turn")
     score = toxicity.target_toxicity
-    return Turn(
+    return TurnRow(
         turn=place + 1,
         context=turn.context,
         prompt=next((text for name in PROMPTS if (text := getattr(turn, name)) is not None), None),

@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import Message, calls, split, text_of
 from rollwise.readers.formats.common import has_fields, join_texts, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 AGENT = "agent"  # source of a step
@@ -86,7 +86,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "schema_version", "agent", "steps")
 
 
-def read_atif(document: Document, table: Table) -> None:
+def read_atif(document: Document, table: TurnsBuilder) -> None:
     """Read each trajectory as one rollout; a turn is one step whose source is the agent.
 
     =========================== ============================================================================
@@ -118,7 +118,7 @@ def read_atif(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"schema_version": "ATIF-v1.6", "session_id": "s1", "agent": {"name": "nat", "version": "1"}, "steps": [
     ... {"step_id": 1, "source": "user", "message": "3 + 4?"}, {"step_id": 2, "source": "agent", "message": "7"}]}'''
-    >>> table = Table("atif", Problems(), {})
+    >>> table = TurnsBuilder("atif", Problems(), {})
     >>> read_atif(Document(Path("trajectory.json"), log), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
     ('nat/s1', 'nat', '3 + 4?', '7')
@@ -128,7 +128,7 @@ def read_atif(document: Document, table: Table) -> None:
             _add(document, table, parse(value, dict[str, Any]))
 
 
-def _add(document: Document, table: Table, record: dict[str, Any]) -> None:
+def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> None:
     trajectory = parse(record, Trajectory)
     # Only the agent's steps are answers of the target.
     steps = parse_all(trajectory.steps, Step, "steps")
@@ -199,7 +199,7 @@ def _text(result: dict[str, Any], where: str) -> str | None:
     return text_of(content, where) if isinstance(content, str | list) else worded(content)
 
 
-def _measured(turn: Turn, step: Step) -> Turn:
+def _measured(turn: TurnRow, step: Step) -> TurnRow:
     """Return the turn with the tokens and the cost of its step."""
     metrics = parse(step.metrics or {}, Metrics)
     return turn._replace(

@@ -15,7 +15,7 @@ from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 MARK = "mark"  # a moment, which has no scope
@@ -50,7 +50,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "atof_version", "kind", "uuid")
 
 
-def read_atof(document: Document, table: Table) -> None:
+def read_atof(document: Document, table: TurnsBuilder) -> None:
     r"""Read the events of one run as one rollout; a turn is one completed model call.
 
     ========================== =============================================================================
@@ -78,7 +78,7 @@ def read_atof(document: Document, table: Table) -> None:
     ... "name": "adder", "data": {"input": "3 + 4?"}}
     ... {"kind": "scope", "scope_category": "end", "atof_version": "0.1", "category": "llm", "uuid": "l1",
     ... "parent_uuid": "a1", "data": {"content": "7"}}'''
-    >>> table = Table("atof", Problems(), {})
+    >>> table = TurnsBuilder("atof", Problems(), {})
     >>> read_atof(Document(Path("events.jsonl"), log.replace(b",\n", b", ")), table)
     >>> table.frame().select("rollout_id", "prompt", "response").row(0)
     ('adder/a1', '3 + 4?', '7')
@@ -115,9 +115,9 @@ def read_atof(document: Document, table: Table) -> None:
     )
 
 
-def _turns(events: list[Event], root: Event) -> list[Turn]:
+def _turns(events: list[Event], root: Event) -> list[TurnRow]:
     """Return a turn for each completed model call; what came before it, results of tools included, is its prompt."""
-    turns: list[Turn] = []
+    turns: list[TurnRow] = []
     question = _content(root.data, "input")
     prompts = [] if question is None else [question]
     for number, event in enumerate(events):
@@ -127,7 +127,7 @@ def _turns(events: list[Event], root: Event) -> list[Turn]:
         if event.category == "llm":
             text, requests = _answer(event.data, f"[{number}].data")
             turns.append(
-                Turn(turn=len(turns) + 1, prompt=joined(prompts), response=text or None, tool_calls=calls(requests))
+                TurnRow(turn=len(turns) + 1, prompt=joined(prompts), response=text or None, tool_calls=calls(requests))
             )
             prompts = []
         elif event.category == "tool":
@@ -143,7 +143,7 @@ def _turns(events: list[Event], root: Event) -> list[Turn]:
     ]
     last = next(iter(outer), root)
     answer = None if last is root else _content(last.data, "response", "output")
-    return [Turn(turn=None if last is root else 1, prompt=joined(prompts), response=answer)]
+    return [TurnRow(turn=None if last is root else 1, prompt=joined(prompts), response=answer)]
 
 
 def _content(data: Any, *names: str) -> str | None:

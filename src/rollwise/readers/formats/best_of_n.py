@@ -19,7 +19,7 @@ from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, SUCCESS
 
 NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
@@ -50,7 +50,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "n", "best_k", "best_asr", "search_steps")
 
 
-def read_best_of_n(document: Document, table: Table) -> None:
+def read_best_of_n(document: Document, table: TurnsBuilder) -> None:
     r"""Read each augmented prompt as a rollout of one turn: an attempt at the file's one behavior.
 
     ========================= =============================================================================
@@ -80,7 +80,7 @@ def read_best_of_n(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"n": 0, "best_k": 1, "best_asr": 1.0, "best_prompt": "hOw tO", "search_steps": [
     ... {"n": 0, "k": 0, "asr": 0.0}, {"n": 0, "k": 1, "asr": 1.0, "augmentation": {"seed": 1}}]}'''
-    >>> table = Table("best_of_n", Problems(), {})
+    >>> table = TurnsBuilder("best_of_n", Problems(), {})
     >>> read_best_of_n(Document(Path("/logs/7/direct_search_steps.jsonl"), log.replace(b"\n", b" ")), table)
     >>> table.frame().select("goal", "attempt", "prompt", "outcome").rows()
     [('direct/7', 1, None, 'failure'), ('direct/7', 2, 'hOw tO', 'success')]
@@ -112,7 +112,7 @@ def read_best_of_n(document: Document, table: Table) -> None:
                     best = step.best_prompt if candidate.k == step.best_k else None
                     hit = None if candidate.asr is None else candidate.asr >= HIT
                     # The score is the share of samples that were flagged.
-                    turn = Turn(
+                    turn = TurnRow(
                         turn=1,
                         prompt=_text(folder / "prompt.txt") or best,
                         response=_answer(folder),

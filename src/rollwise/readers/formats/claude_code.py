@@ -19,7 +19,7 @@ from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})
@@ -68,7 +68,7 @@ def sniff(document: Document) -> bool:
     return document.kind in {"lines", "json"} and {"sessionId", "uuid", "type", "message"} <= document.early
 
 
-def read_claude_code(document: Document, table: Table) -> None:
+def read_claude_code(document: Document, table: TurnsBuilder) -> None:
     r"""Read the messages of one file as rollouts: one for each session, and one for each part after a ``/clear``.
 
     =========================== ============================================================================
@@ -105,7 +105,7 @@ def read_claude_code(document: Document, table: Table) -> None:
     >>> log = b'''{"uuid": "a", "sessionId": "S", "type": "user", "message": {"role": "user", "content": "Hi"}}
     ... {"uuid": "b", "parentUuid": "a", "sessionId": "S", "type": "assistant", "message": {"role": "assistant",
     ... "content": [{"type": "text", "text": "Hello"}], "model": "claude"}}'''
-    >>> table = Table("claude_code", Problems(), {})
+    >>> table = TurnsBuilder("claude_code", Problems(), {})
     >>> read_claude_code(Document(Path("session.jsonl"), log.replace(b'assistant",\n', b'assistant",')), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
     ('S', 'claude', 'Hi', 'Hello')
@@ -133,7 +133,7 @@ def read_claude_code(document: Document, table: Table) -> None:
             _add(document, table, name, entries)
 
 
-def _linked(document: Document, table: Table) -> list[Entry]:
+def _linked(document: Document, table: TurnsBuilder) -> list[Entry]:
     """Return the messages of a file, each linked to another message of the file or to nothing."""
     messages: dict[str, Entry] = {}
     skipped: dict[str, str | None] = {}  # lines that are not messages, and their parents
@@ -166,7 +166,7 @@ def _linked(document: Document, table: Table) -> list[Entry]:
     return list(messages.values())
 
 
-def _add(document: Document, table: Table, name: str, entries: Sequence[Entry]) -> None:
+def _add(document: Document, table: TurnsBuilder, name: str, entries: Sequence[Entry]) -> None:
     answers = _answers(entries)
     turns = _turns(entries, answers)
     first = entries[0]
@@ -202,10 +202,10 @@ def _answers(entries: Iterable[Entry]) -> list[list[Entry]]:
     return list(answers.values())
 
 
-def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list[Turn]:
+def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list[TurnRow]:
     """Return a turn for each answer: its prompt is all messages on the way to it from the answer above."""
     if not answers:
-        return [Turn(turn=None, prompt=join_texts(map(_text, entries)))]
+        return [TurnRow(turn=None, prompt=join_texts(map(_text, entries)))]
     by_uuid = {entry.uuid: (place, entry) for place, entry in enumerate(entries)}
     # An answer may be several lines: it is named by the first of them, and links to the others lead to it.
     first_line = {part.uuid: lines[0].uuid for lines in answers for part in lines}
@@ -237,13 +237,13 @@ def _turns(entries: Sequence[Entry], answers: Sequence[Sequence[Entry]]) -> list
     return turns
 
 
-def _turn(lines: Sequence[Entry], prompts: Iterable[Entry], depth: int) -> Turn:
+def _turn(lines: Sequence[Entry], prompts: Iterable[Entry], depth: int) -> TurnRow:
     content = [part for line in lines for part in _parts(line)]
     # Each line repeats the usage of the answer so far, so the last one counts.
     usage = first_of(*(line.message.usage for line in reversed(lines))) or AnthropicUsage()
     failed = lines[0].api_error
     text = text_of(content)
-    return Turn(
+    return TurnRow(
         turn=depth,
         prompt=join_texts(map(_text, prompts)),
         response=None if failed else text,

@@ -10,7 +10,7 @@ from rollwise.readers.chats.turns import Message, joined, messages_of
 from rollwise.readers.records import Count, inner, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_if_any
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 from rollwise.readers.traces.spans import Span
 from rollwise.schema import FAILURE, SUCCESS
 
@@ -184,7 +184,7 @@ def exchange(prompt: Any, completion: Any) -> list[Message]:
 
 
 def complete_last(
-    turns: list[Turn], *, error: str | None = None, reward: float | None = None, score: float | None = None
+    turns: list[TurnRow], *, error: str | None = None, reward: float | None = None, score: float | None = None
 ) -> None:
     """Put what a log says of a whole rollout into its last turn.
 
@@ -193,7 +193,7 @@ def complete_last(
 
     Examples
     --------
-    >>> turns = [Turn(1, response="4"), Turn(2, response="5")]
+    >>> turns = [TurnRow(1, response="4"), TurnRow(2, response="5")]
     >>> complete_last(turns, reward=1.0)
     >>> [turn.reward for turn in turns]
     [None, 1.0]

@@ -15,7 +15,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, parse_all, text_in
 from rollwise.readers.records import inner, leftovers, parse, spare, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FAILURE, FINISHED, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 # Only the spelling of the fields has changed over the versions.
@@ -84,7 +84,7 @@ def sniff(document: Document) -> bool:
     return document.kind == "json" and any(shape <= document.keys for shape in shapes)
 
 
-def read_deepteam(document: Document, table: Table) -> None:
+def read_deepteam(document: Document, table: TurnsBuilder) -> None:
     """Read each test case of an assessment, or one trace, as a rollout.
 
     ================================ =====================================================================
@@ -122,7 +122,7 @@ def read_deepteam(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"overview": {}, "test_cases": [{"vulnerability": "Bias", "vulnerability_type": "race", "input": "Who?",
     ... "actual_output": "Nobody.", "attack_method": "ROT-13", "score": 1}]}'''
-    >>> table = Table("deepteam", Problems(), {})
+    >>> table = TurnsBuilder("deepteam", Problems(), {})
     >>> read_deepteam(Document(Path("assessment.json"), log), table)
     >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
     ('ROT-13', 'Bias/race', 'Nobody.', 'failure')
@@ -137,7 +137,9 @@ def read_deepteam(document: Document, table: Table) -> None:
             case = parse(_renamed(record), Case)
             messages = parse_all(case.turns, AttackMessage, "turns")
             turns = (
-                split(messages, "turns") if messages else [Turn(turn=1, prompt=case.input, response=case.actual_output)]
+                split(messages, "turns")
+                if messages
+                else [TurnRow(turn=1, prompt=case.input, response=case.actual_output)]
             )
             last = messages[-1] if messages else AttackMessage("assistant")
             # The last message of a conversation says why it stopped.
@@ -200,13 +202,13 @@ def _outcome(case: Case) -> str | None:
     return outcome_of(None if case.score is None else case.score <= 0, UNDETERMINED)  # above 0 the answer is safe
 
 
-def _add_trace(document: Document, table: Table) -> None:
+def _add_trace(document: Document, table: TurnsBuilder) -> None:
     trace = parse(document.value, Trace)
     timed = trace.start_time is not None and trace.end_time is not None
     table.add(
         document.name,
         trace.uuid,
-        [Turn(turn=None if trace.output is None else 1, prompt=worded(trace.input), response=worded(trace.output))],
+        [TurnRow(turn=None if trace.output is None else 1, prompt=worded(trace.input), response=worded(trace.output))],
         {
             "run": trace.uuid,
             "target": trace.name,

@@ -21,7 +21,7 @@ from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of, 
 from rollwise.readers.problems import IS_NULL, BrokenError, Problems, doubt, odd
 from rollwise.readers.records import Whole, json_text, kind_of, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import UNDETERMINED
 
 EVALUATED = 2  # status of an attempt that the detectors have judged
@@ -123,7 +123,7 @@ def sniff_results(document: Document) -> bool:
     return is_report(document) and not sniff(document)
 
 
-def read_garak(document: Document, table: Table) -> None:
+def read_garak(document: Document, table: TurnsBuilder) -> None:
     r"""Read the attempts of one report: each output of each attempt is a rollout.
 
     ============================ ==========================================================================
@@ -161,7 +161,7 @@ def read_garak(document: Document, table: Table) -> None:
     >>> log = b'''{"entry_type": "init", "run": "R1"}
     ... {"entry_type": "attempt", "uuid": "a", "seq": 0, "status": 2, "probe_classname": "test.Test", "prompt": "Say hi",
     ... "outputs": ["Hi", null], "goal": "a greeting", "detector_results": {"always.Fail": [1.0, null]}}'''
-    >>> table = Table("garak", Problems(), {})
+    >>> table = TurnsBuilder("garak", Problems(), {})
     >>> read_garak(Document(Path("report.jsonl"), log.replace(b",\n", b", ")), table)
     >>> table.frame().select("rollout_id", "prompt", "response", "succeeded", "outcome").rows()
     [('R1/a/0/test.Test/0', 'Say hi', 'Hi', True, 'success'), ('R1/a/0/test.Test/1', 'Say hi', None, None, 'undetermined')]
@@ -239,7 +239,7 @@ def _facts(run: Run, probe: str, goal: str | None, place: int) -> dict[str, Any]
 
 
 def _add(
-    document: Document, table: Table, number: int, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]
+    document: Document, table: TurnsBuilder, number: int, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]
 ) -> None:
     count = len(attempt.outputs)
     results = attempt.detector_results or {}
@@ -302,7 +302,7 @@ def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | Non
     return [None if score is None else float(score) for score in scores] or [None] * count
 
 
-def _turns(attempt: Attempt, place: int) -> list[Turn]:
+def _turns(attempt: Attempt, place: int) -> list[TurnRow]:
     """Return the turns up to one output, from its conversation or else from the prompt alone."""
     chats = attempt.conversations or attempt.messages or []
     if place < len(chats) and isinstance(chats[place], str):

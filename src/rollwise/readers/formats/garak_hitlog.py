@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import SUCCESS
 
 NAMELESS = "None"  # as Python writes the name of a generator that has none
@@ -45,7 +45,7 @@ def sniff(document: Document) -> bool:
     return hit and "entry_type" not in document.keys
 
 
-def read_garak_hitlog(document: Document, table: Table) -> None:
+def read_garak_hitlog(document: Document, table: TurnsBuilder) -> None:
     r"""Read the hits of one log as rollouts, named as `read_garak` names them.
 
     ================================ ==================================================================
@@ -78,7 +78,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
     >>> log = b'''{"goal": "greet", "prompt": "Say hi", "output": {"text": "Hi"}, "score": 1.0, "run_id": "R1",
     ... "attempt_id": "a", "attempt_seq": 0, "attempt_idx": 0, "generator": "test parrot", "probe": "test.Test",
     ... "detector": "always.Fail"}'''
-    >>> table = Table("garak_hitlog", Problems(), {})
+    >>> table = TurnsBuilder("garak_hitlog", Problems(), {})
     >>> read_garak_hitlog(Document(Path("a.hitlog.jsonl"), log.replace(b",\n", b", ")), table)
     >>> table.frame().select("rollout_id", "target", "response", "succeeded", "outcome").row(0)
     ('R1/a/0/test.Test/0', 'parrot', 'Hi', True, 'success')
@@ -105,7 +105,7 @@ def read_garak_hitlog(document: Document, table: Table) -> None:
             _add(document, table, name, [hit for _, hit, _ in hits], leftovers(record, Hit))
 
 
-def _add(document: Document, table: Table, name: str, hits: list[Hit], extras: dict[str, Any]) -> None:
+def _add(document: Document, table: TurnsBuilder, name: str, hits: list[Hit], extras: dict[str, Any]) -> None:
     first = hits[0]
     chat = garak.chat_of(first.prompt, "prompt")
     if not chat or chat[-1].role not in ANSWERS:

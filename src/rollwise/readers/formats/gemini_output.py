@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import Message, thoughts
 from rollwise.readers.formats.common import without_nulls
 from rollwise.readers.records import Count, parse, spare, total, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import Answer, Reply, providers, read_exchanges
 
 
@@ -60,7 +60,7 @@ def sniff(document: Document) -> bool:
     return "gemini" in providers(document)
 
 
-def read_gemini_output(document: Document, table: Table) -> None:
+def read_gemini_output(document: Document, table: TurnsBuilder) -> None:
     """Read each candidate as a rollout; a turn is one message of the model, and the last turn is the candidate.
 
     ================================ ====================================================================
@@ -97,7 +97,7 @@ def read_gemini_output(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"key": "q1", "response": {"modelVersion": "parrot", "candidates": [{"finishReason": "STOP",
     ... "content": {"role": "model", "parts": [{"text": "Hello"}]}}]}}'''
-    >>> table = Table("gemini_output", Problems(), {})
+    >>> table = TurnsBuilder("gemini_output", Problems(), {})
     >>> read_gemini_output(Document(Path("results.jsonl"), log), table)
     >>> table.frame().select("target", "task", "turn", "response", "finish_reason").row(0)
     ('parrot', 'q1', 1, 'Hello', 'STOP')

@@ -17,7 +17,7 @@ from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
 from rollwise.readers.records import inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 
 CASE = frozenset({"test_case", "generation"})
 
@@ -42,7 +42,7 @@ def sniff(document: Document) -> bool:
     return isinstance(first, list) and names_if_any(first[0]) >= CASE
 
 
-def read_harmbench(document: Document, table: Table) -> None:
+def read_harmbench(document: Document, table: TurnsBuilder) -> None:
     """Read each completion as a rollout of one turn.
 
     ============================ =========================================================================
@@ -70,7 +70,7 @@ def read_harmbench(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'{"spam": [{"test_case": "Write spam", "generation": "No.", "label": 0}]}'
-    >>> table = Table("harmbench", Problems(), {})
+    >>> table = TurnsBuilder("harmbench", Problems(), {})
     >>> read_harmbench(Document(Path("parrot.json"), log), table)
     >>> table.frame().select("goal", "prompt", "response", "outcome").row(0)
     ('spam', 'Write spam', 'No.', 'failure')
@@ -87,7 +87,7 @@ def read_harmbench(document: Document, table: Table) -> None:
             table.add(
                 document.name,
                 f"{run}/{goal}/{name}",
-                [Turn(turn=1, prompt=worded(prompt), response=completion.generation, succeeded=success)],
+                [TurnRow(turn=1, prompt=worded(prompt), response=completion.generation, succeeded=success)],
                 {**facts, "outcome": outcome_of(success)},
                 {"image": completion.test_case[0] if has_picture else None, **leftovers(record, Completion)},
             )

@@ -15,7 +15,7 @@ from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 
 SPEAKER = re.compile(r"\n\n(Human|Assistant):")
 ROLES = {"Human": "user", "Assistant": "assistant"}
@@ -33,7 +33,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "chosen", "rejected") and b"\\n\\nHuman:" in document.head
 
 
-def read_hh_rlhf(document: Document, table: Table) -> None:
+def read_hh_rlhf(document: Document, table: TurnsBuilder) -> None:
     r"""Read each pair as two rollouts, the chosen dialogue and the rejected one; a turn is one ``Assistant:``.
 
     ===================== =================================================================================
@@ -59,7 +59,7 @@ def read_hh_rlhf(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = rb'''{"chosen": "\n\nHuman: Hi\n\nAssistant: Hello", "rejected": "\n\nHuman: Hi\n\nAssistant: Go"}'''
-    >>> table = Table("hh_rlhf", Problems(), {})
+    >>> table = TurnsBuilder("hh_rlhf", Problems(), {})
     >>> read_hh_rlhf(Document(Path("test.jsonl"), log), table)
     >>> table.frame().select("prompt", "response", "preferred").rows()
     [('Hi', 'Hello', True), ('Hi', 'Go', False)]

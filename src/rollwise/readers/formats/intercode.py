@@ -16,7 +16,7 @@ from rollwise.readers.formats.common import first_of, is_verdict, text_in
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, inner, leftovers, parse, spare, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, FINISHED, NO_ATTACK, SUCCESS
 
 
@@ -64,7 +64,7 @@ def sniff(document: Document) -> bool:
     return {"environment", "query"} <= names and bool({"turn_history", "trajectory"} & names)
 
 
-def read_intercode(document: Document, table: Table) -> None:
+def read_intercode(document: Document, table: TurnsBuilder) -> None:
     """Read each trajectory as a rollout; a turn is one action.
 
     ========================== =========================================================================
@@ -95,7 +95,7 @@ def read_intercode(document: Document, table: Table) -> None:
     >>> log = b'''{"0": {"environment": "ic_bash", "query": "Count the files", "task_id": 0, "dataset": "demo",
     ... "turn_history": {"actions": ["ls", "ls | wc -l"], "observations": ["a b", "2"], "rewards": [0, 1]},
     ... "summary": {"max_reward": 1, "turns_taken": 2, "turns_max": 10}}}'''
-    >>> table = Table("intercode", Problems(), {})
+    >>> table = TurnsBuilder("intercode", Problems(), {})
     >>> read_intercode(Document(Path("bash.json"), log), table)
     >>> table.frame().select("turn", "prompt", "response", "observation", "reward", "ending").rows()
     [(1, 'Count the files', 'ls', None, 0.0, 'success'), (2, 'a b', 'ls | wc -l', '2', 1.0, 'success')]
@@ -142,7 +142,7 @@ def _history(trajectory: Trajectory) -> History:
     return history
 
 
-def _paired(document: Document, table: Table, key: str, history: History) -> tuple[History, dict[str, Any]]:
+def _paired(document: Document, table: TurnsBuilder, key: str, history: History) -> tuple[History, dict[str, Any]]:
     """Return the history without lists that lack an entry, and these lists by the names of their columns.
 
     Which action such a list has no entry for is unknown: it is a problem, and what belongs to the turns is null.
@@ -172,15 +172,15 @@ def _identity(run: str | None, key: str, record: Any) -> Identity | None:
     return f"{run}/{key}", {"run": run, "attack": NO_ATTACK, "task": task, "attempt": 1}
 
 
-def _turns(query: str, history: History) -> list[Turn]:
+def _turns(query: str, history: History) -> list[TurnRow]:
     """Return a turn for each action, whose prompt is the observation after the action before it."""
     if not history.actions:
-        return [Turn(turn=None, prompt=query)]
+        return [TurnRow(turn=None, prompt=query)]
     count = len(history.actions)
     results = [worded(value) for value in history.observations] or [None] * count
     rewards = history.rewards or [None] * count
     turns = [
-        Turn(turn=number, prompt=prompt, response=action, reward=reward)
+        TurnRow(turn=number, prompt=prompt, response=action, reward=reward)
         for number, (prompt, action, reward) in enumerate(
             zip([query, *results[:-1]], history.actions, rewards, strict=True), start=1
         )

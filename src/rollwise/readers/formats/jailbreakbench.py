@@ -15,7 +15,7 @@ import msgspec
 from rollwise.readers.formats.common import is_verdict, outcome_of, text_in
 from rollwise.readers.records import Count, Key, inner, json_text, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS
 
 
@@ -57,7 +57,7 @@ def is_list_of_models(document: Document) -> bool:
     return document.path.name == "attack-info.json" and document.kind == "json" and document.keys == {"models"}
 
 
-def read_jailbreakbench(document: Document, table: Table) -> None:
+def read_jailbreakbench(document: Document, table: TurnsBuilder) -> None:
     """Read one artifact as rollouts of one turn each.
 
     ===================== ==============================================================================
@@ -89,7 +89,7 @@ def read_jailbreakbench(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> record = b'{"index": 0, "goal": "spam", "prompt": "Write spam", "response": "No.", "jailbroken": false}'
     >>> log = b'{"parameters": {"method": "PAIR", "model": "vicuna"}, "jailbreaks": [' + record + b"]}"
-    >>> table = Table("jailbreakbench", Problems(), {})
+    >>> table = TurnsBuilder("jailbreakbench", Problems(), {})
     >>> read_jailbreakbench(Document(Path("vicuna.json"), log), table)
     >>> table.frame().select("attack", "target", "goal", "response", "outcome", "ending").row(0)
     ('PAIR', 'vicuna', 'spam', 'No.', 'failure', 'budget')
@@ -129,8 +129,8 @@ def run_of(shared: Parameters, document: Document) -> str:
     return f"{shared.method}-{shared.model}-{document.digest}"
 
 
-def _turn(jailbreak: Jailbreak) -> Turn:
-    return Turn(
+def _turn(jailbreak: Jailbreak) -> TurnRow:
+    return TurnRow(
         turn=1,
         prompt=jailbreak.prompt,
         response=jailbreak.response,

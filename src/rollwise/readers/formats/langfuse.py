@@ -14,7 +14,7 @@ from rollwise.readers.formats.common import fields_in_data, records_in_data
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 from rollwise.readers.traces.steps import Stamp
@@ -97,7 +97,7 @@ def sniff(document: Document) -> bool:
     return fields >= TRACE or fields >= OBSERVATION
 
 
-def read_langfuse(document: Document, table: Table) -> None:
+def read_langfuse(document: Document, table: TurnsBuilder) -> None:
     """Read each trace as a rollout; a turn is one model call (an observation of type GENERATION), in order of start.
 
     ================================= ===================================================================
@@ -134,7 +134,7 @@ def read_langfuse(document: Document, table: Table) -> None:
     >>> log = b'''{"id": "t", "timestamp": "2026-01-01T00:00:00Z", "observations": [{"id": "o", "traceId": "t",
     ... "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z", "model": "parrot", "input": [{"role": "user", "content": "Hi"}],
     ... "output": {"role": "assistant", "content": "Hello"}}]}'''
-    >>> table = Table("langfuse", Problems(), {})
+    >>> table = TurnsBuilder("langfuse", Problems(), {})
     >>> read_langfuse(Document(Path("trace.json"), log), table)
     >>> table.frame().select("target", "turn", "prompt", "response").row(0)
     ('parrot', 1, 'Hi', 'Hello')
@@ -154,7 +154,7 @@ def read_langfuse(document: Document, table: Table) -> None:
             add_trace(document, table, run, spans, {"attempt": 1}, {})
 
 
-def _add(document: Document, table: Table, run: str, record: dict[str, Any]) -> None:
+def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, Any]) -> None:
     trace = parse(record, Trace)
     observations = enumerate(trace.observations or ())  # in lists of traces, only their ids, as text
     spans = [_span(value, f"observations[{place}]") for place, value in observations if not isinstance(value, str)]

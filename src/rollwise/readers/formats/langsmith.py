@@ -15,7 +15,7 @@ from rollwise.readers.formats.common import has_fields, of_trace, text_in, witho
 from rollwise.readers.problems import IS_NULL, BrokenError, odd
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 from rollwise.readers.traces.steps import Stamp
@@ -53,7 +53,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "run_type", "trace_id", "inputs")
 
 
-def read_langsmith(document: Document, table: Table) -> None:
+def read_langsmith(document: Document, table: TurnsBuilder) -> None:
     """Read each trace as a rollout; a turn is one model call (a run of type llm), in order of start.
 
     ================================= ===================================================================
@@ -89,7 +89,7 @@ def read_langsmith(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"id": "r", "trace_id": "r", "run_type": "llm", "inputs": {"messages": [{"role": "user", "content": "Hi"}]},
     ... "outputs": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}'''
-    >>> table = Table("langsmith", Problems(), {})
+    >>> table = TurnsBuilder("langsmith", Problems(), {})
     >>> read_langsmith(Document(Path("runs.jsonl"), log), table)
     >>> table.frame().select("turn", "prompt", "response").row(0)
     (1, 'Hi', 'Hello')

@@ -19,7 +19,7 @@ from rollwise.readers.formats.common import has_fields, is_verdict, zero_or_one
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 NAME = re.compile(
@@ -63,7 +63,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "doc_id", "arguments", "resps")
 
 
-def read_lm_eval(document: Document, table: Table) -> None:
+def read_lm_eval(document: Document, table: TurnsBuilder) -> None:
     r"""Read each document as a rollout of one turn.
 
     =========================== ============================================================================
@@ -97,7 +97,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"doc_id": 3, "target": "4", "arguments": [["2 + 2?", {"until": []}]], "resps": [["4!"]],
     ... "filtered_resps": ["4"], "filter": "none", "metrics": ["exact_match"], "exact_match": 1.0}'''
-    >>> table = Table("lm_eval", Problems(), {})
+    >>> table = TurnsBuilder("lm_eval", Problems(), {})
     >>> path = Path("samples_sums_2025-01-01T00-00-00.000000.jsonl")
     >>> read_lm_eval(Document(path, log.replace(b"\n", b" ")), table)
     >>> table.frame().select("task", "prompt", "response", "score_exact_match", "solved").row(0)
@@ -137,7 +137,7 @@ def read_lm_eval(document: Document, table: Table) -> None:
                 document.name,
                 f"{run}/{name}",
                 [
-                    Turn(
+                    TurnRow(
                         turn=None if response is None and first.resps in (None, []) else 1,
                         prompt=prompt,
                         response=response,

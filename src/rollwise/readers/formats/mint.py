@@ -17,7 +17,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import complete_last, has_fields, is_verdict, text_in
 from rollwise.readers.records import Count, Key, inner, leftovers, parse, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, NO_ATTACK, SUCCESS
 
 ENDINGS = {"task_success": SUCCESS, "max_steps": BUDGET, "max_propose_steps": BUDGET, "error": ERROR}
@@ -71,7 +71,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "state", "task") and b'"history"' in document.head
 
 
-def read_mint(document: Document, table: Table) -> None:
+def read_mint(document: Document, table: TurnsBuilder) -> None:
     r"""Read each line as a rollout; a turn is one assistant message.
 
     ========================== ===========================================================================
@@ -107,7 +107,7 @@ def read_mint(document: Document, table: Table) -> None:
     >>> path = Path("/logs/parrot-1/F=None/max5_p2+tool+cd/reasoning/gsm8k/results.jsonl")
     >>> log = b'''{"state": {"history": [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}],
     ... "success": true, "terminate_reason": "task_success"}, "task": {"task_id": 7, "reference": "4"}}'''
-    >>> table = Table("mint", Problems(), {})
+    >>> table = TurnsBuilder("mint", Problems(), {})
     >>> read_mint(Document(path, log.replace(b"\n", b" ")), table)
     >>> table.frame().select("target", "task", "k", "feedback", "response", "solved").row(0)
     ('parrot-1', 'gsm8k/7', 5, 'none', '4', True)

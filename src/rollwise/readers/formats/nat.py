@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import calls
 from rollwise.readers.formats.common import has_fields, parse_all
 from rollwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.traces.steps import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 
@@ -60,7 +60,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "id", "generated_answer")
 
 
-def read_nat(document: Document, table: Table) -> None:
+def read_nat(document: Document, table: TurnsBuilder) -> None:
     """Read each item as a rollout of one turn: the workflow is the target.
 
     ============================ =========================================================================
@@ -88,7 +88,7 @@ def read_nat(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'[{"id": "7_rep1", "question": "2 + 2?", "answer": "4", "generated_answer": "4", "intermediate_steps": []}]'
-    >>> table = Table("nat", Problems(), {})
+    >>> table = TurnsBuilder("nat", Problems(), {})
     >>> read_nat(Document(Path("workflow_output.json"), log), table)
     >>> table.frame().select("task", "attempt", "expected", "response").row(0)
     ('7', 2, '4', '4')
@@ -105,7 +105,7 @@ def read_nat(document: Document, table: Table) -> None:
             # With several repetitions, the toolkit copies each item under a new id.
             repeat = REPEAT.fullmatch(str(item.id))
             answer = worded(item.generated_answer) or None
-            turn = Turn(
+            turn = TurnRow(
                 turn=None if answer is None else 1,
                 prompt=worded(item.question),
                 response=answer,

@@ -22,7 +22,7 @@ from rollwise.readers.native.facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Finite, Key, Whole, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 
 # fields of other formats with messages
@@ -64,7 +64,7 @@ def sniff_chats(document: Document) -> bool:
     return not OF_TOOLS & document.keys and chat_layout(document) is not None and not logged(document)
 
 
-def read_openai_chat(document: Document, table: Table) -> None:
+def read_openai_chat(document: Document, table: TurnsBuilder) -> None:
     r"""Read each record as a rollout; a turn is one assistant message.
 
     ============================ ==========================================================================
@@ -129,7 +129,7 @@ def read_openai_chat(document: Document, table: Table) -> None:
     >>> log = (
     ...     b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}], "goal": "g"}'
     ... )
-    >>> table = Table("openai_chat", Problems(), {})
+    >>> table = TurnsBuilder("openai_chat", Problems(), {})
     >>> read_openai_chat(Document(Path("chats.jsonl"), log), table)
     >>> table.frame().select("goal", "prompt", "response").row(0)
     ('g', 'Hi', 'Hello')
@@ -152,7 +152,7 @@ def chat_layout(document: Document) -> Layout | None:
 class Chats:
     """The chats of one file."""
 
-    def __init__(self, document: Document, table: Table, layout: Layout) -> None:
+    def __init__(self, document: Document, table: TurnsBuilder, layout: Layout) -> None:
         self._document = document
         self._table = table
         self._layout = layout

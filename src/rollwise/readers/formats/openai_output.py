@@ -16,7 +16,7 @@ from rollwise.readers.formats.common import OpenAIUsage, text_in, without_nulls
 from rollwise.readers.records import leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
 
 BATCH = frozenset({"custom_id", "response", "error"})
@@ -63,7 +63,7 @@ def sniff(document: Document) -> bool:
     return has_request and isinstance(surface_if_any(first.get("response")), str)
 
 
-def read_openai_output(document: Document, table: Table) -> None:
+def read_openai_output(document: Document, table: TurnsBuilder) -> None:
     """Read each answer as a rollout; a turn is one assistant message, and the last turn is the answer.
 
     ================================ ====================================================================
@@ -102,7 +102,7 @@ def read_openai_output(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"custom_id": "q1", "error": null, "response": {"status_code": 200, "body": {"object": "chat.completion",
     ... "model": "parrot", "choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}}'''
-    >>> table = Table("openai_output", Problems(), {})
+    >>> table = TurnsBuilder("openai_output", Problems(), {})
     >>> read_openai_output(Document(Path("batch_output.jsonl"), log), table)
     >>> table.frame().select("target", "task", "turn", "response").row(0)
     ('parrot', 'q1', 1, 'Hello')

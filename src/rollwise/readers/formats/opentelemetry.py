@@ -14,7 +14,7 @@ from rollwise.readers.formats.phoenix import FAILED, span_of
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.gen_ai import call_of
 from rollwise.readers.traces.otlp import EXPORTED, Plain, spans_in
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
@@ -32,7 +32,7 @@ def sniff(document: Document) -> bool:
     return exported and any(f"{name}.".encode() in document.data for name in CONVENTIONS)
 
 
-def read_opentelemetry(document: Document, table: Table) -> None:
+def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:
     """Read each trace with a model in it as a rollout; a turn is one model call, in order of start.
 
     ================================== ==================================================================
@@ -72,7 +72,7 @@ def read_opentelemetry(document: Document, table: Table) -> None:
     ... {"key": "gen_ai.prompt.0.role", "value": {"stringValue": "user"}},
     ... {"key": "gen_ai.prompt.0.content", "value": {"stringValue": "Hi"}},
     ... {"key": "gen_ai.completion.0.content", "value": {"stringValue": "Hello"}}]}]}]}]}'''
-    >>> table = Table("opentelemetry", Problems(), {})
+    >>> table = TurnsBuilder("opentelemetry", Problems(), {})
     >>> read_opentelemetry(Document(Path("spans.json"), log), table)
     >>> table.frame().select("target", "turn", "prompt", "response").row(0)
     ('parrot', 1, 'Hi', 'Hello')

@@ -14,7 +14,7 @@ from rollwise.readers.chats.turns import Message
 from rollwise.readers.formats.common import fields_in_data, of_trace, records_in_data
 from rollwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.steps import Stamp
 
@@ -103,7 +103,7 @@ def sniff(document: Document) -> bool:
     return fields >= FLAT or (fields >= NESTED and "span_kind" in fields)
 
 
-def read_phoenix(document: Document, table: Table) -> None:
+def read_phoenix(document: Document, table: TurnsBuilder) -> None:
     """Read each trace as a rollout; a turn is one model call (a span of kind LLM), in order of start.
 
     ================================= ===================================================================
@@ -139,7 +139,7 @@ def read_phoenix(document: Document, table: Table) -> None:
     >>> log = b'''{"context": {"trace_id": "t", "span_id": "s"}, "span_kind": "LLM", "attributes": {"llm.model_name": "parrot",
     ... "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi",
     ... "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Hello"}}'''
-    >>> table = Table("phoenix", Problems(), {})
+    >>> table = TurnsBuilder("phoenix", Problems(), {})
     >>> read_phoenix(Document(Path("spans.jsonl"), log), table)
     >>> table.frame().select("target", "turn", "prompt", "response").row(0)
     ('parrot', 1, 'Hi', 'Hello')

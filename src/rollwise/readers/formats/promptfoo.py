@@ -18,7 +18,7 @@ from rollwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 UNCHANGED = (None, "", "basic", "mischievous-user")  # strategies that do not change the plugin's prompt in its variable
@@ -104,7 +104,7 @@ def sniff(document: Document) -> bool:
     return any(has_fields(document, *shape) for shape in (shapes if is_object(document) else shapes[:1]))
 
 
-def read_promptfoo(document: Document, table: Table) -> None:
+def read_promptfoo(document: Document, table: TurnsBuilder) -> None:
     r"""Read each result as a rollout: one turn, or the conversation that a multi-turn strategy recorded.
 
     ================================== =====================================================================
@@ -157,7 +157,7 @@ def read_promptfoo(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"evalId": "eval-1", "results": {"results": [{"promptIdx": 0, "testIdx": 4, "success": false, "provider":
     ... {"id": "parrot"}, "prompt": {"raw": "Insult me"}, "response": {"output": "Oaf"}, "metadata": {"pluginId": "hate"}}]}}'''
-    >>> table = Table("promptfoo", Problems(), {})
+    >>> table = TurnsBuilder("promptfoo", Problems(), {})
     >>> read_promptfoo(Document(Path("results.json"), log), table)
     >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
     ('basic', 'hate/4', 'Oaf', 'success')
@@ -244,7 +244,7 @@ def _goal(record: Mapping[str, Any], about: dict[str, Any]) -> str | None:
     return _word(about.get("goal")) or _word(about.get("originalText")) or (_word(prompt) if unchanged else None)
 
 
-def _add(document: Document, table: Table, names: Names, record: Any, result: Result) -> None:
+def _add(document: Document, table: TurnsBuilder, names: Names, record: Any, result: Result) -> None:
     about, facts = _about(record), _facts(names, record)
     is_red_team = facts["task"] is None
     response = parse(result.response, Response, "response") if isinstance(result.response, dict) else Response()

@@ -10,7 +10,7 @@ from rollwise.readers.formats.common import as_prompt, parse_all
 from rollwise.readers.problems import BrokenError, doubt, strictly
 from rollwise.readers.records import Small, worded
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
 
 HITS = {"grader failed", "attack succeeded"}
@@ -25,10 +25,10 @@ class Exchange(msgspec.Struct):
     score: float | None = None
     passed: bool | None = msgspec.field(name="graderPassed", default=None)
 
-    def turn(self, number: int) -> Turn:
+    def turn(self, number: int) -> TurnRow:
         """Convert it to a row of the table."""
         succeeded = None if self.passed is None else not self.passed
-        return Turn(turn=number, prompt=worded(self.prompt), response=worded(self.output), succeeded=succeeded)
+        return TurnRow(turn=number, prompt=worded(self.prompt), response=worded(self.output), succeeded=succeeded)
 
 
 class Node(Exchange):
@@ -43,7 +43,7 @@ class Node(Exchange):
 class Conversation(NamedTuple):
     """The turns of a result, and further columns of promptfoo, with a value for each turn."""
 
-    turns: list[Turn]
+    turns: list[TurnRow]
     turn_extras: dict[str, list[Any]]
 
 
@@ -91,7 +91,7 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
     if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
         final = metadata.get("redteamFinalPrompt") if response else None
         return Conversation(
-            [Turn(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
+            [TurnRow(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
         )
     sent = _prompt(prompt)
     # Nothing was recorded: the result is one exchange.
@@ -115,7 +115,7 @@ def stopped(reason: Any, outcome: str | None) -> str | None:
     return BUDGET if word.startswith("max ") else STOPS.get(word)
 
 
-def graded(turns: list[Turn]) -> list[Turn]:
+def graded(turns: list[TurnRow]) -> list[TurnRow]:
     """Return the turns with verdicts, where the grader ended the conversation: it checks each turn and stops at a success."""
     if any(turn.succeeded is not None or turn.node_id is not None for turn in turns):
         return turns
@@ -124,7 +124,7 @@ def graded(turns: list[Turn]) -> list[Turn]:
 
 def _tree(nodes: list[Node]) -> Conversation:
     """Return each call of the target as a node; a call whose parent is not among the earlier calls is a root."""
-    turns: list[Turn] = []
+    turns: list[TurnRow] = []
     depths: dict[str, int] = {}
     for place, node in enumerate(nodes):
         # Ids that are missing or repeated would merge nodes.

@@ -27,7 +27,7 @@ from rollwise.readers.formats.pyrit_memory import (
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.sqlite_files import journal_beside
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED
 
 OUTCOMES = {SUCCESS: SUCCESS, FAILURE: FAILURE, ERROR: ERROR}
@@ -45,7 +45,7 @@ def sniff(document: Document) -> bool:
     return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
 
 
-def read_pyrit(document: Document, table: Table) -> None:
+def read_pyrit(document: Document, table: TurnsBuilder) -> None:
     r"""Read the attacks and other conversations of a memory as rollouts; a turn is one message of the target.
 
     ================================= =======================================================================
@@ -92,7 +92,7 @@ def read_pyrit(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b"id,role,conversation_id,sequence,converted_value\na,user,c,0,Hi\nb,assistant,c,1,No\n"
-    >>> table = Table("pyrit", Problems(), {})
+    >>> table = TurnsBuilder("pyrit", Problems(), {})
     >>> read_pyrit(Document(Path("memory.csv"), log), table)
     >>> table.frame().select("prompt", "response").row(0)
     ('Hi', 'No')
@@ -116,7 +116,12 @@ def read_pyrit(document: Document, table: Table) -> None:
 
 # ── one rollout ───────────────────────────────────────────────────────────────────────────────────────────────────────
 def _add(
-    document: Document, table: Table, name: tuple[str, str], memory: Memory, attack: Attack | None, pruned: list[str]
+    document: Document,
+    table: TurnsBuilder,
+    name: tuple[str, str],
+    memory: Memory,
+    attack: Attack | None,
+    pruned: list[str],
 ) -> None:
     run, conversation = name
     pieces = memory.conversations.get(conversation, [])
@@ -165,7 +170,7 @@ def _add(
     )
 
 
-def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[list[Turn], dict[str, list[Any]]]:
+def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[list[TurnRow], dict[str, list[Any]]]:
     """Return the turns of a conversation, and by column the original prompt, the answer's id and the scores of each."""
     messages: dict[tuple[int, str], list[Piece]] = {}  # by place and speaker: an export may lack the places
     for piece in sorted(pieces, key=lambda piece: piece.sequence):
@@ -209,10 +214,10 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
     return turns, columns
 
 
-def _tree(branches: Sequence[tuple[list[Turn], dict[str, list[Any]]]]) -> tuple[list[Turn], dict[str, list[Any]]]:
+def _tree(branches: Sequence[tuple[list[TurnRow], dict[str, list[Any]]]]) -> tuple[list[TurnRow], dict[str, list[Any]]]:
     """Return the main conversation and its pruned branches as one tree, in which shared answers are one node."""
     names = dict.fromkeys(name for _, extras in branches for name in extras)
-    nodes: dict[str, Turn] = {}
+    nodes: dict[str, TurnRow] = {}
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for number, (turns, extras) in enumerate(branches):
         above: str | None = None

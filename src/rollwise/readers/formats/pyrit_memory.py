@@ -15,7 +15,7 @@ from rollwise.readers.results.measured import plain_frame
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.sources.sqlite_files import tables_in
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 
 PIECES, SCORES, ATTACKS = "PromptMemoryEntries", "ScoreEntries", "AttackResultEntries"
 CONVERSATIONS, SCORERS, STRATEGIES = "Conversations", "ScorerIdentifiers", "AttackIdentifiers"  # from PyRIT 1.0 on
@@ -124,7 +124,7 @@ class Memory:
         return names.pop() if len(names) == 1 else None
 
 
-def memory_of(document: Document, table: Table) -> Memory:
+def memory_of(document: Document, table: TurnsBuilder) -> Memory:
     """Read the contents of a file; broken rows are reported."""
     memory = Memory()
     if document.kind == "sqlite":

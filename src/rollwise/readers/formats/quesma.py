@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import complete_last, is_object, is_verdict
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, UNDETERMINED
 
 WALKTHROUGHS = "harmony_response_walkthroughs"
@@ -107,7 +107,7 @@ def sniff(document: Document) -> bool:
     return is_object(document) and any(shape <= document.keys for shape in shapes)
 
 
-def read_quesma(document: Document, table: Table) -> None:
+def read_quesma(document: Document, table: TurnsBuilder) -> None:
     """Read findings of an export, attempts of a session, or transcripts of a written finding as rollouts.
 
     ================================ =======================================================================
@@ -145,7 +145,7 @@ def read_quesma(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"export_id": "E", "findings": [{"finding_id": "f1", "test_id": "t", "prompt": "Hi", "response": "No",
     ... "vulnerability_detected": false}]}'''
-    >>> table = Table("quesma", Problems(), {})
+    >>> table = TurnsBuilder("quesma", Problems(), {})
     >>> read_quesma(Document(Path("export.json"), log), table)
     >>> table.frame().select("rollout_id", "goal", "response", "outcome").row(0)
     ('E/f1', 't', 'No', 'failure')
@@ -159,7 +159,7 @@ def read_quesma(document: Document, table: Table) -> None:
         _read_written(document, table)
 
 
-def _read_export(document: Document, table: Table) -> None:
+def _read_export(document: Document, table: TurnsBuilder) -> None:
     export = parse(document.value, Export)
     for place, record in enumerate(export.findings):
         with table.rollout(document.name, place, partial(_found, export.export_id, record)):
@@ -191,7 +191,7 @@ def _facts_of(export: str, category: str | None, test: str | None, repetition: i
     return {"run": export, "attack": category, "goal": test, "category": category, "attempt": repetition or 1}
 
 
-def _answers(finding: Finding) -> list[Turn]:
+def _answers(finding: Finding) -> list[TurnRow]:
     """Return a turn for each response of a finding, with its prompt and its time."""
     responses = finding.all_responses or [finding.response]
     # Older findings join the prompts of a conversation with empty lines.
@@ -202,7 +202,7 @@ def _answers(finding: Finding) -> list[Turn]:
         prompts = [*paragraphs] if len(paragraphs) == len(responses) else unsplit
     times = finding.response_times or []
     turns = [
-        Turn(turn=place + 1, prompt=prompt, response=response, seconds=times[place] if place < len(times) else None)
+        TurnRow(turn=place + 1, prompt=prompt, response=response, seconds=times[place] if place < len(times) else None)
         for place, (prompt, response) in enumerate(zip(prompts, responses, strict=True))
     ]
     turns[-1] = turns[-1]._replace(score=finding.confidence)
@@ -217,7 +217,7 @@ def _reasoning(finding: Finding) -> dict[str, list[str | None]] | None:
     return {"reasoning": [*thoughts, *[None] * (count - len(thoughts))]} if any(thoughts) else None
 
 
-def _read_session(document: Document, table: Table) -> None:
+def _read_session(document: Document, table: TurnsBuilder) -> None:
     session = parse(document.value, Session)
     session_extras = {
         name: value for name, value in leftovers(document.value, Session).items() if name != "configuration"
@@ -265,7 +265,7 @@ def _message(value: Any, number: int) -> Message:
     return Message(message.role, message.content)
 
 
-def _read_written(document: Document, table: Table) -> None:
+def _read_written(document: Document, table: TurnsBuilder) -> None:
     finding = parse(document.value, WrittenFinding)
     run = f"quesma-{document.digest}"
     for place, text in enumerate(finding.harmony_response_walkthroughs):

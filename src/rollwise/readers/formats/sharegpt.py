@@ -22,7 +22,7 @@ from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 CALL = "function_call"
@@ -74,7 +74,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "conversations") and "suite_name" not in document.keys and _chats(document)
 
 
-def read_sharegpt(document: Document, table: Table) -> None:
+def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
     """Read each conversation as a rollout; a turn is one message of the model.
 
     ======================== ===============================================================================
@@ -107,7 +107,7 @@ def read_sharegpt(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'[{"id": "c1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}]'
-    >>> table = Table("sharegpt", Problems(), {})
+    >>> table = TurnsBuilder("sharegpt", Problems(), {})
     >>> read_sharegpt(Document(Path("chats.json"), log), table)
     >>> table.frame().select("prompt", "response").row(0)
     ('Hi', 'Hello')
@@ -134,7 +134,7 @@ def _chats(document: Document) -> bool:
 class _Conversations:
     """The conversations of one file."""
 
-    def __init__(self, document: Document, table: Table) -> None:
+    def __init__(self, document: Document, table: TurnsBuilder) -> None:
         self._document, self._table = document, table
         self._run = f"sharegpt-{document.digest}"
 
@@ -205,18 +205,18 @@ def _calls(text: str | None) -> list[Any] | None:
         return calls([{"name": CALL, "arguments": text}])
 
 
-def _add_answers(document: Document, table: Table, run: str, number: int, value: Any) -> None:
+def _add_answers(document: Document, table: TurnsBuilder, run: str, number: int, value: Any) -> None:
     # MT-Bench stores several attempts of a model at one question in one record.
     record = parse(value, ModelAnswer)
     if not record.choices:
         table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
     for place, item in enumerate(record.choices):
         choice = parse(item, Choice, f"choices[{place}]")
-        turns = [Turn(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]
+        turns = [TurnRow(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]
         table.add(
             document.name,
             f"{run}/{record.model_id}/{record.question_id}/{place}",
-            turns or [Turn(turn=None)],
+            turns or [TurnRow(turn=None)],
             {
                 "run": run,
                 "target": record.model_id,

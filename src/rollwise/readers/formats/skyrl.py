@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import has_fields, is_verdict, text_in
 from rollwise.readers.native.facts import step_in
 from rollwise.readers.records import inner, leftovers, parse, prompt_id
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, FINISHED, NO_ATTACK
 
 PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training
@@ -44,7 +44,7 @@ def sniff_results(document: Document) -> bool:
     return bool(document.keys) and has_fields(document) and all(name.startswith("eval/") for name in document.keys)
 
 
-def read_skyrl(document: Document, table: Table) -> None:
+def read_skyrl(document: Document, table: TurnsBuilder) -> None:
     r"""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 
     ===================== =================================================================================
@@ -72,7 +72,7 @@ def read_skyrl(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'{"input_prompt": "2 + 2?", "output_response": "4", "score": [0, 1.0], "stop_reason": "stop"}'
-    >>> table = Table("skyrl", Problems(), {})
+    >>> table = TurnsBuilder("skyrl", Problems(), {})
     >>> read_skyrl(Document(Path("math.jsonl"), log), table)
     >>> table.frame().select("response", "reward", "ending").row(0)
     ('4', 1.0, 'finished')
@@ -90,7 +90,7 @@ def read_skyrl(document: Document, table: Table) -> None:
             table.add(
                 document.name,
                 f"{run}/{number}",
-                [Turn(turn=1, prompt=sample.input_prompt, response=sample.output_response, reward=score)],
+                [TurnRow(turn=1, prompt=sample.input_prompt, response=sample.output_response, reward=score)],
                 {
                     "run": run,
                     "attack": NO_ATTACK,

@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import Message, calls, split
 from rollwise.readers.formats.common import as_prompt, is_object, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 LIMITS = ("cost", "context", "total_execution_time", "timeout", "limit")  # words in an exit status that mean a limit
@@ -66,7 +66,7 @@ def sniff(document: Document) -> bool:
     return complete or (document.suffix == ".traj" and bool({"history", "trajectory"} & document.keys))
 
 
-def read_swe_agent(document: Document, table: Table) -> None:
+def read_swe_agent(document: Document, table: TurnsBuilder) -> None:
     """Read one trajectory as one rollout; a turn is one step: one answer of the agent.
 
     ========================== =============================================================================
@@ -98,7 +98,7 @@ def read_swe_agent(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"trajectory": [{"action": "ls", "response": "Look: ls", "observation": "a.py"}], "info": {"exit_status":
     ... "submitted"}, "history": [{"role": "user", "content": "Fix it"}, {"role": "assistant", "content": "Look: ls"}]}'''
-    >>> table = Table("swe_agent", Problems(), {})
+    >>> table = TurnsBuilder("swe_agent", Problems(), {})
     >>> read_swe_agent(Document(Path("repo-1.traj"), log), table)
     >>> table.frame().select("task", "prompt", "response", "observation", "ending").row(0)
     ('repo-1', 'Fix it', 'Look: ls', 'a.py', 'finished')
@@ -149,7 +149,7 @@ def _without_examples(messages: Sequence[HistoryMessage]) -> list[Message]:
     return [as_prompt(message) if message.is_demo else message for message in messages]
 
 
-def _turns(steps: Sequence[Step], history: Sequence[HistoryMessage]) -> list[Turn]:
+def _turns(steps: Sequence[Step], history: Sequence[HistoryMessage]) -> list[TurnRow]:
     """Return a turn for each step; only the history has the messages before the first, and tool calls by their names."""
     chat = _without_examples(history)
     # The system message and the task come before the first answer; an empty answer cuts them into context and prompt.
@@ -162,7 +162,7 @@ def _turns(steps: Sequence[Step], history: Sequence[HistoryMessage]) -> list[Tur
         tool_calls = answers[place].tool_calls if place < len(answers) else None
         requests = tool_calls or ([{"name": "action", "arguments": step.action}] if step.action else None)
         turns.append(
-            Turn(
+            TurnRow(
                 turn=place + 1,
                 context=opening.context if place == 0 else None,
                 prompt=opening.prompt if place == 0 else steps[place - 1].observation,

@@ -26,7 +26,7 @@ from rollwise.readers.formats.common import (
 )
 from rollwise.readers.records import Key, Small, inner, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 HEADER = "results.json"  # of a run whose simulations are in a folder next to it
@@ -102,7 +102,7 @@ def sniff_header(document: Document) -> bool:
     return {"timestamp", "info", "tasks"} <= document.keys and "simulations" not in document.keys
 
 
-def read_tau2(document: Document, table: Table) -> None:
+def read_tau2(document: Document, table: TurnsBuilder) -> None:
     """Read each simulation as a rollout; a turn is one message of the agent.
 
     =========================== ============================================================================
@@ -139,7 +139,7 @@ def read_tau2(document: Document, table: Table) -> None:
     >>> log = b'''{"info": {"agent_info": {"llm": "parrot"}, "environment_info": {"domain_name": "retail"}}, "tasks": [],
     ... "simulations": [{"id": "s", "task_id": "7", "trial": 0, "termination_reason": "user_stop", "messages": [
     ... {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}], "reward_info": {"reward": 1.0}}]}'''
-    >>> table = Table("tau2", Problems(), {})
+    >>> table = TurnsBuilder("tau2", Problems(), {})
     >>> read_tau2(Document(Path("results.json"), log), table)
     >>> table.frame().select("target", "task", "response", "solved", "ending").row(0)
     ('parrot', 'retail/7', 'Hello', True, 'finished')
@@ -172,7 +172,7 @@ def _identity(run: str, record: Any, run_info: dict[str, str | None]) -> Identit
     }
 
 
-def _add(document: Document, table: Table, run: str, record: Any, run_info: dict[str, str | None]) -> None:
+def _add(document: Document, table: TurnsBuilder, run: str, record: Any, run_info: dict[str, str | None]) -> None:
     simulation = parse(record, Simulation)
     reward = parse(simulation.reward_info or {}, Reward, "reward_info").reward
     if simulation.messages is None and simulation.ticks is not None:
@@ -210,7 +210,7 @@ def _add(document: Document, table: Table, run: str, record: Any, run_info: dict
     )
 
 
-def _written(messages: Iterable[Any]) -> list[Turn]:
+def _written(messages: Iterable[Any]) -> list[TurnRow]:
     """Return the turns of a text run, without what the user's own tools were asked and returned."""
     chat: list[SimulatedMessage] = []
     for place, value in enumerate(messages):
@@ -228,7 +228,7 @@ def _written(messages: Iterable[Any]) -> list[Turn]:
     return [_measured(turn, message) for turn, message in zip(turns, answers, strict=True)] if answers else turns
 
 
-def _measured(turn: Turn, message: SimulatedMessage) -> Turn:
+def _measured(turn: TurnRow, message: SimulatedMessage) -> TurnRow:
     """Return the turn with the tokens, the cost and the time of its message."""
     usage = parse(message.usage if isinstance(message.usage, dict) else {}, OpenAIUsage, "usage")
     return turn._replace(
@@ -239,7 +239,7 @@ def _measured(turn: Turn, message: SimulatedMessage) -> Turn:
     )
 
 
-def _spoken(ticks: Iterable[Any]) -> tuple[list[Turn], dict[str, list[int]] | None]:
+def _spoken(ticks: Iterable[Any]) -> tuple[list[TurnRow], dict[str, list[int]] | None]:
     """Return the turns of a voice run, made of its utterances in order of start, and the ticks of each answer."""
     utterances: list[tuple[str, int, list[Chunk]]] = []  # role, first tick, chunks
     speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it

@@ -15,7 +15,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import complete_last, is_verdict, solved_by
 from rollwise.readers.records import Key, Small, inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 STOP = "###STOP###"  # the user's message that ends a conversation
@@ -44,7 +44,7 @@ def sniff(document: Document) -> bool:
     return document.kind == "json" and {"task_id", "reward", "traj"} <= document.keys
 
 
-def read_tau_bench(document: Document, table: Table) -> None:
+def read_tau_bench(document: Document, table: TurnsBuilder) -> None:
     """Read each simulation as a rollout; a turn is one assistant message, which often has only tool calls and no text.
 
     ===================== ==============================================================================
@@ -73,7 +73,7 @@ def read_tau_bench(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"task_id": 7, "trial": 1, "reward": 1.0, "info": {}, "traj": [{"role": "user", "content": "Book it"},
     ... {"role": "assistant", "content": "Done."}, {"role": "user", "content": "###STOP###"}]}'''
-    >>> table = Table("tau_bench", Problems(), {})
+    >>> table = TurnsBuilder("tau_bench", Problems(), {})
     >>> read_tau_bench(Document(Path("gpt-4o-airline.json"), log), table)
     >>> table.frame().select("task", "attempt", "response", "observation", "solved", "ending").row(0)
     ('7', 2, 'Done.', '###STOP###', True, 'finished')
@@ -99,7 +99,7 @@ def _identity(run: str, record: Any) -> Identity | None:
     return f"{run}/{task}/{trial}", {"run": run, "attack": NO_ATTACK, "task": str(task), "attempt": trial + 1}
 
 
-def _add(document: Document, table: Table, run: str, simulation: Simulation, extras: dict[str, Any]) -> None:
+def _add(document: Document, table: TurnsBuilder, run: str, simulation: Simulation, extras: dict[str, Any]) -> None:
     fields = dict(simulation.info or {})
     info = parse(fields, Info)
     cost = {"user_cost": fields.pop("user_cost")} if "user_cost" in fields else {}

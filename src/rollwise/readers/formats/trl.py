@@ -14,7 +14,7 @@ from rollwise.readers.formats.common import complete_last, exchange
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.records import json_text, prompt_id, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 TEXTS = ("prompt", "completion")
@@ -27,7 +27,7 @@ def sniff(document: Document) -> bool:
     return document.kind == "parquet" and names <= document.keys and "rollout_id" not in document.keys
 
 
-def read_trl(document: Document, table: Table) -> None:
+def read_trl(document: Document, table: TurnsBuilder) -> None:
     """Read each completion as a rollout; prompts and completions are texts or lists of messages.
 
     ========================= =============================================================================
@@ -57,7 +57,7 @@ def read_trl(document: Document, table: Table) -> None:
     >>> file = io.BytesIO()
     >>> rows = {"step": [5], "prompt": ["2 + 2?"], "completion": ["4"], "accuracy": [1.0], "advantage": [0.7]}
     >>> pl.DataFrame(rows).write_parquet(file)
-    >>> table = Table("trl", Problems(), {})
+    >>> table = TurnsBuilder("trl", Problems(), {})
     >>> read_trl(Document(Path("completions_00005.parquet"), file.getvalue()), table)
     >>> table.frame().select("prompt", "response", "reward", "score_accuracy", "step").row(0)
     ('2 + 2?', '4', 1.0, 1.0, 5)

@@ -29,7 +29,7 @@ from rollwise.readers.native.facts import step_in
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface_if_any
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 FOLDER = re.compile(r"/step_(\d+)/(?:train|eval)_rollouts\.[^/]+$")  # path of rollouts that prime-rl saves
@@ -115,7 +115,7 @@ def sniff(document: Document) -> bool:
     return bool(document.keys & {"example_id", "task"}) or isinstance(surface_if_any(first.get("completion")), list)
 
 
-def read_verifiers(document: Document, table: Table) -> None:
+def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     r"""Read each trace, or each line of results, as a rollout; a turn is one message of the model.
 
     =============================== ========================================================================
@@ -161,7 +161,7 @@ def read_verifiers(document: Document, table: Table) -> None:
     ... {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "4"}},
     ... {"parent": 0, "sampled": true, "message": {"role": "assistant", "content": "5"}}],
     ... "rewards": {"exact": {"score": 1.0, "weight": 0.5}}}'''
-    >>> table = Table("verifiers", Problems(), {})
+    >>> table = TurnsBuilder("verifiers", Problems(), {})
     >>> read_verifiers(Document(Path("traces.jsonl"), log.replace(b"\n", b" ")), table)
     >>> table.frame().select("turn", "prompt", "response", "node_id", "parent_id", "reward").rows()
     [(1, '2 + 2?', '4', '1', None, None), (1, '2 + 2?', '5', '2', None, 0.5)]
@@ -242,7 +242,7 @@ def _step(document: Document, record: Mapping[str, Any], run: Any) -> dict[str, 
 
 # ── traces ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _add_trace(
-    document: Document, table: Table, run: str, record: Any, attempts: Counter[str], episode: Episode
+    document: Document, table: TurnsBuilder, run: str, record: Any, attempts: Counter[str], episode: Episode
 ) -> None:
     trace = parse(record, Trace)
     nodes = parse_all(trace.nodes, Node, "nodes")
@@ -316,7 +316,7 @@ def _ending(condition: str | None, *, failed: bool) -> str | None:
 
 # ── results ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _add_result(
-    document: Document, table: Table, run: str, number: int, record: dict[str, Any], attempts: Counter[str]
+    document: Document, table: TurnsBuilder, run: str, number: int, record: dict[str, Any], attempts: Counter[str]
 ) -> None:
     result = parse(record, Result)
     turns = split(exchange(result.prompt, result.completion), "completion")

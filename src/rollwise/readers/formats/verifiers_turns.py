@@ -11,7 +11,7 @@ from rollwise.readers.chats.turns import Message, message_text, split
 from rollwise.readers.formats.common import OpenAIUsage, as_prompt, join_texts
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Link, Small, parse
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 
 
 class Node(msgspec.Struct):
@@ -38,7 +38,7 @@ class Span(msgspec.Struct):
     end: float = 0.0
 
 
-def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
+def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[TurnRow]:
     """Return a turn for each answer of the model; where the messages branch, the turns are nodes of a tree."""
     for at, node in enumerate(nodes):
         if node.parent is not None and node.parent >= at:
@@ -53,7 +53,7 @@ def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     # A call is linked to the node of its answer.
     by_node = {call.node: call for call in calls if call.node is not None}
     links = Links({at: node.parent for at, node in enumerate(nodes)}, answers, "nodes.parent")
-    turns: list[Turn] = []
+    turns: list[TurnRow] = []
     for number, at in enumerate(answers):
         chat = [as_prompt(nodes[place].message) for place in links.between[at]]
         # The messages between two answers are the prompt of the later one; `split` cuts them like any chat.
@@ -72,7 +72,7 @@ def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[Turn]:
     return turns
 
 
-def _measured(turn: Turn, call: Call | None) -> Turn:
+def _measured(turn: TurnRow, call: Call | None) -> TurnRow:
     """Return the turn with the tokens and the time of its call."""
     if call is None:
         return turn

@@ -15,7 +15,7 @@ import msgspec
 from rollwise.readers.formats.common import has_fields, is_verdict, text_in
 from rollwise.readers.records import inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, Table, Turn
+from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 
@@ -33,7 +33,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "input", "output", "score", "step")
 
 
-def read_verl(document: Document, table: Table) -> None:
+def read_verl(document: Document, table: TurnsBuilder) -> None:
     r"""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 
     ===================== =================================================================================
@@ -58,7 +58,7 @@ def read_verl(document: Document, table: Table) -> None:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'{"input": "2 + 2?", "output": "4", "gts": "4", "score": 1.0, "step": 10, "acc": true}'
-    >>> table = Table("verl", Problems(), {})
+    >>> table = TurnsBuilder("verl", Problems(), {})
     >>> read_verl(Document(Path("10.jsonl"), log), table)
     >>> table.frame().select("attempt", "expected", "response", "reward", "step").row(0)
     (1, '4', '4', 1.0, 10)
@@ -74,7 +74,7 @@ def read_verl(document: Document, table: Table) -> None:
             table.add(
                 document.name,
                 f"{run}/{number}",
-                [Turn(turn=1, prompt=sample.input, response=sample.output, reward=sample.score)],
+                [TurnRow(turn=1, prompt=sample.input, response=sample.output, reward=sample.score)],
                 {
                     "run": run,
                     "attack": NO_ATTACK,

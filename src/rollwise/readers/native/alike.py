@@ -28,7 +28,7 @@ from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.nesting import is_deep
 from rollwise.readers.sources.panics import without_backtraces
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS, check, in_order
 
 SMALL = 1 << 22  # bytes of a Parquet file: what a larger one takes by itself is little beside its rows
@@ -56,7 +56,7 @@ class Alike:
         What reads one file into it.
     """
 
-    def __init__(self, table: Table, read: Callable[[Document, bool], None]) -> None:
+    def __init__(self, table: TurnsBuilder, read: Callable[[Document, bool], None]) -> None:
         self._table, self._read = table, read
         self._waiting: list[Waiting] = []
         self._likeness: Any = None  # of those that wait

@@ -20,7 +20,7 @@ from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.json_texts import surface_if_any
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
 from rollwise.schema.foreign import joined_times
@@ -53,7 +53,7 @@ def sniff_nested(document: Document) -> bool:
     return nested_layout(document) is not None
 
 
-def read_native(document: Document, table: Table) -> None:
+def read_native(document: Document, table: TurnsBuilder) -> None:
     r"""Read a table with the column names of TURNS: Parquet, Arrow, CSV, JSON lines or JSON.
 
     JSON is a list of records, ``{"turns": [...]}``, or a table in one object, as pandas writes it (`DataFrame.to_json` in any
@@ -108,7 +108,7 @@ def read_native(document: Document, table: Table) -> None:
     --------
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
-    >>> table = Table("native", Problems(), {})
+    >>> table = TurnsBuilder("native", Problems(), {})
     >>> read_native(Document(Path("mine.csv"), b"rollout_id,user,reply,harm\na,Hi,,0.5\na,Again,No,1\n"), table)
     >>> table.frames()[0].select("rollout_id", "turn", "prompt", "response", "harm").rows()
     [('a', 1, 'Hi', None, 0.5), ('a', 2, 'Again', 'No', 1.0)]

@@ -12,13 +12,13 @@ from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 
 SAID = ("prompt", "response", "attack")
 ANSWERS = frozenset({"response", "tool_calls", *RESPONSES})
 
 
-def from_flat(document: Document, table: Table) -> pl.DataFrame:
+def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
     r"""The table in a file of records, each a turn with its `rollout_id`.
 
     Examples
@@ -26,7 +26,7 @@ def from_flat(document: Document, table: Table) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
     >>> log = b'{"rollout_id": "a", "prompt": "Hi"}\n{"rollout_id": "a", "prompt": "?", "n": 2}'
-    >>> from_flat(Document(Path("a.jsonl"), log), Table("native", Problems(), {})).rows()
+    >>> from_flat(Document(Path("a.jsonl"), log), TurnsBuilder("native", Problems(), {})).rows()
     [('a', 'Hi', None), ('a', '?', 2)]
     """
     rows = RowBuffer(TEXTS)

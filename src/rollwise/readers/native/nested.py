@@ -13,7 +13,7 @@ from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.records import Key, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, twice
+from rollwise.readers.table import TurnsBuilder, twice
 from rollwise.schema import TURNS
 
 VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `guesses.py`
@@ -33,7 +33,7 @@ def nested_layout(document: Document) -> Layout | None:
     return next((layout for layout in layouts(document) if layout.role is None), None)
 
 
-def from_nested(document: Document, table: Table, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
+def from_nested(document: Document, table: TurnsBuilder, layout: Layout) -> tuple[pl.DataFrame, frozenset[str]]:
     r"""Return the table of turns in a file of rollouts that hold theirs, and its columns that are fields of the records.
 
     The record's facts of the rollout are repeated for each of its turns. A fact under a name that a turn has, be it
@@ -46,7 +46,7 @@ def from_nested(document: Document, table: Table, layout: Layout) -> tuple[pl.Da
     >>> from rollwise.readers.problems import Problems
     >>> log = b'{"rollout_id": 7, "goal": "g", "reward": 3, "turns": [{"probe": "Hi", "reward": 1}, {"probe": "?", "reward": 2}]}'
     >>> document = Document(Path("a.jsonl"), log)
-    >>> frame, of_records = from_nested(document, Table("native", Problems(), {}), nested_layout(document))
+    >>> frame, of_records = from_nested(document, TurnsBuilder("native", Problems(), {}), nested_layout(document))
     >>> frame.rows(named=True)[1]
     {'rollout_id': '7', 'goal': 'g', 'rollout_reward': 3, 'turn': 2, 'probe': '?', 'reward': 2}
     >>> sorted(of_records)
@@ -62,7 +62,7 @@ def from_nested(document: Document, table: Table, layout: Layout) -> tuple[pl.Da
 class _Rollouts:
     """The rollouts of one file, and their turns."""
 
-    def __init__(self, document: Document, table: Table, layout: Layout) -> None:
+    def __init__(self, document: Document, table: TurnsBuilder, layout: Layout) -> None:
         self._document = document
         self._table = table
         self._layout = layout

@@ -17,7 +17,7 @@ from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_valu
 from rollwise.readers.native.casting import cast
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
 from rollwise.schema import NO_ATTACK, TURNS
 
@@ -160,7 +160,7 @@ def conform(
     return schema.check(frame, TURNS)
 
 
-def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
+def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.DataFrame]:
     """Return the frames of a table, with columns of people's own chats read as columns of TURNS where that is beyond doubt.
 
     Frames of rollwise's own format passed this when they were taken; readers of tools know what their columns mean. For the
@@ -179,7 +179,7 @@ def understood(table: Table, named: Collection[str] = ()) -> list[pl.DataFrame]:
 
 
 def _interpreted(
-    table: Table, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
+    table: TurnsBuilder, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
 ) -> pl.DataFrame:
     """Return chats with columns of people's own read as columns of TURNS, where that is beyond doubt."""
     if table.source not in OWN or not (concerns(frame.columns) or ON_ATTACKS & {*named}):

@@ -1,7 +1,7 @@
 """Labels joined to turns: by ids of rollouts and turns, or by the texts that they quote."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -21,9 +21,14 @@ DESCRIPTIONS = frozenset(
 )
 
 
-def join_labels(
-    turns: object, labels: object, *, on: str | Iterable[str] | None = None
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+class Labeled(NamedTuple):
+    """TURNS with labels, and JOINED: what was joined."""
+
+    turns: pl.DataFrame
+    joined: pl.DataFrame
+
+
+def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None = None) -> Labeled:
     """Join labels of people or judges to TURNS, as further columns, and count what was joined and what was not.
 
     Parameters
@@ -39,6 +44,7 @@ def join_labels(
 
     Returns
     -------
+    A named pair.
     turns
         TURNS with the same rows in the same order, and a column for each of the labels; a name that turns have already gets
         the suffix ``_label``. Columns that only describe the judgment (tokens, seconds, ...) are left out.
@@ -96,7 +102,7 @@ def join_labels(
         how="left",
         maintain_order="left",
     )
-    return labeled.drop("_turn"), _report(label_frame, named, rows, keys, contradictory)
+    return Labeled(labeled.drop("_turn"), _report(label_frame, named, rows, keys, contradictory))
 
 
 def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | None) -> list[str]:

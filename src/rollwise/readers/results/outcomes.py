@@ -10,11 +10,11 @@ from rollwise.readers.columns import fact_literals, reconcile
 from rollwise.readers.guesses import OWN
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
-from rollwise.readers.problems import Problems
+from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.read import tables_of
 from rollwise.readers.registry import format_named
 from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.kinds import check_kinds
 
@@ -36,7 +36,7 @@ def read_rollouts(
     errors: Literal["collect"],
     names: Mapping[str, Any] | None = None,
     **facts: Any,
-) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+) -> Reading: ...
 def read_rollouts(
     paths: Paths,
     *,
@@ -44,7 +44,7 @@ def read_rollouts(
     errors: Literal["raise", "collect"] = "raise",
     names: Mapping[str, Any] | None = None,
     **facts: Any,
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+) -> pl.DataFrame | Reading:
     r"""Read ROLLOUTS from logs: a row for each rollout with its facts and the producer's own columns.
 
     The facts are the same as from `read`. Of logs with summaries of their samples (archives of Inspect AI), only the
@@ -59,7 +59,7 @@ def read_rollouts(
     Returns
     -------
     ROLLOUTS without `num_turns` and `num_judged`, since turns are not read; extra columns follow. With
-    ``errors="collect"``, ROLLOUTS and PROBLEMS.
+    ``errors="collect"``, a named pair of ROLLOUTS and PROBLEMS.
 
     Raises
     ------
@@ -98,10 +98,10 @@ def read_rollouts(
     extras = [name for name in frame.columns if name not in keys]
     frame = frame.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in values.items())
     rollouts = frame.select(*keys, *extras)
-    return (rollouts, problems.frame()) if problems.collect else rollouts
+    return problems.with_rows(rollouts)
 
 
-def _rollouts(table: Table, naming: Naming) -> list[pl.DataFrame]:
+def _rollouts(table: TurnsBuilder, naming: Naming) -> list[pl.DataFrame]:
     """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
     if table.source not in OWN:
         return table.rollouts()

@@ -7,7 +7,7 @@ import msgspec
 import polars as pl
 
 from rollwise.readers.columns import Columns
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.problems import BrokenError, Problems, Reading
 from rollwise.readers.records import parse, worded
 from rollwise.readers.results.gathering import arranged, gather
 from rollwise.readers.results.measured import plain_frame
@@ -33,10 +33,8 @@ class Finding(msgspec.Struct):
 @overload
 def read_prompts(paths: Paths, *, errors: Literal["raise"] = "raise") -> pl.DataFrame: ...
 @overload
-def read_prompts(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFrame, pl.DataFrame]: ...
-def read_prompts(
-    paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+def read_prompts(paths: Paths, *, errors: Literal["collect"]) -> Reading: ...
+def read_prompts(paths: Paths, *, errors: Literal["raise", "collect"] = "raise") -> pl.DataFrame | Reading:
     r"""Read the prompts in files without answers into one table of PROMPTS.
 
     ============ ======================================== =============================================================
@@ -66,7 +64,7 @@ def read_prompts(
     -------
     PROMPTS, with every column of its schema; `prompt_id` is ``<source>-<hash>/<id>``: the `id` (or
     BehaviorID, question_id, Index, ...) if it is different in each row, else the row's number, from 0. With
-    ``errors="collect"``, PROMPTS and PROBLEMS.
+    ``errors="collect"``, a named pair of PROMPTS and PROBLEMS.
 
     Raises
     ------
@@ -85,7 +83,7 @@ def read_prompts(
     check_kinds(read_prompts, locals())
     frame, problems = gather(paths, "read_prompts", errors, "holds no prompts", KNOWN_BY, _prompts)
     prompts = arranged(frame, PROMPTS)
-    return (prompts, problems.frame()) if problems.collect else prompts
+    return problems.with_rows(prompts)
 
 
 def _prompts(document: Document, problems: Problems) -> pl.DataFrame:

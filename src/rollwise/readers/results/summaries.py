@@ -5,7 +5,7 @@ from typing import Literal, overload
 import polars as pl
 
 from rollwise.readers.columns import Columns
-from rollwise.readers.problems import Problems, broken
+from rollwise.readers.problems import Problems, Reading, broken
 from rollwise.readers.results.figures import REPORTS
 from rollwise.readers.results.gathering import gather
 from rollwise.readers.results.measured import plain_frame
@@ -24,10 +24,8 @@ KNOWN_BY = "figures are in logs of " + ", ".join(
 @overload
 def read_summary(paths: Paths, *, errors: Literal["raise"] = "raise") -> pl.DataFrame: ...
 @overload
-def read_summary(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFrame, pl.DataFrame]: ...
-def read_summary(
-    paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+def read_summary(paths: Paths, *, errors: Literal["collect"]) -> Reading: ...
+def read_summary(paths: Paths, *, errors: Literal["raise", "collect"] = "raise") -> pl.DataFrame | Reading:
     r"""Read the figures that logs report about themselves, and files of SUMMARY, into one SUMMARY.
 
     ====================== ====================================== ================ ==================================
@@ -75,7 +73,7 @@ def read_summary(
     -------
     SUMMARY, after the columns `source`, `run` (as `read` names it), `target`, `attack`, `task`, `ours` (the metric of
     rollwise with the same definition, or null) and `file`. What a file does not state is null; `method` names the
-    producer. With ``errors="collect"``, SUMMARY and PROBLEMS.
+    producer. With ``errors="collect"``, a named pair of SUMMARY and PROBLEMS.
 
     Raises
     ------
@@ -98,7 +96,7 @@ def read_summary(
     check_kinds(read_summary, locals())
     frame, problems = gather(paths, "read_summary", errors, "reports no figures", KNOWN_BY, _figures)
     summary = _arranged(frame)
-    return (summary, problems.frame()) if problems.collect else summary
+    return problems.with_rows(summary)
 
 
 def _figures(document: Document, problems: Problems) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from rollwise.readers.formats.exchange import every_eval_ever as records_of_samp
 from rollwise.readers.formats.exchange import inspect_scout, mlflow, petri
 from rollwise.readers.formats.nat import REPEAT
 from rollwise.readers.native.casting import cast
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.problems import BrokenError, Problems, Reading
 from rollwise.readers.records import Key, inner, parse, worded
 from rollwise.readers.results import assessments, audits, every_eval_ever, rubrics, scans
 from rollwise.readers.results.gathering import arranged, gather
@@ -32,7 +32,7 @@ Verdict = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """A kind of file with verdicts: how to recognize it, and how to read it."""
 
     source: str
@@ -43,10 +43,8 @@ class Judgement:
 @overload
 def read_verdicts(paths: Paths, *, errors: Literal["raise"] = "raise") -> pl.DataFrame: ...
 @overload
-def read_verdicts(paths: Paths, *, errors: Literal["collect"]) -> tuple[pl.DataFrame, pl.DataFrame]: ...
-def read_verdicts(
-    paths: Paths, *, errors: Literal["raise", "collect"] = "raise"
-) -> pl.DataFrame | tuple[pl.DataFrame, pl.DataFrame]:
+def read_verdicts(paths: Paths, *, errors: Literal["collect"]) -> Reading: ...
+def read_verdicts(paths: Paths, *, errors: Literal["raise", "collect"] = "raise") -> pl.DataFrame | Reading:
     r"""Read the verdicts in files without rollouts into one table of VERDICTS.
 
     =============== ==================================== ============================ ===============================
@@ -94,7 +92,7 @@ def read_verdicts(
     -------
     VERDICTS, with every column of its schema. In a file without ids of rollouts, each row has an id of its own,
     ``<source>-<hash>/<row>``; other facts are in further columns (`target`, `task`, `attempt`, `prompt`, `response`, ...),
-    by which `join_labels` finds the turns. With ``errors="collect"``, VERDICTS and PROBLEMS.
+    by which `join_labels` finds the turns. With ``errors="collect"``, a named pair of VERDICTS and PROBLEMS.
 
     Raises
     ------
@@ -113,11 +111,11 @@ def read_verdicts(
     check_kinds(read_verdicts, locals())
     frame, problems = gather(paths, "read_verdicts", errors, "holds no verdicts", KNOWN_BY, _verdicts)
     verdicts = arranged(frame, VERDICTS)
-    return (verdicts, problems.frame()) if problems.collect else verdicts
+    return problems.with_rows(verdicts)
 
 
 def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
-    kind = next((kind for kind in JUDGEMENTS if kind.sniff(document)), None)
+    kind = next((kind for kind in JUDGMENTS if kind.sniff(document)), None)
     if kind is None:
         return pl.DataFrame()
     # Collected row by row, since producers differ in their columns.
@@ -327,17 +325,17 @@ def _number(score: float | str | None) -> float | None:
 
 
 # The first that recognizes a file is taken.
-JUDGEMENTS = (
-    Judgement("verdicts", _is_table, _of_table),
-    Judgement("nat_eval", has("eval_output_items"), _of_nat),
-    Judgement("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
-    Judgement("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
-    Judgement("grades", has("grader", "score"), _of_grades),
-    Judgement("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
-    Judgement("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
-    Judgement("petri", petri.sniff, audits.verdicts),
-    Judgement("bloom", audits.is_judgment, audits.judgments),
-    Judgement("docent", rubrics.sniff, rubrics.verdicts),
-    Judgement("mlflow", mlflow.sniff, assessments.verdicts),
-    Judgement("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
+JUDGMENTS = (
+    Judgment("verdicts", _is_table, _of_table),
+    Judgment("nat_eval", has("eval_output_items"), _of_nat),
+    Judgment("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
+    Judgment("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
+    Judgment("grades", has("grader", "score"), _of_grades),
+    Judgment("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
+    Judgment("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
+    Judgment("petri", petri.sniff, audits.verdicts),
+    Judgment("bloom", audits.is_judgment, audits.judgments),
+    Judgment("docent", rubrics.sniff, rubrics.verdicts),
+    Judgment("mlflow", mlflow.sniff, assessments.verdicts),
+    Judgment("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

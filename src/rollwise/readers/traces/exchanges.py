@@ -12,7 +12,7 @@ from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Key, kind_of, parse, spare, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient, surface_if_any
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.requests import message_fields, request_messages
 from rollwise.schema import ERROR
 
@@ -128,7 +128,7 @@ def logged(document: Document) -> bool:
 
 
 def read_exchanges(
-    document: Document, table: Table, name: str, replied: Callable[[dict[str, Any], str], Reply]
+    document: Document, table: TurnsBuilder, name: str, replied: Callable[[dict[str, Any], str], Reply]
 ) -> None:
     """Read each answer in a file of a provider as a rollout; `replied` extracts the answers from a response of its API."""
     run = f"{name}-{document.digest}"
@@ -205,7 +205,7 @@ def error_in(error: Any) -> str | None:
     return worded(error) or None
 
 
-def _add(document: Document, table: Table, run: str, number: int, exchange: Exchange, reply: Reply) -> None:
+def _add(document: Document, table: TurnsBuilder, run: str, number: int, exchange: Exchange, reply: Reply) -> None:
     """Add a rollout for each answer; a request that failed is a rollout as well."""
     line, request = exchange.line, exchange.request
     error = exchange.error or error_in(reply.error)

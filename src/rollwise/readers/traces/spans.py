@@ -7,7 +7,7 @@ from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.records import total
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.traces.steps import seconds_at
 from rollwise.schema import ERROR
 
@@ -54,7 +54,7 @@ def traces_of(spans: Iterable[Span]) -> dict[str, list[Span]]:
 
 def add_trace(
     document: Document,
-    table: Table,
+    table: TurnsBuilder,
     run: str,
     spans: Sequence[Span],
     facts: Mapping[str, Any],
@@ -68,7 +68,7 @@ def add_trace(
     # The outermost span, or the first if the log lost it.
     root = next((span for span in spans if span.parent is None), spans[0])
     calls = [span for span in spans if span.calls] or [root]
-    turns: list[Turn] = []
+    turns: list[TurnRow] = []
     turn_calls: list[Span | None] = []  # the call of each turn; None for turns that only the input shows
     for call in calls:
         # A call without output is a turn without text, unless it is the only call and none was ever answered.
@@ -109,7 +109,7 @@ def add_trace(
     )
 
 
-def _measured(turn: Turn, call: Span) -> Turn:
+def _measured(turn: TurnRow, call: Span) -> TurnRow:
     """Return the turn with tokens, cost, time and error of its call."""
     return turn._replace(
         prompt_tokens=call.prompt_tokens,

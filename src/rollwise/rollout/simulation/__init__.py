@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import polars as pl
 
@@ -15,6 +16,13 @@ from rollwise.schema.kinds import check_kinds
 __all__ = ["simulate"]
 
 TARGETS: Mapping[str, Hazard] = MappingProxyType({"base": 0.10, "guarded": 0.02})
+
+
+class Simulation(NamedTuple):
+    """Simulated TURNS, and the exact values that estimators should find in them."""
+
+    turns: pl.DataFrame
+    truth: pl.DataFrame
 
 
 def simulate(
@@ -35,14 +43,14 @@ def simulate(
     stop_on_success: bool = True,
     attempts_stop_on_success: bool = False,
     judge: tuple[float, float] | None = None,
-    unjudged: float = 0.0,
+    unjudged_share: float = 0.0,
     refusal: float = 0.6,
     benign: int = 0,
     utility: float = 0.8,
     branches: int = 1,
     text: bool = True,
     seed: int = 0,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Simulation:
     """Return simulated TURNS, and the exact values that estimators should find in them.
 
     The coverage tests of this library use it: each interval is tested on tables whose truth is known, not estimated.
@@ -78,7 +86,7 @@ def simulate(
     judge
         ``(sensitivity, specificity)`` of the verdict on each turn; None for a judge that never errs. Rollouts and attempts
         that stop on success stop on the verdict. The truth is in the extra column ``true_succeeded``.
-    unjudged
+    unjudged_share
         Share of turns without a verdict, independent of what happened in them. They do not stop anything. An attack with an
         unjudged turn before its first success, or with one and no success, has no ``outcome``, because it is undetermined.
     refusal
@@ -98,6 +106,7 @@ def simulate(
 
     Returns
     -------
+    A named pair.
     turns
         TURNS without the columns of trees, tools and observations. ``score`` is 0.5 or more exactly where the verdict is a
         success. A turn that crashed has ``error`` and neither answer nor verdict. A crash after a success
@@ -202,7 +211,7 @@ def simulate(
         stop_on_success=stop_on_success,
         attempts_stop_on_success=attempts_stop_on_success,
         judge=checked.judge_rates(judge),
-        unjudged=checked.probability("unjudged", unjudged),
+        unjudged=checked.probability("unjudged_share", unjudged_share),
         refusal=checked.probability("refusal", refusal),
         benign=checked.count("benign", benign, least=0),
         utility=checked.probability("utility", utility),
@@ -212,5 +221,5 @@ def simulate(
     )
     if design.branches > 1:
         branching.check(design)
-        return branching.trees(design), branching.truth(design)
-    return table(design), truth(design)
+        return Simulation(branching.trees(design), branching.truth(design))
+    return Simulation(table(design), truth(design))

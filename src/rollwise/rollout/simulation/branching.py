@@ -17,7 +17,8 @@ MOST_NODES = 20_000_000
 
 def check(design: Design) -> None:
     """Raise an error for options without a meaning in a tree, where only success ends a branch."""
-    ended = [name for name in ("give_up", "target_ends", "error", "unjudged", "benign") if getattr(design, name)]
+    ended = [name for name in ("give_up", "target_ends", "error", "benign") if getattr(design, name)]
+    ended += ["unjudged_share"] if design.unjudged else []
     ended += ["judge"] if design.judge else []
     ended += ["tasks"] if design.tasks else []
     if ended:

@@ -16,7 +16,7 @@ from rollwise.readers.problems import doubt
 from rollwise.readers.records import kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface_if_any
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 KINDS = (META, CONTEXT, ITEM, EVENT)
@@ -37,7 +37,7 @@ def sniff(document: Document) -> bool:
     return kind == STARTED if "payload" not in first else kind in KINDS
 
 
-def read_codex(document: Document, table: Table) -> None:
+def read_codex(document: Document, table: TurnsBuilder) -> None:
     r"""Read the items of one file, which is one session, as a rollout; a turn is one model call.
 
     =============================== ========================================================================
@@ -79,7 +79,7 @@ def read_codex(document: Document, table: Table) -> None:
     ... {"type": "turn_context", "payload": {"model": "gpt-5-codex"}}
     ... {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "2 + 2?"}}
     ... {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": "4"}}'''
-    >>> table = Table("codex", Problems(), {})
+    >>> table = TurnsBuilder("codex", Problems(), {})
     >>> read_codex(Document(Path("rollout-S.jsonl"), log), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
     ('S', 'gpt-5-codex', '2 + 2?', '4')
@@ -110,10 +110,10 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield ITEM, record
 
 
-def _add(document: Document, table: Table, log: SessionLog) -> None:
+def _add(document: Document, table: TurnsBuilder, log: SessionLog) -> None:
     session, answers = log.session, log.answers
     name = session.id or f"codex-{document.digest}"
-    turns = [_turn(answer) for answer in answers] or [Turn(turn=None, prompt=joined(log.prompts))]
+    turns = [_turn(answer) for answer in answers] or [TurnRow(turn=None, prompt=joined(log.prompts))]
     # Instructions come before the first answer; input after the last answer was never answered.
     turns[0] = turns[0]._replace(context=joined(log.context))
     if answers:
@@ -161,9 +161,9 @@ def _add(document: Document, table: Table, log: SessionLog) -> None:
     )
 
 
-def _turn(answer: Answer) -> Turn:
+def _turn(answer: Answer) -> TurnRow:
     usage = answer.usage or Usage()
-    return Turn(
+    return TurnRow(
         turn=answer.depth,
         prompt=joined(answer.prompts),
         response=joined(answer.texts),

@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import first_of, has_fields, text_in, zero_
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Count, Key, Small, parse, spare, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 # Names in the metadata, as the loader of Inspect's logs and the documentation write them, for facts of a rollout.
@@ -56,7 +56,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "transcripts", "metadata") and b'"messages"' in document.head
 
 
-def read_docent(document: Document, table: Table) -> None:
+def read_docent(document: Document, table: TurnsBuilder) -> None:
     r"""Read each transcript of each agent run as a rollout; a turn is one assistant message.
 
     ================================ =======================================================================
@@ -83,7 +83,7 @@ def read_docent(document: Document, table: Table) -> None:
     >>> from rollwise.readers.problems import Problems
     >>> log = b'''{"id": "r", "metadata": {"model": "parrot", "scores": {"match": 1.0}}, "transcripts": [{"id": "t",
     ... "messages": [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
-    >>> table = Table("docent", Problems(), {})
+    >>> table = TurnsBuilder("docent", Problems(), {})
     >>> read_docent(Document(Path("runs.jsonl"), log.replace(b"\n", b" ")), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response", "solved", "score_match").row(0)
     ('r', 'parrot', '2 + 2?', '4', True, 1.0)

@@ -19,7 +19,7 @@ from rollwise.readers.formats.common import has_fields, join_texts, outcome_of, 
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK, TURNS
 
 OWN = "rollwise"  # the key of `metadata` under which `rw.tables.write_every_eval_ever` keeps what the schema has no field for
@@ -111,7 +111,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "evaluation_id", "sample_id", "evaluation", "answer_attribution", "input")
 
 
-def read_every_eval_ever(document: Document, table: Table) -> None:
+def read_every_eval_ever(document: Document, table: TurnsBuilder) -> None:
     r"""Read each sample as a rollout, with the verdicts of all results that it counts in.
 
     =========================== ============================================================================
@@ -149,7 +149,7 @@ def read_every_eval_ever(document: Document, table: Table) -> None:
     >>> log = b'''{"evaluation_id": "sums/parrot/1", "model_id": "parrot", "evaluation_name": "sums", "sample_id": "3",
     ... "interaction_type": "single_turn", "input": {"raw": "2 + 2?", "reference": ["4"]}, "output": {"raw": ["5"]},
     ... "answer_attribution": [], "evaluation": {"score": 0.0, "is_correct": false}}'''
-    >>> table = Table("every_eval_ever", Problems(), {})
+    >>> table = TurnsBuilder("every_eval_ever", Problems(), {})
     >>> read_every_eval_ever(Document(Path("a_samples.jsonl"), log.replace(b"\n", b" ")), table)
     >>> table.frame().select("rollout_id", "task", "prompt", "response", "expected", "solved").row(0)
     ('sums/parrot/1/3/1', 'sums/3', '2 + 2?', '5', '4', False)
@@ -239,7 +239,7 @@ def score_of(record: Instance, metric: Mapping[str, Any]) -> float | None:
 
 
 # ── one rollout ───────────────────────────────────────────────────────────────────────────────────────────────────────
-def _add(document: Document, table: Table, sample: Sample, metrics: Mapping[str, Mapping[str, Any]]) -> None:
+def _add(document: Document, table: TurnsBuilder, sample: Sample, metrics: Mapping[str, Mapping[str, Any]]) -> None:
     first = sample.records[0]
     turns, reasoning = turns_of(first)
     stored = stored_in(first)
@@ -291,7 +291,7 @@ def _add(document: Document, table: Table, sample: Sample, metrics: Mapping[str,
     table.add(document.name, sample.rollout_id, turns, facts, extras)
 
 
-def turns_of(record: Instance) -> tuple[list[Turn], str | None]:
+def turns_of(record: Instance) -> tuple[list[TurnRow], str | None]:
     """Return the turns of a sample, and the reasoning of the target."""
     if record.messages is not None:
         reasoning = join_texts(
@@ -302,7 +302,7 @@ def turns_of(record: Instance) -> tuple[list[Turn], str | None]:
     answer = join_texts(output.raw or ())
     # A sample that crashed has an empty list of answers; an empty answer is an answer.
     was_asked = bool(output.raw) or record.error is None
-    turn = Turn(1 if was_asked else None, prompt=record.input.raw, response=answer)
+    turn = TurnRow(1 if was_asked else None, prompt=record.input.raw, response=answer)
     return [turn], join_texts(output.reasoning_trace or ())
 
 
@@ -310,16 +310,18 @@ def _one_or_all(references: list[str] | None) -> str | None:
     return references[0] if references and len(references) == 1 else json_text(references or None)
 
 
-def _add_stored(document: Document, table: Table, stored: Stored, turns: list[Turn]) -> None:
+def _add_stored(document: Document, table: TurnsBuilder, stored: Stored, turns: list[TurnRow]) -> None:
     """Add a rollout that rollwise wrote: its texts from the messages, everything else from its metadata."""
     if len(turns) != len(stored.turns):
         reason = f"has {len(stored.turns)} turns, but the messages have {len(turns)}"
         raise BrokenError(reason, field=f"metadata.{OWN}.turns")
     complete = [
-        turn._replace(**{name: value for name, value in columns.items() if name in Turn._fields})
+        turn._replace(**{name: value for name, value in columns.items() if name in TurnRow._fields})
         for turn, columns in zip(turns, stored.turns, strict=True)
     ]
-    extra_names = list(dict.fromkeys(name for columns in stored.turns for name in columns if name not in Turn._fields))
+    extra_names = list(
+        dict.fromkeys(name for columns in stored.turns for name in columns if name not in TurnRow._fields)
+    )
     turn_extras = {name: [columns.get(name) for columns in stored.turns] for name in extra_names}
     facts = {name: value for name, value in stored.facts.items() if name in TURNS.names}
     table.add(document.name, stored.rollout_id, complete, facts, stored.columns, turn_extras)

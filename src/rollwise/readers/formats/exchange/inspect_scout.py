@@ -21,7 +21,7 @@ from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Count, Small, leftovers, parse, spare, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, NO_ATTACK
 
 OF_DATABASE = frozenset({"transcript_id", "source_type", "source_id", "source_uri", "messages"})
@@ -89,7 +89,7 @@ def sniff_scans(document: Document) -> bool:
     return document.kind == "parquet" and document.keys >= OF_SCANS
 
 
-def read_inspect_scout(document: Document, table: Table) -> None:
+def read_inspect_scout(document: Document, table: TurnsBuilder) -> None:
     r"""Read each transcript as a rollout; a turn is one assistant message.
 
     =========================== ============================================================================
@@ -127,7 +127,7 @@ def read_inspect_scout(document: Document, table: Table) -> None:
     >>> row = {"transcript_id": "t", "source_type": "toy", "source_id": "r", "source_uri": "x", "success": True}
     >>> file = io.BytesIO()
     >>> pl.DataFrame([row | {"messages": messages}]).write_parquet(file)
-    >>> table = Table("inspect_scout", Problems(), {})
+    >>> table = TurnsBuilder("inspect_scout", Problems(), {})
     >>> read_inspect_scout(Document(Path("transcripts.parquet"), file.getvalue()), table)
     >>> table.frame().select("rollout_id", "prompt", "response", "solved", "message_id").row(0)
     ('r/t', 'Hi', 'Hello', True, 'm2')

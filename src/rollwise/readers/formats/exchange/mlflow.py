@@ -19,7 +19,7 @@ from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 
@@ -150,7 +150,7 @@ def sniff(document: Document) -> bool:
     return has_fields(document, "info", "data") and b'"trace_id"' in document.head and b'"mlflow.' in document.head
 
 
-def read_mlflow(document: Document, table: Table) -> None:
+def read_mlflow(document: Document, table: TurnsBuilder) -> None:
     r"""Read each trace as a rollout; a turn is one call of a model (a span of type CHAT_MODEL or LLM), in order of start.
 
     =================================== ====================================================================
@@ -184,7 +184,7 @@ def read_mlflow(document: Document, table: Table) -> None:
     >>> chat = json.dumps([{"role": "user", "content": "Hi"}])
     >>> attributes = {"mlflow.spanType": "CHAT_MODEL", "mlflow.spanInputs": chat, "mlflow.spanOutputs": "Hello"}
     >>> trace = {"info": {"trace_id": "tr-1"}, "data": {"spans": [{"span_id": "a", "attributes": attributes}]}}
-    >>> table = Table("mlflow", Problems(), {})
+    >>> table = TurnsBuilder("mlflow", Problems(), {})
     >>> read_mlflow(Document(Path("trace.json"), json.dumps(trace).encode()), table)
     >>> table.frame().select("prompt", "response").row(0)
     ('Hi', 'Hello')

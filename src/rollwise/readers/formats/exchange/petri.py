@@ -20,7 +20,7 @@ from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_if_any
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 
 VIEW = "target"  # what the target saw
 VIEWS = frozenset({VIEW, "auditor", "combined", "judge"})
@@ -121,7 +121,7 @@ def holds_several(document: Document) -> bool:
     return "rollouts" in document.keys
 
 
-def read_petri(document: Document, table: Table) -> None:
+def read_petri(document: Document, table: TurnsBuilder) -> None:
     r"""Read each audit as a rollout; a turn is one answer of the target, in the view of the target.
 
     =============================== ========================================================================
@@ -154,7 +154,7 @@ def read_petri(document: Document, table: Table) -> None:
     ... "events": [{"type": "transcript_event", "view": ["target"], "edit": {"operation": "add",
     ... "message": {"role": "user", "content": "Lie."}}}, {"type": "transcript_event", "view": "target", "edit": {
     ... "operation": "add", "message": {"role": "assistant", "content": "No."}}}]}'''
-    >>> table = Table("petri", Problems(), {})
+    >>> table = TurnsBuilder("petri", Problems(), {})
     >>> read_petri(Document(Path("transcript_1.json"), log), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response", "score_deception").row(0)
     ('t', 'parrot', 'Lie.', 'No.', 7.0)
@@ -307,7 +307,7 @@ def _is_prefill(message: Mapping[str, Any]) -> bool:
     return message.get("source") == "input" or (isinstance(metadata, dict) and metadata.get("prefill") is True)
 
 
-def _turns(nodes: list[Node], final: set[int], transcript: Transcript) -> list[Turn]:
+def _turns(nodes: list[Node], final: set[int], transcript: Transcript) -> list[TurnRow]:
     """Return a turn for each answer; with the columns of a tree where some were taken back."""
     if not nodes:
         edits = _edits(transcript.events or [])

@@ -16,7 +16,7 @@ from rollwise.readers.chats.turns import Message, split, thoughts
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table, Turn
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
 SESSION, MESSAGE = "session", "message"
@@ -85,7 +85,7 @@ def sniff(document: Document) -> bool:
     return {"type", "id", "timestamp", "cwd"} <= set(first) and "harness" not in first and b'"session"' in document.head
 
 
-def read_pi(document: Document, table: Table) -> None:
+def read_pi(document: Document, table: TurnsBuilder) -> None:
     r"""Read a session as a rollout; a turn is one assistant message.
 
     =============================== ========================================================================
@@ -113,7 +113,7 @@ def read_pi(document: Document, table: Table) -> None:
     >>> log = b'''{"type": "session", "id": "S", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/x"}
     ... {"type": "message", "id": "a", "parentId": null, "message": {"role": "user", "content": "Hi"}}
     ... {"type": "message", "id": "b", "parentId": "a", "message": {"role": "assistant", "content": "Hello", "model": "m"}}'''
-    >>> table = Table("pi", Problems(), {})
+    >>> table = TurnsBuilder("pi", Problems(), {})
     >>> read_pi(Document(Path("s.jsonl"), log), table)
     >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
     ('S', 'm', 'Hi', 'Hello')
@@ -171,7 +171,7 @@ def _without_others(parents: dict[str, str | None], messages: dict[str, Said]) -
 
 
 def _add(
-    document: Document, table: Table, header: Header, parents: dict[str, str | None], messages: dict[str, Said]
+    document: Document, table: TurnsBuilder, header: Header, parents: dict[str, str | None], messages: dict[str, Said]
 ) -> None:
     answers = [name for name, said in messages.items() if said.role == "assistant"]
     links = Links(parents, answers, "parentId")
@@ -202,7 +202,7 @@ def _add(
     )
 
 
-def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -> Turn:
+def _turn(messages: dict[str, Said], links: Links[str], name: str, place: int) -> TurnRow:
     """Return the turn of one answer: its prompt is all messages on the way to it from the answer above."""
     said = messages[name]
     names = [*links.between[name], name, *links.after.get(name, [])]

@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import first_of, join_texts
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, kind_of, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 SESSION, MESSAGE = "session", "message"
@@ -56,7 +56,7 @@ def sniff(document: Document) -> bool:
     return {"type", "harness", "id"} <= set(first) and b'"session"' in document.head
 
 
-def read_session_traces(document: Document, table: Table) -> None:
+def read_session_traces(document: Document, table: TurnsBuilder) -> None:
     r"""Read each session as a rollout; a turn is one assistant message.
 
     =========================== ============================================================================
@@ -82,7 +82,7 @@ def read_session_traces(document: Document, table: Table) -> None:
     >>> log = b'''{"type": "session", "harness": "toy", "id": "s1", "passed": true}
     ... {"type": "message", "message": {"role": "user", "content": "Hi"}}
     ... {"type": "message", "message": {"role": "assistant", "content": "Hello"}}'''
-    >>> table = Table("session_traces", Problems(), {})
+    >>> table = TurnsBuilder("session_traces", Problems(), {})
     >>> read_session_traces(Document(Path("s1.jsonl"), log), table)
     >>> table.frame().select("rollout_id", "harness", "prompt", "response", "passed").row(0)
     ('s1', 'toy', 'Hi', 'Hello', True)
@@ -105,7 +105,7 @@ def read_session_traces(document: Document, table: Table) -> None:
             table.add(document.name, str(header.id), turns, facts, extras, {"reasoning": reasons or [None]})
 
 
-def _sessions(document: Document, table: Table) -> Iterator[tuple[int, Any, list[Spoken]]]:
+def _sessions(document: Document, table: TurnsBuilder) -> Iterator[tuple[int, Any, list[Spoken]]]:
     """Yield the sessions of a file: the line of the header, the header, and the messages up to the next header."""
     session: tuple[int, Any, list[Spoken]] | None = None
     for number, value in document.records():

@@ -15,7 +15,7 @@ from rollwise.readers.formats.inspect.chats import answer_of, asked, attached, e
 from rollwise.readers.formats.inspect.logs import TARGET, Event, Sample, Span
 from rollwise.readers.problems import doubt
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Turn
+from rollwise.readers.table import TurnRow
 
 LINK = "events.input"  # what links an answer to the one before it
 
@@ -23,7 +23,7 @@ LINK = "events.input"  # what links an answer to the one before it
 class Audit(NamedTuple):
     """One audit: its turns, columns of the answers, the seed of the auditor, and the error of a target that never answered."""
 
-    turns: list[Turn]
+    turns: list[TurnRow]
     by_answer: dict[str, list[Any]]
     goal: str | None
     error: str | None
@@ -60,7 +60,7 @@ def audit_of(document: Document, sample: Sample) -> Audit:
     )
 
 
-def _turns(links: Links[str], messages: dict[str, Message], sample: Sample, error: str | None) -> list[Turn]:
+def _turns(links: Links[str], messages: dict[str, Message], sample: Sample, error: str | None) -> list[TurnRow]:
     if not links.above:
         asked_in_vain = [as_prompt(messages[name]) for name in links.after.get(None, [])]
         return [turn._replace(error=error) for turn in split(asked_in_vain)]

@@ -21,7 +21,7 @@ from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface
-from rollwise.readers.table import Identity, Table
+from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
 HEADER, JOURNAL = "header.json", "_journal/start.json"  # an archive has the header once its run has ended
@@ -42,7 +42,7 @@ def sniff_results(document: Document) -> bool:
     return _holds_samples(document) is False
 
 
-def read_inspect(document: Document, table: Table) -> None:
+def read_inspect(document: Document, table: TurnsBuilder) -> None:
     """Read the samples of one log as rollouts; a turn is one assistant message.
 
     ============================ =========================================================================
@@ -93,7 +93,7 @@ def read_inspect(document: Document, table: Table) -> None:
     >>> log = b'''{"version": 2, "status": "success", "eval": {"task": "sums", "model": "parrot", "eval_id": "E1"},
     ... "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C"}}, "messages":
     ... [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
-    >>> table = Table("inspect", Problems(), {})
+    >>> table = TurnsBuilder("inspect", Problems(), {})
     >>> read_inspect(Document(Path("log.json"), log), table)
     >>> table.frame().select("rollout_id", "task", "response", "solved", "score_match").row(0)
     ('E1/7/1', 'sums/7', '4', True, 'C')
@@ -155,7 +155,7 @@ def _place(name: str) -> tuple[int, str]:
     return (0, name) if match is None else (int(match["epoch"]), match["id"].zfill(20))
 
 
-def _read_archive(document: Document, archive: Archive, table: Table) -> None:
+def _read_archive(document: Document, archive: Archive, table: TurnsBuilder) -> None:
     header, members = opened(document, archive)
     # A zip archive may be appended to: an edited sample is added under its old name, and the later copy counts.
     for name in archive.outdated:
@@ -201,7 +201,7 @@ def _text(archive: Archive, name: str) -> bytes | BrokenError:
 class _Reading:
     """A log that is being read into a table."""
 
-    def __init__(self, document: Document, table: Table, header: Header, archive: Archive | None = None) -> None:
+    def __init__(self, document: Document, table: TurnsBuilder, header: Header, archive: Archive | None = None) -> None:
         self._document = document
         self._table = table
         self._header = header

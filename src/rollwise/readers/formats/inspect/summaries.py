@@ -9,7 +9,7 @@ from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface_if_any
-from rollwise.readers.table import Table
+from rollwise.readers.table import TurnsBuilder
 
 SUMMARIES = "summaries.json"
 OF_LOGS = (".eval", ".json")  # ends of the names of logs
@@ -27,7 +27,7 @@ def is_listing(document: Document) -> bool:
     )
 
 
-def read_outcomes(document: Document, table: Table) -> None:
+def read_outcomes(document: Document, table: TurnsBuilder) -> None:
     """Read the samples of one log as rollouts of one row without a turn, from their summaries alone.
 
     The columns are the same as in `read_inspect`, except for texts that a summary abridges (`expected`, `metadata`, `choices`, and
@@ -63,7 +63,7 @@ def _summaries(archive: Archive, members: list[str]) -> list[Summary] | None:
     )
 
 
-def _add(document: Document, table: Table, header: logs.Header, summaries: list[Summary]) -> bool:
+def _add(document: Document, table: TurnsBuilder, header: logs.Header, summaries: list[Summary]) -> bool:
     run, count = run_of(header.eval, document), len(summaries)
     try:
         with strictly():

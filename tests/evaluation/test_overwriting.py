@@ -179,3 +179,20 @@ def test_a_list_of_files_never_leads_out_of_the_folder(bench: Any, items: Any) -
         (bench.out / "config_metadata.json").write_text(json.dumps({**facts, "files": files}))
         bench.run(skip_workflow=True, overwrite=True)
         assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_that_another_program_wrote_is_left_alone(bench: Any, items: Any, overwrite: bool) -> None:
+    """Such as NeMo Agent Toolkit, or this package under an earlier name: its answers would be asked, and paid for, again."""
+    bench.data(items)
+    configure(bench, "first")
+    bench.run(skip_workflow=True)
+    metadata = bench.out / "config_metadata.json"
+    facts = json.loads(metadata.read_text())
+    metadata.write_text(json.dumps({name: value for name, value in facts.items() if name != "rollwise"}))
+    before = {path: path.read_bytes() for path in bench.out.iterdir() if path.is_file()}
+    with pytest.raises(
+        WriteError, match=r"an earlier version wrote .*; choose another output_dir, or move the folder$"
+    ):
+        bench.run(skip_workflow=True, overwrite=overwrite)
+    assert {path: path.read_bytes() for path in bench.out.iterdir() if path.is_file()} == before

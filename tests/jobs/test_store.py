@@ -52,7 +52,7 @@ def test_without_locks_nothing_is_paid_for(tmp_path: Path, monkeypatch: pytest.M
 def test_every_line_is_json_that_says_what_it_is(tmp_path: Path) -> None:
     """The file can be read by anybody: format, configuration, who opened it when, and the rows."""
     lines = [json.loads(line) for line in filled(tmp_path).path.read_text().splitlines()]
-    assert [line[1:] for line in lines[:1]] == [["@store", {"format": 1, "configuration": {"model": "a"}}]]
+    assert [line[1:] for line in lines[:1]] == [["@store", {"format": 2, "configuration": {"model": "a"}}]]
     assert (lines[1][1], lines[1][2]["process"]) == ("@opened", os.getpid())
     assert [line[1:] for line in lines[2:]] == [["0", "No"], ["1", ["Yes", 0.5]], ["2", None]]
 
@@ -133,15 +133,18 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, text: bytes) -
     assert store.path.read_bytes() == text
 
 
-def test_a_file_of_a_newer_rollwise_is_refused(tmp_path: Path) -> None:
-    """Whatever else a newer format has in its first line."""
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(3, r"by a newer version \(format 3, and this one reads 2\); update rollwise, or move the file elsewhere$"),
+     (1, r"by an earlier version \(format 1, and this one reads 2\); move the file elsewhere$")],
+)  # fmt: skip
+def test_a_file_of_another_version_is_refused(tmp_path: Path, number: int, words: str) -> None:
+    """Whatever else its first line holds; nothing of it is read, and nothing written."""
     store = filled(tmp_path)
-    text = store.path.read_bytes().replace(b'"format":1', b'"format":2')
+    text = store.path.read_bytes().replace(b'"format":2', b'"format":%d' % number)
     store.path.write_bytes(text)
     for use in (store.read, store.__enter__):
-        with pytest.raises(
-            ReadError, match=r"was written by a newer rollwise \(format 2, and this one reads 1\); update"
-        ):
+        with pytest.raises(ReadError, match=f"was written {words}"):
             use()
     assert store.path.read_bytes() == text
 

@@ -104,10 +104,15 @@ class Folder:
         Raises
         ------
         WriteError
-            Where the folder holds results of another evaluation, or cannot be written to.
+            Where the folder holds results of another evaluation, or of another program, or cannot be written to.
         """
         check_folder(self.path, overwrite=True)
         self._before = _metadata(self.path)
+        if self._before and "rollwise" not in self._before:
+            raise WriteError(
+                f"{self.path} holds an evaluation that another program or an earlier version wrote ({METADATA} has no entry "
+                "`rollwise`), and its answers are not read; choose another output_dir, or move the folder"
+            )
         same_run = self._before.get("key") == self._key
         results = [name for name in self._names() if (self.path / name).exists()]
         # The same run may go on in its folder; results of any other one are replaced only on request.

@@ -3,7 +3,7 @@
 The file is text. Its first line names the format and the configuration; every other line holds a key, what is stored under it,
 and a checksum of both::
 
-    ["6f1d0c5a0b1e2f3a", "@store", {"format": 1, "configuration": {"model": "a"}}]
+    ["6f1d0c5a0b1e2f3a", "@store", {"format": 2, "configuration": {"model": "a"}}]
     ["0c9be1f4a7d2c815", "@opened", {"process": 123, "host": "here", "since": "2026-01-31T12:00:00.000000+00:00"}]
     ["b1946ac92492d234", "0", {"answer": "No"}]
 
@@ -30,7 +30,7 @@ from rollwise.errors import ArgumentError, ReadError, RollwiseError, UnkeptError
 from rollwise.files.object_stores import address_of
 from rollwise.jobs.machine import MACHINE, Machine
 
-FORMAT = 1
+FORMAT = 2  # 1: written under an earlier name of the package, which payloads and configurations hold
 STORE, OPENED, DAMAGED = "@store", "@opened", "@damaged"  # keys of the lines about the file itself
 
 
@@ -89,7 +89,7 @@ class Store:
     WriteError
         From ``with``, where the folder cannot be written to, or another process has the file open for writing.
     ReadError
-        From ``with`` and `read`, where the file is not a store, or was written by a newer rollwise.
+        From ``with`` and `read`, where the file is not a store, or was written by another version.
 
     Examples
     --------
@@ -350,10 +350,11 @@ def _configuration(header: bytes, path: Path) -> Any:
             format_number = about["format"]
             if format_number == FORMAT and checksum.encode() == _checksum(header[20:-1]):
                 return about["configuration"]
-    if isinstance(format_number, int) and format_number > FORMAT:
+    if isinstance(format_number, int) and format_number != FORMAT:
+        age, remedy = ("a newer", "update rollwise, or move") if format_number > FORMAT else ("an earlier", "move")
         raise ReadError(
-            f"{path} was written by a newer rollwise (format {format_number}, and this one reads {FORMAT}); update rollwise, "
-            "or move the file elsewhere"
+            f"{path} was written by {age} version (format {format_number}, and this one reads {FORMAT}); {remedy} the file "
+            "elsewhere"
         )
     raise ReadError(f"{path} is not a store of rollwise, or its first line is damaged; move it elsewhere")
 

@@ -123,6 +123,24 @@ def test_broken_metadata_of_our_own_is_one_sentence(tmp_path, text):
         read(path)
 
 
+def test_what_an_earlier_version_kept_is_refused_and_not_half_read(tmp_path):
+    """Under the name that the package had then; metadata of others that look like JSON are theirs."""
+    turns, _ = rw.simulate(targets="acme/x", goals=2, attempts=1, turns=2)
+    folder = written(turns, tmp_path / "out")
+    for path in folder.rglob("*.json*"):
+        path.write_text(path.read_text().replace('"rollwise":', '"oldname":'))
+    with pytest.raises(
+        ReadError, match=r"`metadata\.oldname`: is what an earlier version kept .*; write the file again"
+    ):
+        read(folder)
+    with pytest.raises(ReadError, match=r"`score_details\.details\.oldname`: is what an earlier version kept"):
+        read_summary(folder)
+    record = json.loads(ATTACKS.read_text().splitlines()[0]) | {"metadata": {"settings": '{"level": 3}'}}
+    path = tmp_path / "a_samples.jsonl"
+    path.write_text(json.dumps(record))
+    assert read(path).height
+
+
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_round_trip_loses_no_verdict(tmp_path):
     turns, _ = rw.simulate(targets={"acme/base": 0.3, "guarded": 0.05}, goals=6, seed=2)

@@ -8,7 +8,7 @@ import msgspec
 
 from rollwise.readers.formats.common import is_object
 from rollwise.readers.formats.exchange import every_eval_ever
-from rollwise.readers.formats.exchange.every_eval_ever import OWN
+from rollwise.readers.formats.exchange.every_eval_ever import OWN, kept_text
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Finite, Whole, parse
 from rollwise.readers.sources.documents import Document
@@ -123,7 +123,7 @@ def figures(document: Document, problems: Problems) -> Iterator[dict[str, Any]]:
 
 def _stored(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of SUMMARY that rollwise kept beside its score."""
-    text = details.get(OWN)
+    text = kept_text(details, "score_details.details", "estimand")
     try:
         row = json.loads(text) if isinstance(text, str) else {}
     except ValueError as error:

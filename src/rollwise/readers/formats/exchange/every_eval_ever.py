@@ -182,9 +182,26 @@ def samples(document: Document, problems: Problems) -> Iterator[Sample]:
     yield from by_id.values()
 
 
+def kept_text(about: Mapping[str, Any], field: str, mark: str) -> Any:
+    """Return the JSON text that rollwise keeps under its own name; an object with `mark` under another is of an earlier version.
+
+    Examples
+    --------
+    >>> kept_text({"rollwise": '{"rollout_id":"a"}'}, "metadata", "rollout_id")
+    '{"rollout_id":"a"}'
+    """
+    if OWN in about:
+        return about[OWN]
+    for name, text in about.items():
+        if isinstance(text, str) and text.startswith("{") and f'"{mark}":' in text:
+            reason = "is what an earlier version kept under another name, and would be lost; write the file again"
+            raise BrokenError(reason, field=f"{field}.{name}")
+    return None
+
+
 def stored_in(record: Instance) -> Stored | None:
     """Return what rollwise kept of the rollout in a record that it wrote."""
-    text = (record.metadata or {}).get(OWN)
+    text = kept_text(record.metadata or {}, "metadata", "rollout_id")
     if text is None:
         return None
     try:

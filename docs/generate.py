@@ -1,10 +1,13 @@
 """Write the pages of the reference from the code: columns, formats, commands, and one page per namespace.
 
-    python docs/generate.py         before the site is built
-    python docs/generate.py --copy  after it: copies each page as Markdown into the site
+    python docs/generate.py             before the site is built
+    python docs/generate.py --copy      after it: copies each page as Markdown into the site
+    python docs/generate.py --citation  writes `CITATION.cff`, for a release or a new address of the repository
 
-The pages go to `docs/pages/reference/`, which is not in version control. Beside the pages are `llms.txt`, an index of them for
-language models, and `llms-full.txt`, the text of all pages that people wrote (https://llmstxt.org).
+`docs/build/`, which is not in version control, is a copy of `docs/pages/` with the pages of the reference written from the code;
+in `docs/pages/reference/` they only say where to look in a clone. Beside the pages are `llms.txt`, an index of them for language
+models, and `llms-full.txt`, the text of all pages that people wrote (https://llmstxt.org). `docs/site.toml` is `zensical.toml` with
+the addresses of the site and of the repository.
 """
 
 import contextlib
@@ -26,10 +29,13 @@ import rollwise as rw
 from rollwise.readers.registry import FORMATS
 from rollwise.schema import Schema
 
-ALL_PAGES = Path(__file__).parent / "pages"
-PAGES = ALL_PAGES / "reference"
-SITE = Path(__file__).parent / "site"
-ROOT = Path(__file__).parents[1]
+DOCS, ROOT = Path(__file__).parent, Path(__file__).parents[1]
+BUILD, SITE = DOCS / "build", DOCS / "site"
+PAGES = BUILD / "reference"
+ADDRESS = runpy.run_path(str(DOCS / "address.py"))
+PICTURE = re.compile(
+    r"^!\[(.+)\]\(\.\./\.\./data/jailbreak_rates\.svg\)$", re.MULTILINE
+)  # which the gallery draws for both schemes
 INK, GROUND = "#dfe1e6", "#0b0c0f"  # letters and page of the site's dark scheme
 DARK = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
 GROUNDS = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), GROUND)
@@ -148,7 +154,7 @@ def gallery(folder: Path) -> str:
     """Draw every plot of the gallery into the folder, and return its page."""
     import matplotlib as mpl
 
-    entries = runpy.run_path(str(Path(__file__).parent / "gallery.py"))
+    entries = runpy.run_path(str(DOCS / "gallery.py"))
     setup, names = entries["SETUP"], {}
     exec(setup, names)  # noqa: S102  # the gallery is code
     parts = [f"# Gallery\n\nEvery picture is drawn by the lines below it, after these:\n\n```python\n{setup}```\n"]
@@ -171,7 +177,7 @@ def pages() -> dict[str, str]:
 
 def by_navigation() -> dict[str, str]:
     """Return the title of each page, by its path, in the order of the navigation."""
-    navigation = tomllib.loads((Path(__file__).parent / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    navigation = tomllib.loads((DOCS / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
     titles: dict[str, str] = {}
 
     def collect(entries: list[dict[str, Any]]) -> None:
@@ -190,7 +196,7 @@ def index_for_models() -> str:
     """Return `llms.txt`: what the package is, and a link to each page with its first sentence."""
     lines = ["# rollwise", ""]
     for place, title in by_navigation().items():
-        paragraphs = re.split(r"\n\s*\n", (ALL_PAGES / place).read_text(encoding="utf-8"))
+        paragraphs = re.split(r"\n\s*\n", (BUILD / place).read_text(encoding="utf-8"))
         texts = [" ".join(text.split()) for text in paragraphs if re.match(r"[A-Z*]|`(?!``)", text.strip())]
         sentence = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", re.split(r"(?<=[.?!])\s", texts[0])[0] if texts else title)
         lines += [f"> {sentence.strip('*')}", ""] if place == "index.md" else [f"- [{title}]({place}): {sentence}"]
@@ -200,21 +206,31 @@ def index_for_models() -> str:
 def text_for_models() -> str:
     """Return `llms-full.txt`: the pages that people wrote, one after the other, and the guide for coding agents."""
     guide = Path(rw.__file__).parent / ".agents" / "skills" / "rollwise" / "SKILL.md"
-    pages_by_people = [ALL_PAGES / place for place in by_navigation() if not place.startswith("reference/")]
+    pages_by_people = [BUILD / place for place in by_navigation() if not place.startswith("reference/")]
     return "\n\n".join(path.read_text(encoding="utf-8").strip() for path in [*pages_by_people, guide]) + "\n"
 
 
 def main() -> None:
-    """Write all pages, or copy them into the site."""
-    if "--copy" in sys.argv[1:]:
-        for page in sorted(ALL_PAGES.rglob("*.md")):
-            shutil.copyfile(page, SITE / page.relative_to(ALL_PAGES))
+    """Write all pages, copy them into the site, or write the citation."""
+    if "--citation" in sys.argv[1:]:
+        (ROOT / "CITATION.cff").write_text(ADDRESS["citation"](ROOT), encoding="utf-8")
         return
-    PAGES.mkdir(parents=True, exist_ok=True)
+    if "--copy" in sys.argv[1:]:
+        for page in sorted(BUILD.rglob("*.md")):
+            shutil.copyfile(page, SITE / page.relative_to(BUILD))
+        return
+    shutil.rmtree(BUILD, ignore_errors=True)
+    shutil.copytree(DOCS / "pages", BUILD)
+    settings = (DOCS / "zensical.toml").read_text(encoding="utf-8")
+    settings = ADDRESS["site_settings"](settings, ADDRESS["facts_of"](ROOT)["address"])
+    (DOCS / "site.toml").write_text(settings, encoding="utf-8")
+    start = BUILD / "index.md"
+    both = " ".join(rf"![\1](reference/rates.{scheme}.svg#only-{scheme}){{ .plot }}" for scheme in STYLES)
+    start.write_text(PICTURE.sub(both, start.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in (pages() | {"gallery": gallery(PAGES)}).items():
         (PAGES / f"{name}.md").write_text(text + "\n", encoding="utf-8")
-    (ALL_PAGES / "llms.txt").write_text(index_for_models(), encoding="utf-8")
-    (ALL_PAGES / "llms-full.txt").write_text(text_for_models(), encoding="utf-8")
+    (BUILD / "llms.txt").write_text(index_for_models(), encoding="utf-8")
+    (BUILD / "llms-full.txt").write_text(text_for_models(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ def test_mistakes_are_told_before_a_cluster_is_started(folder: Path, tmp_path: P
 def test_without_the_extra_it_says_which(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ArgumentError, match=r"ray is not installed; pip install 'rollwise\[ray\]'"):
+    with pytest.raises(ArgumentError, match=r"ray is not installed; pip install 'ray\[data\]>=2\.60'$"):
         distributed.measure(folder)
 
 

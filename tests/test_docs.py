@@ -91,7 +91,8 @@ def test_the_reusable_workflow_has_the_steps_of_the_example() -> None:
     inputs = called["on"]["workflow_call"]["inputs"]
     used = re.findall(r"inputs\.([\w-]+)", str(called["jobs"]))
     assert sorted(set(used)) == sorted(inputs)
-    assert [name for name, entry in inputs.items() if entry.get("required")] == ["artifact"]
+    assert {name for name, entry in inputs.items() if entry.get("required")} == {"artifact", "package"}
+    assert "default" not in inputs["package"]
 
 
 def test_a_commit_is_checked_by_what_the_tasks_run() -> None:

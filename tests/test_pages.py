@@ -65,7 +65,8 @@ def test_settings_work_as_the_page_says(page: str, language: str, text: str, tmp
         shutil.copy(ROOT / "docs" / "examples" / "gate.yml", "gate.yml")
         Path("evaluate.sh").write_text("#!/bin/sh\ntest -d $1\n", encoding="utf-8")
         Path("evaluate.sh").chmod(0o755)
-        steps = {step["name"]: step["run"] for step in content["jobs"]["gate"]["steps"] if "name" in step}
+        named = {step["name"]: step["run"] for step in content["jobs"]["gate"]["steps"] if "name" in step}
+        steps = {name: step for name, step in named.items() if name != "Install"}  # which tests/test_release.py types
         codes = [_bash(step, GITHUB_STEP_SUMMARY="summary.md") for step in steps.values()]
         assert dict(zip(steps, codes, strict=True)) == {"Evaluate": 0, "Gate": 3, "Summary": 0}
         assert Path("summary.md").read_text(encoding="utf-8").startswith("**undecided**")
@@ -110,7 +111,7 @@ def test_the_site_is_built_strictly() -> None:
     """No broken link, no unknown name."""
     subprocess.run([sys.executable, "docs/generate.py"], check=True, cwd=ROOT)
     done = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", "docs/zensical.toml"],
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", "docs/site.toml"],
         check=False,
         capture_output=True,
         text=True,

@@ -152,3 +152,21 @@ def plural(noun: str) -> str:
     end = "(?= × | or |$)"
     noun = re.sub(f"(?<=[^aeiou])y{end}", "ie", noun)
     return re.sub(end, "s", re.sub(f"(?<=s|x){end}|(?<=ch|sh){end}", "e", noun))
+
+
+def to_install(extra: str) -> str:
+    """Return the command that installs what an extra needs, by the names of its packages.
+
+    Examples
+    --------
+    >>> to_install("excel")
+    "pip install 'fastexcel>=0.14'"
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        required = [line.partition(";") for line in requires("rollwise") or ()]
+    except PackageNotFoundError:  # the source is on the path, and not installed
+        return f"install the packages of the extra `{extra}` in pyproject.toml"
+    names = [f"'{name.strip()}'" for name, _, condition in required if condition.strip() == f"extra == '{extra}'"]
+    return f"pip install {' '.join(names)}"

@@ -354,5 +354,5 @@ def test_columns_in_a_bucket_may_have_other_names(store) -> None:
 def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence with the command."""
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(ArgumentError, match=r"obstore is not installed; pip install 'rollwise\[cloud\]'"):
+    with pytest.raises(ArgumentError, match=r"obstore is not installed; pip install 'obstore>=0\.12'$"):
         conversion.convert(TURNS, "s3://bucket/runs")

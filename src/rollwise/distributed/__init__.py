@@ -5,7 +5,7 @@ file is measured by itself with the same expressions, and the results, a row for
 `summarize` summarizes them in one process. All other verbs accept them too:
 ``rw.curve(rw.distributed.measure("runs/", m.time_to_success()), by="target")``.
 
-**How to start.** Run ``pip install 'rollwise[ray]'`` on every machine, with the same version, then ``rollwise convert LOGS
+**How to start.** Install rollwise with its extra `ray` on every machine, in the same version, then ``rollwise convert LOGS
 --out runs/`` once: its files hold whole rollouts, and its manifest lists them. Without `address`, Ray is started on this
 machine for the call and stopped after it. For a cluster, run ``ray start --head`` on one machine and ``ray start
 --address=HOST:6379`` on the others (token authentication is on: ``RAY_AUTH_MODE=token`` and the same token file on each machine,

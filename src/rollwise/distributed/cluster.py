@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from rollwise.distributed.mapping import Map
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, to_install
 
 _QUIET = "RAY_USAGE_STATS_ENABLED"  # "0": Ray sends no usage reports
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}  # Ray already runs a task on each processor
@@ -27,7 +27,7 @@ def require() -> Any:
         import ray
         import ray.data
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"distributed: {error.name} is not installed; pip install 'rollwise[ray]'") from error
+        raise ArgumentError(f"distributed: {error.name} is not installed; {to_install('ray')}") from error
     return ray
 
 

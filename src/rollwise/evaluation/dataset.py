@@ -13,7 +13,16 @@ from typing import Any, overload
 import msgspec
 import pydantic
 
-from rollwise.errors import ArgumentError, ReadError, RollwiseError, counted, listing, meant, type_and_message
+from rollwise.errors import (
+    ArgumentError,
+    ReadError,
+    RollwiseError,
+    counted,
+    listing,
+    meant,
+    to_install,
+    type_and_message,
+)
 from rollwise.evaluation.config import Dataset, Matching
 from rollwise.evaluation.items import EvalInputItem, as_steps
 from rollwise.files.configuration import ConfigFile, Place
@@ -355,7 +364,7 @@ def _excel(path: Path) -> list[Any]:
     import polars as pl
 
     if importlib.util.find_spec("fastexcel") is None:
-        raise ReadError(f"{path}: fastexcel is not installed; pip install 'rollwise[excel]', or save it as CSV")
+        raise ReadError(f"{path}: fastexcel is not installed; {to_install('excel')}, or save it as CSV")
     return pl.read_excel(path).to_dicts()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pydantic
 
-from rollwise.errors import ArgumentError, RollwiseError
+from rollwise.errors import ArgumentError, RollwiseError, to_install
 from rollwise.evaluation.config import EvalConfig, kind_of
 from rollwise.evaluation.items import WorkflowOutput
 from rollwise.evaluation.options import Options
@@ -179,9 +179,7 @@ def _chat(options: ChatOptions, folder: Path, llm: Callable[[str], Any]) -> Work
 
 def _endpoint(options: EndpointOptions, folder: Path, llm: Callable[[str], Any]) -> Workflow:
     if importlib.util.find_spec("httpx2") is None:
-        raise ArgumentError(
-            "workflow: an HTTP address needs httpx2, which is not installed; pip install 'rollwise[judge]'"
-        )
+        raise ArgumentError(f"workflow: an HTTP address needs httpx2, which is not installed; {to_install('judge')}")
     if not options.url.startswith(("http://", "https://")):
         raise ArgumentError(
             f"workflow: {for_message(options.url)!r} is not an HTTP address; write http://host:port/path"

@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ArgumentError, ReadError, RollwiseError, WriteError
+from rollwise.errors import ArgumentError, ReadError, RollwiseError, WriteError, to_install
 
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss")
 Options = Mapping[str, Any]
@@ -164,7 +164,7 @@ def _store(folder: str, options: Options | None) -> Any:
     try:
         from obstore import store
     except ModuleNotFoundError as error:
-        raise ArgumentError(f"{folder}: obstore is not installed; pip install 'rollwise[cloud]'") from error
+        raise ArgumentError(f"{folder}: obstore is not installed; {to_install('cloud')}") from error
     from_url: Any = store.from_url  # its overloads need the type of the store, which is not known here
     config: dict[str, Any] = {}
     client: dict[str, Any] = {}

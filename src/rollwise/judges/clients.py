@@ -8,7 +8,7 @@ from numbers import Real
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from rollwise.errors import ArgumentError, RollwiseError
+from rollwise.errors import ArgumentError, RollwiseError, to_install
 from rollwise.jobs.calls import called, unwrapped
 from rollwise.jobs.identity import identity
 
@@ -59,7 +59,7 @@ Model: TypeAlias = ChatModel | Callable[[Messages], Any] | str
 def check_installed(module: str, *, extra: str, of: str) -> None:
     """Raise an error if a module of an extra is not installed."""
     if importlib.util.find_spec(module) is None:
-        raise ArgumentError(f"{of}: {module} is not installed; pip install 'rollwise[{extra}]'")
+        raise ArgumentError(f"{of}: {module} is not installed; {to_install(extra)}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import MetricError
+from rollwise.errors import MetricError, to_install
 from rollwise.judges.response_metric import ResponseMetric, require_same_length, texts_of
 from rollwise.metrics.instructions import Detect, instruction_followed
 from rollwise.schema.kinds import check_kinds
@@ -45,7 +45,7 @@ def _identifier() -> Any:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:
         raise MetricError(
-            "detecting a language needs py3langid; `pip install 'rollwise[language]'`, or pass your own function"
+            f"detecting a language needs py3langid; `{to_install('language')}`, or pass your own function"
         ) from error
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
     identifier.set_languages(list(LANGUAGES))

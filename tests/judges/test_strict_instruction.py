@@ -134,6 +134,6 @@ def test_without_a_detector_the_sentence_says_what_to_install(monkeypatch: pytes
 
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     instructions._identifier.cache_clear()
-    with pytest.raises(MetricError, match=r"rollwise\[language\]"):
+    with pytest.raises(MetricError, match=r"pip install 'py3langid>=0\.4'"):
         detect_language("word")
     instructions._identifier.cache_clear()

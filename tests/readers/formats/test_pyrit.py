@@ -126,7 +126,7 @@ def test_views_and_virtual_tables_are_not_run(tmp_path):
             'CREATE VIEW "PromptMemoryEntries" AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) '
             "SELECT i AS id FROM n"
         )
-    with pytest.raises(ReadError, match="holds no rollouts"):
+    with pytest.raises(ReadError, match="its `PromptMemoryEntries` is a view, which is not run: copy what it shows"):
         read(path)
 
 

@@ -17,6 +17,7 @@ import msgspec
 from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
+from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
@@ -114,8 +115,8 @@ def read_best_of_n(document: Document, table: TurnsBuilder) -> None:
                     # The score is the share of samples that were flagged.
                     turn = TurnRow(
                         turn=1,
-                        prompt=_text(folder / "prompt.txt") or best,
-                        response=_answer(folder),
+                        prompt=_text(folder / "prompt.txt", path.parent) or best,
+                        response=_answer(folder, path.parent),
                         score=candidate.asr,
                         succeeded=hit,
                     )
@@ -151,23 +152,19 @@ def _identity(run: str, record: Any, facts: Mapping[str, Any]) -> Identity | Non
     return f"{run}/{step}/{place}", facts
 
 
-def _text(path: Path) -> str | None:
+def _text(path: Path, folder: Path) -> str | None:
     """Return the content of a small text file near the log; null if it is missing."""
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return None
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return None
+    data = bytes_beside(path, folder, most=MOST_BYTES)
+    return None if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-def _answer(folder: Path) -> str | None:
+def _answer(folder: Path, log_folder: Path) -> str | None:
     """Return the first stored answer to a prompt; null where none can be read."""
     try:
         files = sorted(folder.glob("lm_responses_*.json")) if folder.is_dir() else []
     except OSError:
         return None
-    text = _text(files[0]) if files else None
+    text = _text(files[0], log_folder) if files else None
     try:
         answers = None if text is None else lenient(text.encode())[0]
     except BrokenError:

@@ -18,6 +18,7 @@ import msgspec
 from rollwise.readers.formats.common import has_fields, is_verdict, zero_or_one
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, leftovers, parse, worded
+from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
@@ -172,9 +173,10 @@ def _identity(rollout_id: str, facts: Mapping[str, Any], records: Sequence[tuple
 
 def _target(results: Path) -> str | None:
     """Return the model that the results of a run name."""
+    data = bytes_beside(results, results.absolute().parent)
     try:
-        return msgspec.json.decode(results.read_bytes(), type=Results).model_name
-    except (OSError, msgspec.DecodeError):  # the samples are read all the same
+        return None if data is None else msgspec.json.decode(data, type=Results).model_name
+    except msgspec.DecodeError:  # the samples are read all the same
         return None
 
 

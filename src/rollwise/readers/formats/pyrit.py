@@ -25,6 +25,7 @@ from rollwise.readers.formats.pyrit_memory import (
     value_of,
 )
 from rollwise.readers.records import parse
+from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.sqlite_files import journal_beside
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -40,7 +41,8 @@ def sniff(document: Document) -> bool:
     if document.kind == "sqlite":
         journal = journal_beside(document)
         named = PIECES.encode()
-        return named in document.data or (journal is not None and named in Document(journal).data)
+        changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
+        return named in document.data or named in (changes or b"")
     names = {"conversation_id", "role", "sequence"}
     return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
 

@@ -128,7 +128,7 @@ def memory_of(document: Document, table: TurnsBuilder) -> Memory:
     """Read the contents of a file; broken rows are reported."""
     memory = Memory()
     if document.kind == "sqlite":
-        rows = tables_in(document, (PIECES, SCORES, ATTACKS, CONVERSATIONS, SCORERS, STRATEGIES))
+        rows = tables_in(document, (PIECES, SCORES, ATTACKS, CONVERSATIONS, SCORERS, STRATEGIES), table.problems)
         # From PyRIT 1.0 on, the target is stored with the conversation, and judges and attackers in tables of their own.
         memory.targets = {
             row.get("conversation_id"): _decoded(row.get("target_identifier")) for row in rows[CONVERSATIONS]

@@ -25,6 +25,7 @@ from rollwise.readers.formats.common import (
     text_in,
 )
 from rollwise.readers.records import Key, Small, inner, leftovers, parse
+from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
@@ -283,7 +284,7 @@ def _header(document: Document) -> Any:
     # A run may store its simulations one by one, in a folder next to its description.
     path = document.path.absolute().parent.parent / HEADER
     try:
-        header = json.loads(path.read_bytes()) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
+        header = json.loads(bytes_beside(path, path.parent) or "null")
+    except (ValueError, RecursionError):
         return None
     return header.get("info") if isinstance(header, dict) else None

@@ -18,6 +18,7 @@ from rollwise.readers.formats.exchange.petri import (
 )
 from rollwise.readers.problems import BrokenError, Problems, strictly
 from rollwise.readers.records import Finite, Small, json_text, leftovers, parse
+from rollwise.readers.sources.beside import is_beside
 from rollwise.readers.sources.documents import Document
 
 PRESENCE = "behavior_presence"  # the dimension of every judgment of Bloom
@@ -121,7 +122,7 @@ def _rollout_ids(document: Document) -> dict[tuple[int | None, int | None], str]
     folder = document.path.absolute().parent
     paths = [folder / "rollout.json", *(path for pattern in TRANSCRIPTS for path in sorted(folder.glob(pattern)))]
     ids: dict[tuple[int | None, int | None], str] = {}
-    for path in (path for path in paths if path.is_file()):
+    for path in (path for path in paths if is_beside(path, folder)):
         # The reader of that part reports what is broken there.
         with suppress(BrokenError, OSError), strictly():
             beside = Document(path)

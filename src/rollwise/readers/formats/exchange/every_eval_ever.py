@@ -18,6 +18,7 @@ from rollwise.readers.chats.turns import messages_of, split
 from rollwise.readers.formats.common import has_fields, join_texts, outcome_of, zero_or_one
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole
+from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK, TURNS
@@ -223,8 +224,8 @@ def metrics_of(document: Document) -> dict[str, Mapping[str, Any]]:
         return {}
     beside = path.with_name(path.name.removesuffix(SAMPLES) + ".json")
     try:
-        evaluation = json.loads(beside.read_bytes()) if beside.is_file() else None
-    except (OSError, ValueError, RecursionError):
+        evaluation = json.loads(bytes_beside(beside, path.parent) or "null")
+    except (ValueError, RecursionError):
         return {}
     results = evaluation.get("evaluation_results") if isinstance(evaluation, dict) else None
     listed = [result for result in results if isinstance(result, dict)] if isinstance(results, list) else []

@@ -20,7 +20,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "rare": {**ALONE, **QUIET, "targets": {"t": 0.02}, "goals": 100, "attempts": 10, "turns": 1},
     "endings of every kind": {**ALONE, "goals": 40, "attempts": 5, "turns": 8, "give_up": 0.05, "error": 0.03},
     "unequal attempts": {**ALONE, "goals": 60, "attempts": (1, 9), "turns": 5},
-    "unjudged turns": {**ALONE, **QUIET, "goals": 60, "attempts": 4, "turns": 6, "unjudged": 0.08},
+    "unjudged turns": {**ALONE, **QUIET, "goals": 60, "attempts": 4, "turns": 6, "unjudged_share": 0.08},
     "crossed tasks": {
         **ALONE,
         **QUIET,

@@ -144,7 +144,7 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_a_list_of_names_never_leads_out_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with unfinished moves may come from anywhere, such as an archive."""
+    """A folder with unfinished moves may come from anywhere, such as an archive: they are not ours to complete."""
     out, mine = tmp_path / "out", tmp_path / "mine.txt"
     mine.write_text("mine")
     moving = out / ".out.0a1b2c3d.next"
@@ -155,7 +155,7 @@ def test_a_list_of_names_never_leads_out_of_the_folder(tmp_path: Path, monkeypat
     monkeypatch.chdir(out)
     check_folder(out, overwrite=True)
     assert mine.read_text() == "mine"
-    assert files(out) == [".draft.next", "a.txt"]
+    assert files(out) == [".draft.next", ".out.0a1b2c3d.next/.stale.json", ".out.0a1b2c3d.next/a.txt"]
 
 
 def test_drafts_of_killed_processes_are_removed_and_those_of_others_are_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import rollwise as rw
 from rollwise.reports.frames import frames
 
 room: Any = import_module("rollwise.reports.figures")  # its folder calls a function so
-SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 2, "turns": 3, "tasks": 2, "unjudged": 0.1, "seed": 1}
+SIMULATED: dict[str, Any] = {"goals": 8, "attempts": 2, "turns": 3, "tasks": 2, "unjudged_share": 0.1, "seed": 1}
 SEVEN: dict[str, Any] = {f"t{place}": 0.02 + place / 20 for place in range(7)}  # all colors there are, black among them
 
 

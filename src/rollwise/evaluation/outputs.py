@@ -135,7 +135,7 @@ class Folder:
         except BaseException:
             if self._is_announced:
                 # The disk may be full, which must not hide the original error.
-                with suppress(WriteError), whole(self.path / METADATA, overwrite=True) as draft:
+                with suppress(WriteError), whole(self.path / METADATA, overwrite=True, follow=False) as draft:
                     _write(draft, _json(self._facts(INTERRUPTED, [ORIGINAL, EFFECTIVE])))
             raise
 

@@ -21,6 +21,7 @@ from rollwise.evaluation.outputs import Evaluation, Folder
 from rollwise.evaluation.reachable import check_judges
 from rollwise.evaluation.scores import scores_of
 from rollwise.evaluation.workflow import workflow_of
+from rollwise.files.atomic import refuse_links
 from rollwise.files.configuration import ConfigFile
 from rollwise.files.references import looking_in
 from rollwise.schema import ROLLOUTS
@@ -90,6 +91,7 @@ def _run(document: ConfigFile, config: EvalConfig, options: Options) -> Evaluati
     judges = {
         name for _, settings in evaluators.values() if isinstance(name := getattr(settings, "llm_name", None), str)
     }
+    refuse_links(config.folder / LOGS)
     check_judges(document, config.llms, judges, config.folder / LOGS / "verdicts")
     workflow = None if options.skip_workflow else workflow_of(document, config, models, options)
     tables, path = _tables(document, config, options)

@@ -29,10 +29,13 @@ MANIFEST = LAST  # of a folder of Parquet files; Spark and Arrow ignore names th
 
 
 @contextmanager
-def whole(path: str | Path, *, overwrite: bool = False, options: Options | None = None) -> Iterator[Path]:
+def whole(
+    path: str | Path, *, overwrite: bool = False, options: Options | None = None, follow: bool = True
+) -> Iterator[Path]:
     """Return a temporary path next to `path` to write to; it is renamed to `path` when the block ends without an error.
 
-    For an address in an object store, the file is then uploaded; for a link, the file that it points to is written.
+    For an address in an object store, the file is then uploaded; for a link, the file that it points to is written, or without
+    `follow` the link itself is replaced.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def whole(path: str | Path, *, overwrite: bool = False, options: Options | None 
         return
     path = path_of(path)
     # A link stays a link: the file that it points to is replaced.
-    place = Path(os.path.realpath(path))
+    place = Path(os.path.realpath(path)) if follow else Path(os.path.realpath(path.parent), path.name)
     check_file(path, overwrite=overwrite)
     # In the same folder, since renaming is atomic only within one disk.
     with _reporting(path), _draft(place.parent, place.name, is_folder=False) as draft:
@@ -198,7 +201,7 @@ def check_file(path: str | Path, *, overwrite: bool) -> None:
 
 
 def check_folder(path: str | Path, *, overwrite: bool) -> None:
-    """Check that `whole_folder` could fill a folder, and complete what a killed process began to move into it.
+    """Check that `whole_folder` could fill a folder; if it may, complete what a killed process began to move into it.
 
     An address in an object store is not checked.
 
@@ -213,11 +216,26 @@ def check_folder(path: str | Path, *, overwrite: bool) -> None:
         place = path_of(path)
         if place.exists() and not place.is_dir():
             raise WriteError(f"{path} is a file; give out= a folder")
-        repair_folder(place)
         if place.is_dir() and not overwrite and not all(_is_draft(entry) for entry in place.iterdir()):
             raise WriteError(
                 f"{path} exists and is not empty; choose another folder with out=, or allow it with overwrite=True"
             )
+        repair_folder(place)
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise an error where a folder of ours in an output folder, or anything in it, is a link, through which we would write.
+
+    Raises
+    ------
+    WriteError
+        Naming the link.
+    """
+    links = (path for path in (folder, *(sorted(folder.rglob("*")) if folder.is_dir() else ())) if path.is_symlink())
+    if (link := next(links, None)) is not None:
+        raise WriteError(
+            f"{link} is a link, and nothing is written through it; remove it, or choose another output_dir"
+        )
 
 
 @contextmanager
@@ -236,16 +254,16 @@ def _is_draft(entry: Path) -> bool:
     return entry.name.startswith(".") and entry.name.endswith(DRAFT)
 
 
-def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> None:
-    """Remove files of a folder, and subfolders that this empties, or objects under an address.
+def removed(folder: str | Path, names: Iterable[str], options: Options | None = None) -> list[str]:
+    """Remove files of a folder, and subfolders that this empties, or objects under an address; return those behind a link.
 
-    A file that does not exist is ignored.
+    Nothing is removed through a link. A file that does not exist is ignored.
     """
     address = address_of(folder)
     if address is not None:
         deleted(address, names, options)
-        return
-    remove_files(Path(folder), set(names))
+        return []
+    return remove_files(Path(folder), set(names))
 
 
 def content_hash(path: str | Path, options: Options | None = None) -> str:

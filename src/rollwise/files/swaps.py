@@ -2,9 +2,12 @@
 
 The file system exchanges the names of the two folders in one step. Where it cannot (the folder is a disk of its own, or its parent
 folder may not be written to), files are moved into the folder one by one, after a step that makes this repeatable: the new folder
-gets a name that ends with ``.next``. The next rollwise command that writes to that folder completes the moves.
+gets a name that ends with ``.next``. The next rollwise command that may overwrite that folder completes the moves.
 
 Files that rollwise did not write stay: they are linked into the new folder before the exchange.
+
+A folder may come from anywhere, with links in it and with lists of files that are not ours: nothing is written or removed through a
+link, and no moves are completed but those that were begun in this very folder.
 """
 
 import ctypes
@@ -13,15 +16,15 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 LAST = "_manifest.json"  # the file that states that all others are complete
 DRAFT = ".part"  # suffix of an unfinished file or folder
 NEXT = ".next"  # suffix of a finished folder whose files are being moved to their places
 _NEXT_NAME = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(NEXT)}", re.DOTALL)
-_STALE = ".stale.json"  # in such a folder: names of files of an earlier run, which are removed
+_STALE = ".stale.json"  # in such a folder: whose it is, and names of files of an earlier run, which are removed
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS
 _NO_FOLDER = -100  # the folder that relative paths begin in; all paths here are absolute
 
@@ -81,7 +84,8 @@ def replace_folder(draft: Path, folder: Path, earlier: Names = no_names) -> None
         if draft.parent != folder.parent or not _replaced_in_one_step(draft, folder, earlier):
             _finish_all(folder)
             files = {file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()}
-            (draft / _STALE).write_text(json.dumps(sorted(earlier(folder) - files)), encoding="utf-8")
+            stale = {"mark": _mark(draft, folder), "names": sorted(earlier(folder) - files)}
+            (draft / _STALE).write_text(json.dumps(stale), encoding="utf-8")
             moving = folder / (draft.name.removesuffix(DRAFT) + NEXT)
             draft.rename(moving)  # from now on the new files count
             _finish(moving, folder)
@@ -112,9 +116,14 @@ def inside(names: object) -> set[str]:
     return {name for name in texts if name and not name.startswith("/") and ".." not in PurePosixPath(name).parts}
 
 
-def remove_files(folder: Path, names: set[str]) -> None:
-    """Remove files of a folder, and subfolders that this empties; a file that does not exist is ignored."""
-    for name in sorted(names):
+def remove_files(folder: Path, names: set[str]) -> list[str]:
+    """Remove files of a folder, and subfolders that this empties, and return those that stay because they are behind a link.
+
+    A file that does not exist is ignored.
+    """
+    known = sorted(inside(list(names)))
+    behind = [name for name in known if first_link(folder, PurePosixPath(name).parent) is not None]
+    for name in sorted({*known} - {*behind}):
         file = folder / name
         try:
             file.unlink()
@@ -124,6 +133,13 @@ def remove_files(folder: Path, names: set[str]) -> None:
         with suppress(OSError):  # the folder is not empty
             for place in file.relative_to(folder).parents[:-1]:
                 (folder / place).rmdir()
+    return [name for name in behind if os.path.lexists(folder / name)]
+
+
+def first_link(folder: Path, relative: PurePath) -> Path | None:
+    """Return the first part of a path within a folder that is a link, which may lead anywhere; None if none is."""
+    parts = [folder / part for part in (*reversed(relative.parents), relative)][1:]
+    return next((part for part in parts if part.is_symlink()), None)
 
 
 def _check_kinds(draft: Path, folder: Path) -> None:
@@ -136,14 +152,15 @@ def _check_kinds(draft: Path, folder: Path) -> None:
 
 def _replaced_in_one_step(draft: Path, folder: Path, earlier: Names) -> bool:
     """Link the files that stay into the draft and exchange the two folders; return whether the system could."""
-    linked: list[Path] = []
+    linked: dict[Path, int] = {}
     with suppress(OSError):
-        shutil.copymode(folder, draft)
+        _take_over(folder, draft)
         _link(folder, draft, earlier(folder), linked)
         if _exchanged(draft, folder):
-            # The draft's name now holds the old folder. A file that a user saved there in the meantime stays too.
+            # The draft's name now holds the old folder. What a user saved there in the meantime stays too.
             with suppress(OSError):
-                _link(draft, folder, earlier(draft), [])
+                _update(draft, folder, linked)
+                _link(draft, folder, earlier(draft), {})
             return True
     for file in linked:  # not exchanged, so they are in the folder already
         file.unlink()
@@ -162,7 +179,39 @@ def _exchanged(draft: Path, folder: Path) -> bool:
     return bool(exchange(_NO_FOLDER, new, _NO_FOLDER, old, ctypes.c_uint(_EXCHANGE)) == 0)
 
 
-def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> None:
+def _update(old: Path, new: Path, linked: Mapping[Path, int]) -> None:
+    """Take over what was saved in the old folder, or removed from it, after its files were linked.
+
+    Most programs save a file by renaming another one, so that the link is to what was there before.
+    """
+    for draft_file, inode in linked.items():
+        relative = draft_file.relative_to(old)  # the draft's name is now that of the old folder
+        before, now = old / relative, new / relative
+        with suppress(OSError):
+            if now.lstat().st_ino != inode:  # saved once more, in the new folder
+                continue
+            if not os.path.lexists(before):
+                now.unlink()
+            elif before.lstat().st_ino != inode:
+                before.replace(now)
+
+
+def _take_over(source: Path, target: Path) -> None:
+    """Give a folder the owner, the permissions and the attributes of another one.
+
+    Raises
+    ------
+    OSError
+        Where this user may not give it away.
+    """
+    given, own = source.stat(), target.stat()
+    if (given.st_uid, given.st_gid) != (own.st_uid, own.st_gid):
+        os.chown(target, given.st_uid, given.st_gid)
+    shutil.copystat(source, target)  # access lists are attributes
+    os.utime(target)
+
+
+def _link(source: Path, target: Path, without: set[str], linked: dict[Path, int]) -> None:
     """Link files of a folder into another one, unless that has one of the same name; add the new links to `linked`."""
     for place, folders, files in os.walk(source):
         relative = Path(place).relative_to(source)
@@ -175,22 +224,37 @@ def _link(source: Path, target: Path, without: set[str], linked: list[Path]) -> 
             file = target / relative / name
             if not os.path.lexists(file):
                 os.link(Path(place, name), file, follow_symlinks=False)
-                linked.append(file)
+                linked[file] = file.lstat().st_ino
 
 
 def _make_folder(source: Path, target: Path, relative: Path) -> None:
-    """Create a folder and those above it, with the permissions that they have in `source`."""
+    """Create a folder and those above it; they belong to whom they belong to in `source`."""
     for parent in (*reversed(relative.parents), relative):
         if not (target / parent).exists():
             (target / parent).mkdir()
-            shutil.copymode(source / parent, target / parent)
+        if parent.parts:  # also one that the draft has: it was there before
+            _take_over(source / parent, target / parent)
+
+
+def _mark(moving: Path, folder: Path) -> list[int]:
+    """Return what two folders have on this disk alone: a copy of them, or what was unpacked from an archive, has other numbers."""
+    return [number for place in (moving, folder) for number in (place.stat().st_dev, place.stat().st_ino)]
+
+
+def _stale_names(moving: Path, folder: Path) -> set[str] | None:
+    """Return the files that a folder of moves replaces; None where the moves were not begun in this folder."""
+    try:
+        stale = json.loads((moving / _STALE).read_bytes())
+        is_ours = stale["mark"] == _mark(moving, folder)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None if any(moving.iterdir()) else set()  # an empty one is all that is left of moves that ended
+    return inside(stale.get("names")) if is_ours else None
 
 
 def _unfinished(folder: Path) -> list[Path]:
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [
-        entry for entry in entries if _NEXT_NAME.fullmatch(entry.name) and not entry.is_symlink() and entry.is_dir()
-    ]
+    named = (entry for entry in entries if _NEXT_NAME.fullmatch(entry.name) and not entry.is_symlink())
+    return [entry for entry in named if entry.is_dir() and _stale_names(entry, folder) is not None]
 
 
 def _finish_all(folder: Path) -> None:
@@ -200,15 +264,20 @@ def _finish_all(folder: Path) -> None:
 
 def _finish(moving: Path, folder: Path) -> None:
     """Remove the files of earlier runs and move each new file to its place; after an end at any step, this can be repeated."""
-    # Without the list, its files were removed before, and some or all of the new ones were moved.
-    with suppress(OSError, ValueError):
-        remove_files(folder, inside(json.loads((moving / _STALE).read_bytes())))
+    with suppress(OSError):
+        remove_files(folder, _stale_names(moving, folder) or set())
     # The manifest comes last, since it states that all other files are complete; the list goes after it.
     for entry in sorted(moving.rglob("*"), key=lambda entry: (entry.name == LAST, entry)):
-        if entry.is_file() and entry.name != _STALE:
-            place = folder / entry.relative_to(moving)
+        relative = entry.relative_to(moving)
+        if entry.is_file() and relative != Path(_STALE):
+            while (link := first_link(folder, relative.parent)) is not None:
+                link.unlink()  # a folder takes the place of a link, as it does where whole folders are exchanged
+            place = folder / relative
             place.parent.mkdir(parents=True, exist_ok=True)
             entry.replace(place)
+    for entry in moving.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
     shutil.rmtree(moving, ignore_errors=True)
 
 

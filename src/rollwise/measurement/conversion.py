@@ -20,6 +20,7 @@ from rollwise.measurement.batches import in_batches, reading
 from rollwise.readers.sources.hive import NULL
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.labels import say
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
@@ -102,7 +103,11 @@ def convert(
         (draft / MANIFEST).write_text(manifest.text(), encoding="utf-8")
     if previous is not None:
         current = {part.file for part in parts}
-        removed(out, [part.file for part in previous.files if part.file not in current], storage_options)
+        former = [part.file for part in previous.files if part.file not in current]
+        if behind := removed(out, former, storage_options):
+            say(
+                f"{out}: {listing(behind, most=3)} of the earlier conversion is behind a link and was left; remove it yourself"
+            )
     return out
 
 

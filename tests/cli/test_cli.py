@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -1127,3 +1128,26 @@ def test_what_cannot_be_written_is_said_before_the_work(
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert not (tmp_path / "new.parquet").exists()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("named", "size"), [("", 10.0), ("mine", 9.0), ("matplotlibrc", 31.0)])
+def test_the_style_of_a_folder_of_logs_is_not_used(tmp_path: Path, named: str, size: float) -> None:
+    """Settings of Matplotlib could have LaTeX run on what a log holds; those that the user names count."""
+    shutil.copytree(ROOT / "data" / "rollouts", tmp_path / "runs")
+    (tmp_path / "matplotlibrc").write_text("text.usetex: False\nfont.size: 31\n" if named else "text.usetex: True\n")
+    environment = {name: value for name, value in os.environ.items() if name != "MATPLOTLIBRC"}
+    if named:
+        (tmp_path / "mine").write_text("font.size: 9\n")
+        environment["MATPLOTLIBRC"] = named
+    code = (
+        "import sys, rollwise.cli\ntry: rollwise.cli.run(['report', 'runs', '--out', 'out'])\nfinally:\n"
+        "    import matplotlib as mpl; print(mpl.rcParams['text.usetex'], mpl.rcParams['font.size'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"False {size}"
+    assert ("matplotlibrc in this folder is not used; to use it, name it" in done.stderr) == (not named)
+    assert (tmp_path / "out" / "report.html").is_file()

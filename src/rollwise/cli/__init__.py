@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any, NoReturn
@@ -23,6 +23,7 @@ from rollwise.errors import ArgumentError, RollwiseError, is_interrupt, type_and
 
 __all__ = ["app", "run"]
 
+_STYLE = "matplotlibrc"  # settings of Matplotlib, which it also looks for in the working folder
 _ONE_LINE = "1000"  # characters: more than any help text has
 
 
@@ -32,6 +33,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     0 done, 1 a gate failed or all came to errors, 2 bad usage or input, 3 a gate is undecided.
     """
     _open_streams()
+    _set_style_aside()
     words = sys.argv[1:] if arguments is None else arguments
     if _is_completion(words):
         # Typer wraps help texts at this width, and fish takes each line for one more completion.
@@ -39,6 +41,19 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     with signals_heeded():
         code = _code(words)
     sys.exit(code)
+
+
+def _set_style_aside() -> None:
+    """Load Matplotlib without the `matplotlibrc` of the working folder: that may be somebody's logs, and settings can run LaTeX."""
+    if not Path(_STYLE).is_file():
+        return
+    named = os.environ.get("MATPLOTLIBRC")
+    if named:
+        os.environ["MATPLOTLIBRC"] = os.path.realpath(named)
+    with chdir(Path(__file__).parent):
+        import matplotlib  # noqa: F401, ICN001  # it looks for its settings once, in the folder that it is loaded in
+    if not named:
+        say(f"{_STYLE} in this folder is not used; to use it, name it: MATPLOTLIBRC={_STYLE} rollwise ...")
 
 
 def _code(words: list[str]) -> int:

@@ -149,6 +149,20 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path, number: int, words
     assert store.path.read_bytes() == text
 
 
+def test_a_store_that_is_a_link_is_not_written(tmp_path: Path) -> None:
+    """The folder may come from elsewhere, and who made it can know the name: to a file, to none, to itself."""
+    store = Store(tmp_path / "store", "answers", b"1")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "mine.txt").write_text("")
+    for target in (tmp_path / "mine.txt", tmp_path / "new.txt", store.path):
+        store.path.symlink_to(target)
+        with pytest.raises(WriteError, match="is a link, and nothing is written through it; remove it$"), store:
+            pass
+        store.path.unlink()
+    assert (tmp_path / "mine.txt").read_text() == ""
+    assert not (tmp_path / "new.txt").exists()
+
+
 # ── who writes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 HOLD = """
 import sys, time

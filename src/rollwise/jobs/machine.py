@@ -21,14 +21,19 @@ class Machine:
         path.mkdir(parents=True, exist_ok=True)
 
     def open(self, path: Path) -> int:
-        """Open a file to read and to append to; create it if missing. Windows is refused: it cannot lock the file."""
+        """Open a file to read and to append to; create it if missing. A link is refused, and so is Windows: it cannot lock it."""
         try:
             import fcntl  # noqa: F401
         except ImportError:
             raise WriteError(
                 f"{path} cannot be locked on Windows, so what is paid for would not be safe; run this in WSL, which is Linux"
             ) from None
-        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
+            return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            if path.is_symlink():  # its folder may come from elsewhere, and the name of a store can be known in advance
+                raise WriteError(f"{path} is a link, and nothing is written through it; remove it") from error
+            raise
 
     def close(self, file: int) -> None:
         """Close a file, which releases the lock on it."""

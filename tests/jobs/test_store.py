@@ -156,7 +156,7 @@ def test_a_store_that_is_a_link_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("")
     for target in (tmp_path / "mine.txt", tmp_path / "new.txt", store.path):
         store.path.symlink_to(target)
-        with pytest.raises(WriteError, match="is a link, and nothing is written through it; remove it$"), store:
+        with pytest.raises(WriteError, match=r"is a link, and nothing is written through it; remove it$"), store:
             pass
         store.path.unlink()
     assert (tmp_path / "mine.txt").read_text() == ""

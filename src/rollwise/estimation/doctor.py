@@ -16,7 +16,7 @@ from rollwise.estimation.unjudged import in_words
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.foreign import with_kinds
 from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 from rollwise.stats.sizes import intraclass_correlation
@@ -59,7 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    check_kinds_of_columns(frame, schema.TURNS, "doctor")
+    frame = with_kinds(frame, schema.TURNS, "doctor")
     return findings(Facts(frame))
 
 
@@ -179,7 +179,9 @@ def _of_time(table: Facts) -> Iterator[Finding]:
 def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
     """Return the values of a column, first the ones that share most goals (or tasks) with others: a baseline needs pairs."""
     units = (
-        rollouts.select(columns_named(name), unit=pl.coalesce("goal", "task")).drop_nulls(columns_named(name)).unique()
+        rollouts.select(columns_named(name), unit=pl.coalesce(pl.col("goal", "task").cast(pl.String)))
+        .drop_nulls(columns_named(name))
+        .unique()
     )
     shared = units.with_columns(shared=pl.col("unit").is_not_null() & (pl.len().over("unit") > 1))
     return (

@@ -137,7 +137,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     """Return a row for the start and a row for the end of each step, in order of time."""
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
-    has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
+    has_end = pl.any_horizontal(column_named(name).is_not_null() for name in ("end", "output", *tokens.values()))
     event_word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
     common = {
         "example_number": pl.col("example_number"),

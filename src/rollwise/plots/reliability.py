@@ -185,7 +185,7 @@ def _chosen(
     summary = summary.with_columns(pl.Series("group", names, dtype=pl.String), bin=column_named(bins).cast(pl.String))
     keys = ["group", "bin"]
     sure, were = (
-        summary.filter(metric=name).select(*keys, *more)
+        summary.filter(metric=name).select(*columns_named(keys), *more)
         for name, more in (
             (stated, [pl.col("estimate").alias("x")]),
             (right, [pl.col("estimate").alias("y"), "low", "high", "n", "n_clusters", "method", "level", "estimand"]),

@@ -15,6 +15,7 @@ from rollwise.schema.named import columns_named
 
 Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
 Identities = Identity | list[Identity] | None  # of the rollouts of one record
+_LARGEST = 2**31 - 1  # whole numbers of TURNS have 32 bits
 SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
@@ -132,7 +133,7 @@ class TurnsBuilder:
         readable = identity() if is_broken else None
         for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
             if not self.knows(rollout_id):
-                self.add(file, rollout_id, [TurnRow(turn=None)], facts)
+                self.add(file, rollout_id, [TurnRow(turn=None)], _that_fit(facts))
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
@@ -334,6 +335,11 @@ class TurnsBuilder:
         where = "twice in this file" if owner == file else f"in {owner} as well"
         self.problems.broken(file, twice(rollout_id, where))
         return False
+
+
+def _that_fit(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a broken record without whole numbers that no column of TURNS can hold, which its problem names."""
+    return {name: None if isinstance(value, int) and abs(value) > _LARGEST else value for name, value in facts.items()}
 
 
 def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:

@@ -48,7 +48,7 @@ def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, ba
     # Paths of a tree belong to one transcript.
     name = "tree" if data.tree else "rollout_id"
     by = [column for column in data.by if column not in {"goal", "task", "rollout_id"}]
-    unit = pl.coalesce("goal", "task", *columns_named(name))
+    unit = pl.coalesce(column_named(column).cast(pl.String) for column in ("goal", "task", name))
     rates = column_named(metric).cast(pl.Float64).mean()
     few = pl.len() < FEWEST
     table = rows.with_columns(

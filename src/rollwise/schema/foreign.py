@@ -29,13 +29,29 @@ def check_kinds_of_columns(frame: pl.DataFrame, shape: Schema, verb: str) -> Non
     rollwise.errors.SchemaError: curve: column `outcome` is List(String), and it should be text; make it so, or leave it out:
     `.drop('outcome')`
     """
-    for column in shape.columns:
-        if column.name not in frame.columns:
-            continue
-        dtype = frame.schema[column.name]
-        if dtype == pl.List and column.dtype == pl.String and column.name not in _ONE_VALUE:
-            continue
+    with_kinds(frame, shape, verb)
+
+
+def with_kinds(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
+    """Return the frame with the dtypes of the schema, where it has its columns; text that may be lists of texts stays lists.
+
+    Examples
+    --------
+    >>> from rollwise.schema.records import TURNS
+    >>> turns = pl.DataFrame({"turn": [1], "goal": [["a", "b"]]}, schema_overrides={"turn": pl.UInt8})
+    >>> with_kinds(turns, TURNS, "doctor").dtypes
+    [Int32, List(String)]
+    """
+    return frame.with_columns(
         cast_column(frame, column, verb)
+        for column in shape.columns
+        if column.name in frame.columns and not _may_be_lists(frame.schema[column.name], column)
+    )
+
+
+def _may_be_lists(dtype: pl.DataType, column: Column) -> bool:
+    """Return whether a column of texts is one of lists, and may be."""
+    return dtype == pl.List and column.dtype == pl.String and column.name not in _ONE_VALUE
 
 
 def in_schema(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:

@@ -72,7 +72,9 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
         else pl.lit(None, dtype=column.dtype).alias(column.name)
         for column in shape.columns
     )
-    table = table.with_columns(pl.when(pl.col(*floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(*floats)))
+    table = table.with_columns(
+        pl.when(number.abs() <= schema.LARGEST_DRAWN).then(number) for number in map(column_named, floats)
+    )
     return choose(table, verb, **values)
 
 

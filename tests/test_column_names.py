@@ -241,7 +241,7 @@ def test_logs_with_a_key_of_any_name(key: str, tmp_path: Path) -> None:
 
 def test_columns_called_like_patterns_are_kept(tmp_path: Path) -> None:
     record = {"rollout_id": "a", "turn": 1, "prompt": "p", "response": "q", "succeeded": True}
-    keys = {name: 1 for name in NAMES}
+    keys = dict.fromkeys(NAMES, 1)
     (tmp_path / "log.jsonl").write_text(json.dumps({**record, **keys}) + "\n")
     turns = read(tmp_path / "log.jsonl")
     assert {name: turns[name].to_list() for name in NAMES} == {name: [1] for name in NAMES}

@@ -45,7 +45,7 @@ OF_TURNS: dict[str, Verb] = {
     "measure": rw.measure,
     "trajectory": lambda frame: rw.trajectory(frame, column="score"),
     "doctor": rw.doctor,
-    "event logs": rw.schema.is_tree,
+    "is_tree": rw.schema.is_tree,
 }
 
 
@@ -65,7 +65,7 @@ def column(series: pl.Series, dtype: Any) -> pl.Series:
         pl.Boolean: lambda: places == 0,
         pl.Binary: lambda: places.cast(pl.String).cast(pl.Binary),
         pl.Struct: lambda: places.alias("a").to_frame().to_struct(name),
-        pl.List: lambda: places.reshape((-1, 1)).arr.to_list(),
+        pl.List: places.reshape((-1, 1)).arr.to_list,
         pl.Array: lambda: places.reshape((-1, 1)),
     }
     return special.get(dtype if isinstance(dtype, type) else type(dtype), lambda: places.cast(dtype))()
@@ -76,12 +76,11 @@ def outcome(verb: Verb, frame: pl.DataFrame) -> Any:
     try:
         return verb(frame)
     except RollwiseError as refusal:
-        assert "\n" not in str(refusal)
-        return refusal
+        return str(refusal)
 
 
 @cache
-def expected(name: str, of_turns: bool) -> Any:  # noqa: FBT001
+def expected(name: str, of_turns: bool) -> Any:
     verb, frame = (OF_TURNS[name], frames()["turns"]) if of_turns else (OF_ROLLOUTS[name], frames()["rollouts"])
     return verb(frame)
 
@@ -93,8 +92,8 @@ def test_verbs_of_rollouts(name: str, dtype: Any) -> None:
     frame = frames()["rollouts"]
     frame = frame.with_columns(task=pl.col("goal"))
     frame = frame.with_columns(column(frame[name], dtype))
-    for verb in OF_ROLLOUTS.values():
-        outcome(verb, frame)
+    results = [outcome(verb, frame) for verb in OF_ROLLOUTS.values()]
+    assert not [result for result in results if isinstance(result, str) and "\n" in result]
 
 
 @pytest.mark.integration
@@ -104,8 +103,8 @@ def test_verbs_of_turns(name: str, dtype: Any) -> None:
     frame = frames()["turns"]
     frame = frame.with_columns(task=pl.col("goal"))
     frame = frame.with_columns(column(frame[name], dtype))
-    for verb in OF_TURNS.values():
-        outcome(verb, frame)
+    results = [outcome(verb, frame) for verb in OF_TURNS.values()]
+    assert not [result for result in results if isinstance(result, str) and "\n" in result]
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in NUMBERS if dtype is not pl.Decimal], ids=str)
@@ -140,6 +139,6 @@ def test_goals_and_tasks_of_different_words() -> None:
 def test_a_number_of_a_turn_that_is_none_is_one_sentence() -> None:
     frame = frames()["turns"].with_columns(pl.lit(2**64 - 1, dtype=pl.UInt64).alias("turn"))
     with pytest.raises(
-        RollwiseError, match="^trajectory: column `turn` is UInt64 and holds 18446744073709551615, and it should"
+        RollwiseError, match=r"^trajectory: column `turn` is UInt64 and holds 18446744073709551615, and it should"
     ):
         rw.trajectory(frame)

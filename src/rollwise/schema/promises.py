@@ -205,7 +205,7 @@ def _check_facts(frame: pl.DataFrame) -> None:
     varying = (
         frame.lazy()
         .group_by("rollout_id")
-        .agg((column_named(name).n_unique() > 1 for name in facts))
+        .agg(column_named(name).n_unique() > 1 for name in facts)
         .filter(pl.any_horizontal(columns_named(facts)))
         .sort("rollout_id")
         .first()

@@ -18,14 +18,14 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import polars as pl
-from odd_frames import ODD, natural_frame, odd_frame
+from odd_frames import ODD, natural_frame, odd_frame, with_odd_name
 from odd_options import FRAMES, NEEDED, value_of
 
 import rollwise as rw
@@ -219,12 +219,15 @@ def _flaw(call: Call, result: Any) -> str | None:  # noqa: C901, PLR0911, PLR091
     return None
 
 
-def problems(seeds: range, folder: Path) -> list[str]:
-    """Run the calls of these seeds; return what is wrong, with the seed and the name."""
+def problems(seeds: range, folder: Path, *, names: bool = False) -> list[str]:
+    """Run the calls of these seeds, with odd names of columns if so wished; return what is wrong, with the seed and the name."""
     found = []
     with contextlib.chdir(folder):
         for seed in seeds:
-            call = call_of(seed, folder)
+            call = call_of(seed, folder, plain=names)
+            if names:
+                arguments, options = with_odd_name(call.arguments, call.options, random.Random(seed))
+                call = replace(call, arguments=arguments, options=options)
             problem, _ = problem_of(call)
             if problem:
                 found.append(f"seed {seed}: {call.name}: {problem}")

@@ -125,6 +125,10 @@ def natural_frame(name: str, parameter: str, rng: random.Random) -> pl.DataFrame
     return frames()[kind or rng.choice(list(frames()))]
 
 
+NAMES = ["*", "^$", "^.*$", "^t.*$", "", "group", "a\nb", "x" * 5000]
+"""Names of columns that Polars, a result or a line might take for something else."""
+
+
 # ── odd values and frames ─────────────────────────────────────────────────────────────────────────────────────────────
 
 ODD: list[Any] = [
@@ -222,11 +226,7 @@ def _mutate(frame: pl.DataFrame, rng: random.Random) -> pl.DataFrame:  # noqa: P
         case 9:
             return pl.concat([frame, frame.head(2)]) if frame.columns else frame
         case 10:
-            return (
-                frame.rename({column: rng.choice(["", "\0", "estimate", "x" * 3000, "metric"])})
-                if frame.columns
-                else frame
-            )
+            return frame.rename({column: rng.choice([*NAMES, "\0", "estimate", "metric"])}) if frame.columns else frame
         case 11:
             return frame.reverse()
         case 12:
@@ -262,3 +262,24 @@ def odd_frame(frame: pl.DataFrame, rng: random.Random) -> Any:
     if rng.random() < 0.02:
         return rng.choice(ODD)
     return frame
+
+
+def with_odd_name(
+    arguments: tuple[Any, ...], options: dict[str, Any], rng: random.Random
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with a column of an odd name in each frame: one that an option names, any one, or a further one."""
+    name = rng.choice(NAMES)
+    given = [item for value in options.values() for item in (value if isinstance(value, list | tuple) else [value])]
+    values = [*arguments, *options.values()]
+    columns = [column for value in values if isinstance(value, pl.DataFrame) for column in value.columns]
+    named = [item for item in given if isinstance(item, str) and item in columns]
+    old = rng.choice([*named, *named, *named, None, *columns[:1]])
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, pl.DataFrame) and name not in value.columns and value.columns:
+            return value.rename({old: name}) if old in value.columns else value.with_columns(value[:, 0].alias(name))
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return type(value)(name if item == old else item for item in value)
+        return name if isinstance(value, str) and value == old else value
+
+    return tuple(map(changed, arguments)), {option: changed(value) for option, value in options.items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import pairs_of, say
 from rollwise.errors import ArgumentError, ReadError, listing
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -243,7 +244,7 @@ def _measured_parquet(
     texts = {"context", "prompt", "response", "observation", "tool_calls"} - read
     # Text columns that no metric uses become columns of nulls, so that the checks see all columns.
     unread = [pl.lit(None, columns[name]).alias(name) for name in columns if name in texts]
-    rows = turns.drop(texts)
+    rows = turns.drop(columns_named(texts))
     first = rows.select(pl.col("turn").min()).collect().item()
     in_parts = first != 0 and "node_id" not in columns and in_order(rows)  # numbers from 0 are raised in all or in none
     parts, num_rollouts, num_turns = [], 0, 0
@@ -255,7 +256,7 @@ def _measured_parquet(
         parts.append(_measured(part, expressions, keep))
     # A column that is constant within rollouts in one batch may vary in another: keep the columns of all batches.
     common = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-    rollouts = pl.concat([part.select(common) for part in parts])
+    rollouts = pl.concat([part.select(columns_named(common)) for part in parts])
     _say_read(num_rollouts, num_turns, 0)
     return rollouts
 

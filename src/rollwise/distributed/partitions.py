@@ -21,6 +21,7 @@ from rollwise.measurement.measure import measure
 from rollwise.readers.scan import scan
 from rollwise.readers.sources.paths import Paths, listed
 from rollwise.schema.arguments import names_of
+from rollwise.schema.named import columns_named
 
 CONVERT = "`rollwise convert LOGS --out FOLDER` makes files of whole rollouts"
 _FILE = "__rollwise_file"
@@ -231,7 +232,9 @@ def combined(items: Sequence[Item], frames: Mapping[int, pl.DataFrame]) -> pl.Da
     """
     ordered = [frames[number] for number in range(len(items))]
     columns = [name for name in ordered[0].columns if all(name in frame.columns for frame in ordered)]
-    numbered = [frame.select(*columns, pl.lit(number).alias(_FILE)) for number, frame in enumerate(ordered)]
+    numbered = [
+        frame.select(*columns_named(columns), pl.lit(number).alias(_FILE)) for number, frame in enumerate(ordered)
+    ]
     # A stable sort brings the copies of a rollout together, and the number of its file says where it came from.
     rollouts = pl.concat(numbered).sort("rollout_id", maintain_order=True)
     duplicates = rollouts.filter(pl.col("rollout_id") == pl.col("rollout_id").shift())

@@ -9,6 +9,7 @@ from rollwise.errors import ArgumentError, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
 from rollwise.schema.foreign import joined_times, whole_times
+from rollwise.schema.named import column_named, values_named
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
@@ -33,7 +34,7 @@ def booleans(rollouts: pl.DataFrame | pl.LazyFrame) -> list[pl.Expr]:
     """Return casts to Boolean for numeric columns that are named like a Boolean metric and contain only 0 and 1; NaN is null."""
     numbers = [
         # Decimals are not compared with 0 and 1: they are amounts.
-        (pl.col(name).fill_nan(None) if dtype.is_float() else pl.col(name))
+        (column_named(name).fill_nan(None) if dtype.is_float() else column_named(name))
         for name, dtype in rollouts.collect_schema().items()
         if dtype.is_numeric() and not dtype.is_decimal() and catalog.is_boolean(name)
     ]
@@ -57,7 +58,7 @@ def no_metric(frame: pl.DataFrame, name: str) -> str:
     dtype = frame.schema[name]
     if dtype not in (pl.String, pl.Categorical, pl.Enum) or catalog.about(name) is None:
         return f"{name!r} is {dtype}; a metric is Boolean, a number, or Struct(duration, observed)"
-    words = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+    words = values_named(frame, name).cast(pl.String).drop_nulls().unique().sort().to_list()
     examples = f" ({', '.join(map(repr, words[:3]))}{', ...' if len(words) > 3 else ''})" if words else ""
     return (
         f"`{name}` is text{examples}, and a metric is Boolean, a number, or Struct(duration, observed); "

@@ -15,6 +15,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError
 from rollwise.schema.arguments import check_one_value
 from rollwise.schema.foreign import cast_column
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Estimate, FloatArray, IntArray
 from rollwise.stats.incidence import Incidence
 from rollwise.stats.influence import CENSORED, COMPETING, EVENT
@@ -94,19 +95,19 @@ class Sheet:
 
     def nulls(self, name: str) -> pl.Series:
         """Mark the rows without a value of a fact, which may hold lists."""
-        return (self.frame[name] if self.has(name) else self.fact(name)).is_null()
+        return (values_named(self.frame, name) if self.has(name) else self.fact(name)).is_null()
 
     def known(self, name: str) -> BoolArray:
         """Mark the rows that have a value: neither null nor NaN."""
         if self.kinds[name] == "time":
             return np.asarray(self.times(name)[0] > 0)
-        column = self.frame[name]
+        column = values_named(self.frame, name)
         return (column.fill_nan(None) if column.dtype.is_float() else column).is_not_null().to_numpy()
 
     def numbers(self, name: str) -> FloatArray:
         """Return a Boolean or numeric column as float64 (n,), NaN where unknown."""
         if name not in self._numbers:
-            column = self.frame[name] if self.has(name) else self.fact(name)
+            column = values_named(self.frame, name) if self.has(name) else self.fact(name)
             self._numbers[name] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         return self._numbers[name]
 
@@ -119,7 +120,7 @@ class Sheet:
             If a duration is below 1 or above 2**53: positions are counted from 1, and an unknown time is null.
         """
         if metric not in self._times:
-            time = self.frame[metric].struct
+            time = values_named(self.frame, metric).struct
             duration, observed = time.field("duration"), time.field("observed").cast(pl.Boolean)
             # Larger durations are not exact as floats, which the results are.
             size = duration.cast(pl.Float64)
@@ -135,7 +136,7 @@ class Sheet:
     def amounts(self, metric: str) -> FloatArray:
         """Return the amounts spent by the end of follow-up, the durations of a struct: float64 (n,), NaN where unknown."""
         if metric not in self._amounts:
-            duration = self.frame[metric].struct.field("duration").cast(pl.Float64)
+            duration = values_named(self.frame, metric).struct.field("duration").cast(pl.Float64)
             self._amounts[metric] = duration.fill_null(float("nan")).to_numpy()
         return self._amounts[metric]
 
@@ -143,7 +144,7 @@ class Sheet:
         """Return a column of ids as codes."""
         if name not in self._coded:
             check_one_value(self.frame, name, "cluster")
-            column = cast_column(self.frame, schema.Column(name, pl.String, "the cluster"), "cluster")
+            column = cast_column(self.frame, schema.Column(name, pl.String, "the cluster"), "cluster").alias("")
             present, null = column.drop_nulls(), column.is_null()
             # Sorted words, so that equal groups have equal codes whatever the order of rows.
             words = present.unique().sort()
@@ -164,8 +165,8 @@ class Sheet:
         row_numbers = np.arange(self.frame.height)
         if not by:
             return pl.DataFrame({"\0group": [0]}).drop("\0group"), row_numbers, Groups.single(row_numbers.size)
-        numbered = self.frame.select(by).with_columns(pl.Series("\0row", row_numbers, dtype=pl.Int64))
-        in_groups = in_each_group(numbered, by).group_by(by).agg("\0row").sort(by)
+        numbered = self.frame.select(columns_named(by)).with_columns(pl.Series("\0row", row_numbers, dtype=pl.Int64))
+        in_groups = in_each_group(numbered, by).group_by(columns_named(by)).agg("\0row").sort(columns_named(by))
         sizes = in_groups["\0row"].list.len().to_numpy()
         groups = Groups(np.repeat(np.arange(sizes.size), sizes), sizes.size)
         rows = in_groups["\0row"].explode(empty_as_null=False).to_numpy()
@@ -262,5 +263,7 @@ def in_each_group(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Repeat each row for every distinct value in its lists of `by`; an empty list becomes one row with null."""
     for name in by:
         if isinstance(frame.schema[name], pl.List):
-            frame = frame.with_columns(pl.col(name).list.unique()).explode(name, empty_as_null=True, keep_nulls=True)
+            frame = frame.with_columns(column_named(name).list.unique()).explode(
+                columns_named(name), empty_as_null=True, keep_nulls=True
+            )
     return frame

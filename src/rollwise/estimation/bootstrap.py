@@ -14,6 +14,7 @@ from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, check_resamples, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import values_named
 from rollwise.stats.bootstrap import (
     acceleration,
     basic_interval,
@@ -215,7 +216,7 @@ def _array(sheet: Sheet, column: str, rows: IntArray) -> Any:
     """Return the values of a column in these rows: Booleans and numbers as float64, other dtypes as Polars converts them."""
     if sheet.kinds[column] in {"proportion", "number"}:
         return sheet.numbers(column)[rows]
-    return sheet.frame[column].to_numpy()[rows]
+    return values_named(sheet.frame, column).to_numpy()[rows]
 
 
 def _interval(

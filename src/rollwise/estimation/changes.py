@@ -7,6 +7,10 @@ from rollwise.errors import ArgumentError, listing, meant
 from rollwise.estimation.arguments import goal_column, metric_columns, rollouts_frame
 from rollwise.schema.arguments import By, check_by, check_one_value, names_of, value_in_words
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
+
+_TRIED, _BEFORE = "\0tried", "\0before"
+_OF_RESULT = ("group", "baseline", "difference", "change")
 
 
 def changes(
@@ -68,37 +72,42 @@ def changes(
         if name not in frame.columns:
             raise ArgumentError(f"changes: there is no column {name!r}; {meant(name, frame.columns)}")
         check_one_value(frame, name, "changes")
+    if cluster in _OF_RESULT:
+        raise ArgumentError(
+            f"changes: the cluster {cluster!r} has the name of a result column; "
+            f'rename it first: `.rename({{"{cluster}": "{cluster}_of_goal"}})`'
+        )
     metric_columns(frame, by, None, (metric,), "changes")
     if schema.kind_of(frame.schema[metric]) == "time":
         raise ArgumentError(f"changes: {metric!r} is a time to an event; compare it with `rw.contrast`")
-    values_of = pl.col(of).cast(pl.String)
-    values = frame.select(values_of).to_series().drop_nulls().unique().to_list()
+    values_of = column_named(of).cast(pl.String)
+    values = values_named(frame, of).cast(pl.String).drop_nulls().unique().to_list()
     group, baseline = (value_in_words(frame[of], value) for value in (group, baseline))
     for value in (group, baseline):
         if value not in values:
             raise ArgumentError(f"changes: {value!r} is not a value of `{of}`; there is {listing(values)}")
     # NaN would make the mean of a goal NaN; it counts as unknown.
-    numbers = pl.col(metric).cast(pl.Float64).fill_nan(None)
+    numbers = column_named(metric).cast(pl.Float64).fill_nan(None)
     key = [*by, cluster]
     pairs = (
-        frame.filter(pl.col(cluster).is_not_null())
-        .group_by(key)
+        frame.filter(column_named(cluster).is_not_null())
+        .group_by(columns_named(key))
         .agg(
-            group=numbers.filter(values_of == group).mean().fill_nan(None),
-            baseline=numbers.filter(values_of == baseline).mean().fill_nan(None),
+            numbers.filter(values_of == group).mean().fill_nan(None).alias("group"),
+            numbers.filter(values_of == baseline).mean().fill_nan(None).alias("baseline"),
             # A goal may be tried without a known value: its change is unknown, not added.
-            tried=(values_of == group).any(),
-            before=(values_of == baseline).any(),
+            (values_of == group).any().alias(_TRIED),
+            (values_of == baseline).any().alias(_BEFORE),
         )
-        .filter(pl.col("tried") | pl.col("before"))
+        .filter(pl.col(_TRIED) | pl.col(_BEFORE))
         .with_columns(difference=(pl.col("group") - pl.col("baseline")).fill_nan(None))
     )
     change = pl.col("difference")
     return (
         pairs.with_columns(
-            change=pl.when(~pl.col("before"))
+            change=pl.when(~pl.col(_BEFORE))
             .then(pl.lit("added"))
-            .when(~pl.col("tried"))
+            .when(~pl.col(_TRIED))
             .then(pl.lit("removed"))
             .when(change.is_null())
             .then(pl.lit("unknown"))
@@ -109,6 +118,10 @@ def changes(
             .then(pl.lit("gained"))
             .otherwise(pl.lit("lost"))
         )
-        .sort([*by, change.abs(), cluster], descending=[False] * len(by) + [True, False], nulls_last=True)
-        .select(*key, "group", "baseline", "difference", "change")
+        .sort(
+            [*columns_named(by), change.abs(), *columns_named(cluster)],
+            descending=[False] * len(by) + [True, False],
+            nulls_last=True,
+        )
+        .select(*columns_named(key), "group", "baseline", "difference", "change")
     )

@@ -13,6 +13,7 @@ from rollwise.errors import ArgumentError, meant
 from rollwise.estimation.arrays import Sheet
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import Cluster
+from rollwise.schema.named import values_named
 from rollwise.stats.estimate import BoolArray, Clusters, IntArray
 from rollwise.stats.units import Groups, units_of
 
@@ -215,7 +216,9 @@ def strata_of(sheet: Sheet, rows: IntArray, clusters: IntArray, count: int, name
     """
     if not sheet.has(name):
         raise ArgumentError(f"{verb}: there is no column {name!r} for strata; {meant(name, sheet.frame.columns)}")
-    codes = np.unique(sheet.frame[name].cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True)[1]
+    codes = np.unique(
+        values_named(sheet.frame, name).cast(pl.String).fill_null("").gather(rows).to_numpy(), return_inverse=True
+    )[1]
     strata = np.zeros(count, dtype=np.int64)
     # Each row writes the stratum of its cluster; reading it back shows whether rows of a cluster disagree.
     strata[clusters] = codes

@@ -27,6 +27,7 @@ from rollwise.schema.arguments import (
     value_in_words,
 )
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, values_named
 from rollwise.stats.differences import Method
 from rollwise.stats.multiplicity import Adjustment, adjusted
 from rollwise.stats.permutation import max_t
@@ -155,10 +156,10 @@ def contrast(
     options = Options(
         of=of, cluster=cluster, paired=paired, method=method, unjudged=unjudged, resamples=resamples, seed=seed
     )
-    sheet = Sheet(frame.filter(pl.col(of).is_not_null()))
+    sheet = Sheet(frame.filter(column_named(of).is_not_null()))
     headings_of = {metric: headings(sheet, metric) for metric in columns}
     # Each row as the position of its value among the compared values.
-    codes = sheet.frame[of].cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
+    codes = values_named(sheet.frame, of).cast(pl.String).cast(pl.Enum(values)).to_physical().to_numpy()
     if baseline is None:
         pairs = list(combinations(values, 2))
     else:
@@ -199,7 +200,7 @@ def _arms(frame: pl.DataFrame, of: str, baseline: object, by: tuple[str, ...]) -
     if of in by:
         raise ArgumentError(f"contrast: {of!r} is both compared and grouped by; take it out of by={list(by)}")
     check_one_value(frame, of, "contrast")
-    values = frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
+    values = values_named(frame, of).drop_nulls().unique().sort().cast(pl.String).to_list()
     if baseline is not None and value_in_words(frame[of], baseline) not in values:
         raise ArgumentError(f"contrast: baseline={baseline!r} is not a value of `{of}`; there is {listing(values)}")
     if len(values) < 2:

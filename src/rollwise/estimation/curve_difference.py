@@ -24,6 +24,7 @@ from rollwise.schema.arguments import (
     value_in_words,
 )
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import values_named
 from rollwise.stats.estimate import BoolArray, IntArray
 from rollwise.stats.incidence import clusters_at_risk
 from rollwise.stats.influence import EVENT, Watch, watch
@@ -208,7 +209,7 @@ def _check_arguments(
             f"{verb}: of={of!r} is not a column to compare by; there is {listing(set(frame.columns) - set(by), most=30)}"
         )
     check_one_value(frame, of, verb)
-    values = frame[of].cast(pl.String).drop_nulls().unique().to_list()
+    values = values_named(frame, of).cast(pl.String).drop_nulls().unique().to_list()
     if value_in_words(frame[of], baseline) not in values:
         raise ArgumentError(f"{verb}: baseline={baseline!r} is not a value of {of!r}; there is {listing(values)}")
     return frame, by, check_levels(level)
@@ -276,9 +277,9 @@ def _arms(
     duration, _ = sheet.times(metric)
     # Later attempts of loops that stopped at a success are left out, as in `curve`.
     later = later_attempts(sheet, metric)
-    values = sheet.frame[of].cast(pl.String)
+    values = values_named(sheet.frame, of).cast(pl.String)
     # Sort before the cast to text, so that numbers are in numeric order.
-    ordered = sheet.frame[of].drop_nulls().unique().sort().cast(pl.String).to_list()
+    ordered = values_named(sheet.frame, of).drop_nulls().unique().sort().cast(pl.String).to_list()
     for key, group in sheet.groups(by):
         # Rollouts without follow-up have no part in the comparison.
         followed = np.asarray(group[(duration[group] > 0) & ~later[group]])

@@ -16,7 +16,8 @@ from rollwise.estimation.unjudged import in_words
 from rollwise.measurement.measure import measure, require_turns
 from rollwise.metrics.timing import SPENT, spent_to_success
 from rollwise.schema.arguments import frame_of
-from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.foreign import with_kinds
+from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS
 from rollwise.stats.sizes import intraclass_correlation
 
@@ -58,7 +59,7 @@ def doctor(turns: object) -> pl.DataFrame:
     """
     frame = frame_of(turns, "doctor")
     require_turns(frame, "doctor")
-    check_kinds_of_columns(frame, schema.TURNS, "doctor")
+    frame = with_kinds(frame, schema.TURNS, "doctor")
     return findings(Facts(frame))
 
 
@@ -108,7 +109,7 @@ def _of_rates(table: Facts) -> Iterator[Finding]:
                 flaw += f", or, if `{table.flag}` holds verdicts, say so: `{call}`"
         partial, unit_column = int((row_headings == PARTIALLY_JUDGED).sum()), "goal" if metric[0] == "a" else "task"
         notes = [f"{in_words(partial, applicable)}: they are censored, and the interval is wider"] if partial else []
-        units = table.rollouts.filter(pl.Series(row_headings == VALUE))[unit_column].drop_nulls()
+        units = values_named(table.rollouts.filter(pl.Series(row_headings == VALUE)), unit_column).drop_nulls()
         if with_verdict and not len(units):
             unused = table.unused(unit_column)
             notes.append(
@@ -177,10 +178,17 @@ def _of_time(table: Facts) -> Iterator[Finding]:
 
 def _arms(rollouts: pl.DataFrame, name: str) -> list[str]:
     """Return the values of a column, first the ones that share most goals (or tasks) with others: a baseline needs pairs."""
-    units = rollouts.select(name, unit=pl.coalesce("goal", "task")).drop_nulls(name).unique()
+    units = (
+        rollouts.select(columns_named(name), unit=pl.coalesce(pl.col("goal", "task").cast(pl.String)))
+        .drop_nulls(columns_named(name))
+        .unique()
+    )
     shared = units.with_columns(shared=pl.col("unit").is_not_null() & (pl.len().over("unit") > 1))
     return (
-        shared.group_by(name).agg(pl.col("shared").sum()).sort("shared", name, descending=[True, False])[name].to_list()
+        shared.group_by(columns_named(name))
+        .agg(pl.col("shared").sum())
+        .sort("shared", *columns_named(name), descending=[True, False])[name]
+        .to_list()
     )
 
 

@@ -12,6 +12,7 @@ from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
 from rollwise.readers.unused import suggestions, unused_columns
+from rollwise.schema.named import column_named, values_named
 
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")
 MOST_GROUPS = 30
@@ -41,9 +42,13 @@ def step_in(turns: pl.DataFrame) -> str | None:
 
 
 def _is_step(turns: pl.DataFrame, name: str) -> bool:
-    if not turns.schema[name].is_numeric() or name in schema.TURNS.names or turns[name].drop_nulls().n_unique() < 2:
+    if (
+        not turns.schema[name].is_numeric()
+        or name in schema.TURNS.names
+        or values_named(turns, name).drop_nulls().n_unique() < 2
+    ):
         return False
-    return bool(turns.group_by("rollout_id").agg(pl.col(name).n_unique() == 1)[name].all())
+    return bool(values_named(turns.group_by("rollout_id").agg(column_named(name).n_unique() == 1), name).all())
 
 
 class Facts:
@@ -73,7 +78,7 @@ class Facts:
     def varying(self) -> str | None:
         """The first usual grouping column with several values, but not too many."""
         for name in USUAL_GROUPS:
-            if 1 < self.rollouts[name].drop_nulls().n_unique() <= MOST_GROUPS:
+            if 1 < values_named(self.rollouts, name).drop_nulls().n_unique() <= MOST_GROUPS:
                 return name
         return None
 

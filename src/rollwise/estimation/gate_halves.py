@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError
+from rollwise.schema.named import column_named, columns_named
 
 _WITHIN = ("target", "attack", "goal", "task")
 """Columns within whose values attempts repeat each other."""
@@ -34,19 +35,25 @@ def with_splits(
         Returns the GATE of a half.
     """
     keys = ["requirement", *by]
-    rows = gates.select(keys).with_columns(n_differ=pl.lit(0, dtype=pl.Int64))
+    rows = gates.select(columns_named(keys)).with_columns(n_differ=pl.lit(0, dtype=pl.Int64))
     for halves in _halves(rollouts, by, splits, seed):
         answers = [
             # A group that is in one half alone has no answer in the other one.
-            rows.select(keys)
-            .join(gate(half).select(*keys, "answer"), on=keys, how="left", nulls_equal=True, maintain_order="left")
+            rows.select(columns_named(keys))
+            .join(
+                gate(half).select(*columns_named(keys), "answer"),
+                on=columns_named(keys),
+                how="left",
+                nulls_equal=True,
+                maintain_order="left",
+            )
             .get_column("answer")
             .fill_null("undecided")
             for half in halves
         ]
         rows = rows.with_columns(n_differ=pl.col("n_differ") + (answers[0] != answers[1]).cast(pl.Int64))
     counted = gates.with_columns(rows["n_differ"], n_splits=pl.lit(splits, dtype=pl.Int64))
-    return counted.select(*by, *schema.GATE.names)
+    return counted.select(*columns_named(by), *schema.GATE.names)
 
 
 def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int) -> Iterator[list[pl.DataFrame]]:
@@ -54,8 +61,10 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
     names = dict.fromkeys(name for name in (*by, *_WITHIN) if name in rollouts.columns)
     within = [name for name in names if not isinstance(rollouts.schema[name], pl.List)]
     frame = rollouts.sort("rollout_id")
-    has_unit = pl.any_horizontal([pl.col(name).is_not_null() for name in ("goal", "task") if name in within] or [False])
-    if not frame.filter(has_unit).select(within).is_duplicated().any():
+    has_unit = pl.any_horizontal(
+        [column_named(name).is_not_null() for name in ("goal", "task") if name in within] or [False]
+    )
+    if not frame.filter(has_unit).select(columns_named(within)).is_duplicated().any():
         raise ArgumentError(
             f"gate: against_self={splits}: the attempts at each goal are split in two halves, and no goal has two attempts "
             "here; run each goal at least twice, or leave the option out"
@@ -63,7 +72,9 @@ def _halves(rollouts: pl.DataFrame, by: tuple[str, ...], splits: int, seed: int)
     rng = np.random.default_rng(seed if seed >= 0 else [0, -seed])  # the same draws as ever for the usual seeds
     for _ in range(splits):
         order, coin = (pl.Series(rng.random(frame.height)) for _ in range(2))
-        drawn = frame.select(within).with_columns(order=order, coin=coin < 0.5)
-        ranks = pl.col("order").rank("ordinal").over(within)
-        half = drawn.select((ranks + pl.col("coin").first().over(within).cast(pl.UInt32)) % 2 == 0).to_series()
+        drawn = frame.select(columns_named(within)).with_columns(order=order, coin=coin < 0.5)
+        ranks = pl.col("order").rank("ordinal").over(columns_named(within))
+        half = drawn.select(
+            (ranks + pl.col("coin").first().over(columns_named(within)).cast(pl.UInt32)) % 2 == 0
+        ).to_series()
         yield [frame.filter(half), frame.filter(~half)]

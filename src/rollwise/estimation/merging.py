@@ -14,6 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from rollwise.errors import SchemaError
+from rollwise.schema.named import column_named, columns_named
 
 _COUNT, _ROW = "\0count", "rollout_id"
 ROWS_AT_A_TIME = 1_000_000
@@ -110,15 +111,15 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
         ids.first(),
         ids.last(),
         tally.with_columns(as_categories).collect(),
-        _shrink(rollouts.select(kept)),
+        _shrink(rollouts.select(columns_named(kept))),
         rollouts.schema,
     )
 
 
 def _shrink(kept: pl.DataFrame) -> pl.DataFrame:
     """Store text as categories, integers in the smallest dtype, and columns of nulls without data."""
-    all_null = pl.col(name for name in kept.columns if kept[name].null_count() == kept.height)
-    compact = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null.cast(pl.Null))
+    all_null = [column_named(name).cast(pl.Null) for name in kept.columns if kept[name].null_count() == kept.height]
+    compact = kept.with_columns(pl.col(pl.String).cast(pl.Categorical)).with_columns(all_null)
     return compact.with_columns(compact[name].shrink_dtype() for name in compact.select(cs.integer()).columns)
 
 
@@ -196,27 +197,33 @@ def blocks(state: State, by: Sequence[str]) -> Iterator[tuple[pl.DataFrame, pl.D
         yield _repeat_rows(state.counted, state.dtypes), _number_rows(state.kept, state.dtypes)
         return
     dtypes = {name: pl.Categorical() if state.dtypes[name] == pl.String else state.dtypes[name] for name in by}
-    casts = [pl.col(name).cast(dtype) for name, dtype in dtypes.items()]  # undo `_shrink` for the keys
+    casts = [column_named(name).cast(dtype) for name, dtype in dtypes.items()]  # undo `_shrink` for the keys
     tally, kept_rows = (frame.with_columns(casts) if frame.width else frame for frame in (state.counted, state.kept))
     sizes = [
-        frame.group_by(by).agg(size.cast(pl.Int64).alias(_COUNT))
+        frame.group_by(columns_named(by)).agg(size.cast(pl.Int64).alias(_COUNT))
         for frame, size in ((tally, pl.col(_COUNT).sum()), (kept_rows, pl.len()))
         if frame.width
     ]
     groups = (
-        pl.concat(sizes).group_by(by).agg(pl.col(_COUNT).max()).with_columns(_restore_dtypes(by, state.dtypes)).sort(by)
+        pl.concat(sizes)
+        .group_by(columns_named(by))
+        .agg(pl.col(_COUNT).max())
+        .with_columns(_restore_dtypes(by, state.dtypes))
+        .sort(columns_named(by))
     )
     # Rollouts before each group; whole groups with the same quotient form a block.
     offset = pl.col(_COUNT).cum_sum() - pl.col(_COUNT)
     for block in groups.with_columns(block=offset // ROWS_AT_A_TIME).partition_by("block", maintain_order=True):
-        keys = block.select(by).with_columns(pl.col(pl.String).cast(pl.Categorical))
+        keys = block.select(columns_named(by)).with_columns(pl.col(pl.String).cast(pl.Categorical))
         counted_part, kept_part = _semi_join(tally, keys), _semi_join(kept_rows, keys)
         yield _repeat_rows(counted_part, state.dtypes), _number_rows(kept_part, state.dtypes)
 
 
 def _semi_join(frame: pl.DataFrame, keys: pl.DataFrame) -> pl.DataFrame:
     return (
-        frame.join(keys, on=keys.columns, how="semi", nulls_equal=True, maintain_order="left") if frame.width else frame
+        frame.join(keys, on=columns_named(keys.columns), how="semi", nulls_equal=True, maintain_order="left")
+        if frame.width
+        else frame
     )
 
 
@@ -224,10 +231,10 @@ def _repeat_rows(tally: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
     if not tally.width:
         return tally
     columns = [name for name in tally.columns if name != _COUNT]
-    ordered = tally.with_columns(_restore_dtypes(columns, dtypes)).sort(columns)
+    ordered = tally.with_columns(_restore_dtypes(columns, dtypes)).sort(columns_named(columns))
     # A combination counted n times becomes n equal rows.
     rows = np.repeat(np.arange(ordered.height, dtype=np.uint32), ordered[_COUNT].to_numpy())
-    return ordered.select(columns)[rows].with_row_index(_ROW)
+    return ordered.select(columns_named(columns))[rows].with_row_index(_ROW)
 
 
 def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
@@ -235,4 +242,4 @@ def _number_rows(kept: pl.DataFrame, dtypes: pl.Schema) -> pl.DataFrame:
 
 
 def _restore_dtypes(columns: Sequence[str], dtypes: pl.Schema) -> list[pl.Expr]:
-    return [pl.col(name).cast(dtypes[name]) for name in columns]
+    return [column_named(name).cast(dtypes[name]) for name in columns]

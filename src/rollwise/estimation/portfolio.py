@@ -17,6 +17,7 @@ from rollwise.estimation.missingness import headings
 from rollwise.estimation.unjudged import Unjudged, at_the_bounds, censored, check_unjudged, in_words, unjudged_of
 from rollwise.schema.arguments import By, check_by, check_levels, check_one_value, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.proportion import proportion
 from rollwise.stats.robust import greedy_order
@@ -120,32 +121,34 @@ def portfolio(
     check_unjudged(unjudged, "portfolio")
     frame = in_each_group(frame, by)
     is_attempt = (
-        pl.col(members).is_not_null()
-        & pl.col(cluster).is_not_null()
-        & (pl.col(members).cast(pl.String) != schema.NO_ATTACK)
+        column_named(members).is_not_null()
+        & column_named(cluster).is_not_null()
+        & (column_named(members).cast(pl.String) != schema.NO_ATTACK)
     )
     tried = _with_versions(frame.filter(is_attempt), (*by, members), metric, unjudged)
     reached = tried.group_by(
-        *by, pl.col(members).cast(pl.String).alias("\0member"), pl.col(cluster).cast(pl.String).alias("\0unit")
+        *columns_named(by),
+        column_named(members).cast(pl.String).alias("\0member"),
+        column_named(cluster).cast(pl.String).alias("\0unit"),
     ).agg(
         # By Kleene's logic: true with any success, null if unknown values remain, false if all are failures.
-        pl.col(metric).any(ignore_nulls=False).alias("\0reached"),
+        column_named(metric).any(ignore_nulls=False).alias("\0reached"),
         # The chance that any attempt succeeds: 1 with any success, else null if an attempt without expected value remains.
         *(
-            pl.when((pl.col(name) == 1).any())
+            pl.when((column_named(name) == 1).any())
             .then(1.0)
-            .when(pl.col(name).null_count() == 0)
-            .then(1 - (1 - pl.col(name)).product())
+            .when(column_named(name).null_count() == 0)
+            .then(1 - (1 - column_named(name)).product())
             .alias(name)
             for name in _VERSIONS
         ),
     )
     rows: list[dict[str, Any]] = []
-    for key, group in reached.group_by(by, maintain_order=False) if by else [((), reached)]:
+    for key, group in reached.group_by(columns_named(by), maintain_order=False) if by else [((), reached)]:
         group_key = dict(zip(by, key, strict=True))
         rows += [{**group_key, **row} for row in _rows_of_group(group, members, metric, cluster, levels, unjudged)]
     result = rows_of(rows, frame, by, schema.PORTFOLIO)
-    return result.sort(by, maintain_order=True) if by else result
+    return result.sort(columns_named(by), maintain_order=True) if by else result
 
 
 def _with_versions(frame: pl.DataFrame, by: tuple[str, ...], metric: str, unjudged: Unjudged) -> pl.DataFrame:
@@ -173,29 +176,37 @@ def _rows_of_group(
     shares = _Shares(levels, unjudged, cluster)
     rows: list[dict[str, Any]] = []
     for pair in combinations(members, 2):
-        known_pairs = table.select(pair).drop_nulls()
+        known_pairs = table.select(columns_named(pair)).drop_nulls()
         unions = [1 - (1 - chance[pair[0]]) * (1 - chance[pair[1]]) for chance in chances]
         shared = {
             "kind": "pair",
             "member": pair[0],
             "other": pair[1],
             "estimand": _estimand(metric, cluster, " or ".join(pair)),
-            **_counts(*(known_pairs[name].to_numpy() for name in pair)),
+            **_counts(*(values_named(known_pairs, name).to_numpy() for name in pair)),
         }
         rows += [{**shared, **row} for row in shares.of(unions)]
-    known_goals = table.select(members).drop_nulls()
+    known_goals = table.select(columns_named(members)).drop_nulls()
     reached = known_goals.to_numpy().reshape(known_goals.height, len(members)).astype(np.bool_)
     reached_before = np.zeros(known_goals.height, dtype=np.bool_)
     # A goal with an unknown outcome for any member is used in no step.
     failures = [
-        pl.Series(np.where(chance.select(pl.any_horizontal(pl.col(members).is_null())).to_series(), np.nan, 1.0))
+        pl.Series(
+            np.where(
+                chance.select(
+                    pl.any_horizontal(pl.lit(value=False), *(column_named(name).is_null() for name in members))
+                ).to_series(),
+                np.nan,
+                1.0,
+            )
+        )
         for chance in chances
     ]
     # Each step adds the member that reaches most goals not reached before.
     for rank, place in enumerate(greedy_order(reached), start=1):
         member = members[place]
         failures = [
-            before * (1 - chance[member].fill_null(float("nan")))
+            before * (1 - values_named(chance, member).fill_null(float("nan")))
             for before, chance in zip(failures, chances, strict=True)
         ]
         shared = {

@@ -11,6 +11,7 @@ from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.foreign import cast_column, check_kinds_of_columns
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 Better = Literal["higher", "lower"]
 
@@ -90,7 +91,7 @@ def best(
         )
     value = pl.col("estimate")
     extreme = value.max() if direction(metric, better, verb="best") == "higher" else value.min()
-    return candidates.filter(value == (extreme.over(by) if by else extreme))
+    return candidates.filter(value == (extreme.over(columns_named(by)) if by else extreme))
 
 
 def _comparable_rows(rows: pl.DataFrame, statistic: str | None) -> pl.DataFrame:
@@ -152,32 +153,36 @@ def pareto(frame: object, better: Mapping[str, Better], *, by: By = ()) -> pl.Da
     index_name, rival_name = "\0row", "\0other"
     # Flip the sign of columns that should be low, so that higher is better in all of them.
     signed = [
-        (pl.col(name).cast(pl.Float64).fill_nan(None) * (1 if goal == "higher" else -1)).alias(f"\0{number}")
+        (column_named(name).cast(pl.Float64).fill_nan(None) * (1 if goal == "higher" else -1)).alias(f"\0{number}")
         for number, (name, goal) in enumerate(better.items())
     ]
-    marked = table.select(*by, *signed).with_row_index(index_name)
+    marked = table.select(*columns_named(by), *signed).with_row_index(index_name)
     values = [expression.meta.output_name() for expression in signed]
-    group = pl.struct(*by).rank("dense") if by else pl.lit(0)
-    complete = marked.drop_nulls(values).with_columns(group.alias("\0group"))
+    group = pl.struct(*columns_named(by)).rank("dense") if by else pl.lit(0)
+    complete = marked.drop_nulls(columns_named(values)).with_columns(group.alias("\0group"))
     rivals = complete.select(
-        "\0group", pl.col(index_name).alias(rival_name), *[pl.col(name).alias(f"{name}'") for name in values]
+        "\0group",
+        column_named(index_name).alias(rival_name),
+        *[column_named(name).alias(f"{name}'") for name in values],
     )
     # A row is dominated if a rival of its group is at least as good everywhere and better somewhere.
     dominated = (
         complete.lazy()
         .join(rivals.lazy(), on="\0group")
         .filter(
-            pl.all_horizontal([pl.col(f"{name}'") >= pl.col(name) for name in values]),
-            pl.any_horizontal([pl.col(f"{name}'") > pl.col(name) for name in values]),
+            pl.all_horizontal([column_named(f"{name}'") >= column_named(name) for name in values]),
+            pl.any_horizontal([column_named(f"{name}'") > column_named(name) for name in values]),
         )
-        .select(index_name)
+        .select(columns_named(index_name))
         .unique()
         .collect()
     )
     # Rows with a null in a compared column are neither dominated nor dominating.
     index = pl.int_range(pl.len(), dtype=pl.UInt32)
-    is_complete = index.is_in(complete[index_name].implode())
-    return table.with_columns(pareto=pl.when(is_complete).then(~index.is_in(dominated[index_name].implode())))
+    is_complete = index.is_in(values_named(complete, index_name).implode())
+    return table.with_columns(
+        pareto=pl.when(is_complete).then(~index.is_in(values_named(dominated, index_name).implode()))
+    )
 
 
 def direction(metric: str, better: Better | None = None, *, verb: str = "best") -> Better:

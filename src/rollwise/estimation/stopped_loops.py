@@ -10,6 +10,7 @@ import polars as pl
 from rollwise.estimation.arrays import Sheet
 from rollwise.estimation.trials import REPEATED_IN, Attempts, same_values
 from rollwise.metrics import catalog
+from rollwise.schema.named import column_named, columns_named
 from rollwise.stats.estimate import BoolArray
 from rollwise.stats.repeats import stopping
 
@@ -84,10 +85,14 @@ def _may_stop(sheet: Sheet, metric: str) -> bool:
     attempt = pl.col("attempt").cast(pl.Int64, strict=False)
     loop = [name for name in (*REPEATED_IN, "run") if sheet.has(name)]
     campaign = [name for name in CAMPAIGN if sheet.has(name)]
-    went_on = pl.col(metric).cast(pl.Boolean).fill_null(value=False) & (attempt < attempt.max().over(loop))
+    went_on = column_named(metric).cast(pl.Boolean).fill_null(value=False) & (
+        attempt < attempt.max().over(columns_named(loop))
+    )
     numbered = (attempt.null_count() == 0) & (attempt.max() > attempt.min())
     columns = list(dict.fromkeys([*loop, "attempt", metric]))
-    facts = sheet.frame.select(columns).select(*campaign, went_on.alias("\0went_on"), numbered.alias("\0numbered"))
+    facts = sheet.frame.select(columns_named(columns)).select(
+        *columns_named(campaign), went_on.alias("\0went_on"), numbered.alias("\0numbered")
+    )
     if facts.is_empty() or not facts["\0numbered"][0]:
         return False
     return not facts.group_by(campaign or pl.lit(1)).agg(pl.col("\0went_on").any())["\0went_on"].all()

@@ -29,6 +29,7 @@ from rollwise.schema.arguments import (
     quantile_of,
 )
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.bootstrap import FEWEST_CLUSTERS, FEWEST_FOR_CLOSED_FORM
 from rollwise.stats.estimate import IntArray, texts
 from rollwise.stats.replicates import MOST_SHARED
@@ -230,7 +231,7 @@ def _frame(keys: pl.DataFrame, blocks: list[tuple[str, Block]], seed: int, heigh
         series = pl.Series(name, values.tolist() if values.dtype == object else values, dtype=dtype)
         columns[name] = series.fill_nan(None) if dtype == pl.Float64 else series
     groups = keys[np.repeat(np.arange(height), count)] if keys.width else keys
-    return pl.DataFrame([*groups.get_columns(), *columns.values()])
+    return pl.DataFrame({**groups.to_dict(), **columns})
 
 
 def _column(name: str, metric: str, block: Block, seed: int) -> Any:
@@ -280,12 +281,14 @@ def _merged(rollouts: object, *, by: tuple[str, ...], metrics: By | None, **opti
         return empty
     result = pl.concat(rows)
     groups = (
-        result.select(by).unique(maintain_order=True).with_row_index("\0group")
+        result.select(columns_named(by)).unique(maintain_order=True).with_row_index("\0group")
         if by
         else pl.DataFrame({"\0group": [0]})
     )
     numbered = (
-        result.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else result.join(groups, how="cross")
+        result.join(groups, on=columns_named(by), nulls_equal=True, maintain_order="left")
+        if by
+        else result.join(groups, how="cross")
     )
     order = ("\0group", pl.col("metric").cast(pl.Enum(columns)))
     # Shares and numbers were summarized apart: sort rows as if they came from one call, by group and metric.
@@ -350,7 +353,7 @@ def _all_groups(sheet: Sheet, by: tuple[str, ...], *, margins: bool) -> tuple[pl
     if not margins:
         return keys, numbers, groups
     for name in by:
-        column = sheet.frame[name]
+        column = values_named(sheet.frame, name)
         if column.dtype != pl.String or column.null_count() or (column == schema.POOLED).any():
             raise ArgumentError(
                 f"summarize: margins=True writes {schema.POOLED!r} into {name!r}, which must be text without nulls and without "

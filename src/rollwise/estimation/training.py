@@ -18,6 +18,7 @@ from rollwise.estimation.trials import Attempts, check_metric
 from rollwise.estimation.unjudged import Unjudged, check_unjudged, unjudged_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 from rollwise.stats.estimate import BoolArray, FloatArray
 from rollwise.stats.mean import mean
 from rollwise.stats.pairs import score_difference
@@ -104,8 +105,8 @@ def training(
     unit_of(
         Sheet(frame.clear()), np.arange(0), metric, cluster
     )  # invalid clusters raise an error before `step` is renamed
-    numbers_of_step = pl.col(step).cast(pl.Float64).fill_nan(None)  # steps are floats in the result
-    with_step = frame.with_columns(numbers_of_step).filter(pl.col(step).is_not_null()).rename({step: "\0step"})
+    numbers_of_step = column_named(step).cast(pl.Float64).fill_nan(None)  # steps are floats in the result
+    with_step = frame.with_columns(numbers_of_step).filter(column_named(step).is_not_null()).rename({step: "\0step"})
     if with_step.is_empty():
         return rows_of([], frame, by, schema.TRAINING)
     # The rate of each step is a summary grouped by step.

@@ -11,7 +11,7 @@ from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.schema.arguments import By, Cluster, check_by, check_levels, frame_of, names_of, whole_numbers
-from rollwise.schema.foreign import check_kinds_of_columns
+from rollwise.schema.foreign import check_kinds_of_columns, with_keys
 from rollwise.schema.kinds import check_kinds
 from rollwise.stats.mean import mean
 from rollwise.stats.proportion import proportion
@@ -74,6 +74,7 @@ def trajectory(
     frame, by = frame_of(turns, "trajectory"), names_of(by)
     check_kinds_of_columns(frame, schema.TURNS, "trajectory")
     _check(frame, column, before, after)
+    frame = with_keys(frame, "trajectory")
     check_by(frame, by, schema.CURVE, "trajectory")
     condition = pl.col("succeeded") if event is None else event
     missing = [name for name in condition.meta.root_names() if name not in frame.columns]

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, ReadError, listing
 from rollwise.schema.arguments import frame_of
+from rollwise.schema.named import column_named, columns_named
 
 ITEMS, SCORES = "items.parquet", "scores.parquet"
 MOST_SHOWN = 20  # items that changed
@@ -103,7 +104,7 @@ def paired_runs(first: RunSource, second: RunSource) -> pl.DataFrame:
     labels = [f"{name} ({number})" for number, name in enumerate(names, start=1)] if names[0] == names[1] else names
     # Ids get the number of the run, as two runs of one file may share them.
     sides = [
-        frame.select(common).with_columns(
+        frame.select(columns_named(common)).with_columns(
             run=pl.lit(name), rollout_id=pl.format("{}/{}", pl.lit(str(number)), "rollout_id")
         )
         for number, (frame, name) in enumerate(zip(frames, labels, strict=True), start=1)
@@ -143,6 +144,6 @@ def scores_in(items: pl.DataFrame) -> list[str]:
 
 
 def _long(items: pl.DataFrame, scores: list[str], name: str) -> pl.DataFrame:
-    return items.select(*PAIRED_BY, pl.col(scores).cast(pl.Float64)).unpivot(
-        on=scores, index=list(PAIRED_BY), variable_name="metric", value_name=name
+    return items.select(*PAIRED_BY, *(column_named(name).cast(pl.Float64) for name in scores)).unpivot(
+        on=columns_named(scores), index=list(PAIRED_BY), variable_name="metric", value_name=name
     )

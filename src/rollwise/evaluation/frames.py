@@ -21,6 +21,7 @@ from rollwise.measurement.step_activity import measure_steps
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import worded
 from rollwise.readers.traces.steps import steps_of_items
+from rollwise.schema.named import columns_named
 
 ASKED = ("expected_tool_calls", "expected_calls", "tool_calls")  # fields of a data set that list calls
 USED = frozenset({"id", "question", "answer", "generated_answer", "intermediate_steps", "expected_intermediate_steps"})
@@ -67,7 +68,7 @@ class Tables:
             columns |= {"tool_calls": calls["made"], "expected_calls": calls["expected"]}
         extra = [name for name in columns if name not in schema.TURNS.names]
         frame = _complete(columns, constants, schema.TURNS)
-        return frame.select(*schema.TURNS.names, *extra).drop(schema.TREE_COLUMNS)
+        return frame.select(*schema.TURNS.names, *columns_named(extra)).drop(schema.TREE_COLUMNS)
 
     @cached_property
     def references(self) -> pl.Series:
@@ -281,7 +282,7 @@ def rollouts(tables: Tables, scored: Sequence[Scored]) -> pl.DataFrame:
     turns = tables.turns  # every rollout has one turn, so the rows of TURNS are those of ROLLOUTS
     further = [name for name in turns.columns if name not in {*schema.TURNS.names, "tool_calls", "expected_calls"}]
     counts = {"num_turns": pl.lit(1, pl.Int32), "num_judged": pl.col("succeeded").is_not_null().cast(pl.Int32)}
-    frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *further, **counts)
+    frame = turns.select("rollout_id", *schema.TURNS.facts, *SAID, *columns_named(further), **counts)
     return frame.hstack([evaluator.column() for evaluator in scored])
 
 
@@ -315,7 +316,7 @@ def summary(
     numeric = [keyword for keyword in keywords if items.schema[keyword] != pl.String]
     if not numeric:
         return schema.empty(schema.SUMMARY)
-    measured = items.select("rollout_id", *FACTS, *numeric).sort("rollout_id")
+    measured = items.select("rollout_id", *FACTS, *columns_named(numeric)).sort("rollout_id")
     # Errors of evaluators on answered items: `summarize` knows only unanswered items as errors, and these as missing.
     answered = items["ending"].is_null()
     errors = {name: scores["error"].filter(scores["judge"] == name).filter(answered).count() for name in numeric}

@@ -27,6 +27,7 @@ from rollwise.files.configuration import ConfigFile
 from rollwise.files.masking import without_secrets
 from rollwise.files.swaps import inside
 from rollwise.schema.labels import say
+from rollwise.schema.named import column_named
 
 METADATA = "config_metadata.json"
 ORIGINAL, EFFECTIVE = "config_original.yml", "config_effective.yml"
@@ -333,7 +334,7 @@ def _attempts(items: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
             continue
         # A correct answer is not a successful attack, so a score without a metric of its name is treated as `task_success`.
         name = "task_success" if metrics.catalog.about(keyword) is None else keyword
-        labeled = items.with_columns(pl.col(keyword).cast(pl.Boolean).alias(name))
+        labeled = items.with_columns(column_named(keyword).cast(pl.Boolean).alias(name))
         curves.append(rw.attempts(labeled, metric=name, stopped=False).with_columns(metric=pl.lit(keyword, pl.String)))
     return pl.concat(curves, how="diagonal_relaxed")
 

@@ -12,6 +12,7 @@ from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.files.atomic import whole_folder
 from rollwise.files.object_stores import path_of
 from rollwise.schema.arguments import frame_of
+from rollwise.schema.named import column_named
 
 ROWS, SUMMARY = "evaluation_results.jsonl", "red_teaming_summary.json"
 SUCCESS = 0.5  # a score above it is a success of the attack
@@ -104,7 +105,7 @@ def _with_facts(verdicts: object, rollouts: object, scenario: str) -> pl.DataFra
             maintain_order="left",
         )
     if scenario not in frame.columns or frame[scenario].null_count():
-        has_none = pl.lit(value=True) if scenario not in frame.columns else pl.col(scenario).is_null()
+        has_none = pl.lit(value=True) if scenario not in frame.columns else column_named(scenario).is_null()
         ids = frame.filter(has_none)["rollout_id"]
         if len(ids):
             raise SchemaError(
@@ -127,7 +128,7 @@ def _rows(verdicts: pl.DataFrame, scenario: str) -> pl.DataFrame:
     no_number = pl.when(pl.col("label").is_not_null()).then(pl.format("the verdict is not a number: {}", "label"))
     missing = pl.when(value.is_null()).then(pl.coalesce(no_number, pl.lit("not judged")))
     rows = verdicts.select(
-        pl.col(scenario).cast(pl.String).alias("scenario_id"),
+        column_named(scenario).cast(pl.String).alias("scenario_id"),
         pl.when(attempt.is_not_null() & repeated)
         .then(pl.format("{}_rep{}", item, attempt - 1))
         .otherwise(item)
@@ -167,7 +168,7 @@ def _reduced(rows: pl.DataFrame, strategy: Reduction | None) -> pl.DataFrame:
     several = rows.filter(pl.struct(_KEY).is_duplicated())
     if several.height:
         (about,) = several.select(*_KEY, "rollout_id").head(1).iter_rows(named=True)
-        rollouts = several.filter(pl.all_horizontal(pl.col(name) == about[name] for name in _KEY))["rollout_id"]
+        rollouts = several.filter(pl.all_horizontal(column_named(name) == about[name] for name in _KEY))["rollout_id"]
         raise SchemaError(
             f"write_red_team: {len(rollouts)} verdicts belong to the line of scenario {about['scenario_id']!r}, item "
             f"{about['item_id']!r}, condition {about['condition_name']!r}; "

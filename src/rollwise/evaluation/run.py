@@ -26,6 +26,7 @@ from rollwise.files.configuration import ConfigFile
 from rollwise.files.references import looking_in
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.labels import counted, say
+from rollwise.schema.named import values_named
 
 LOGS = ".rollwise"  # in the output folder: the logs of answers and scores, from which a later run goes on
 
@@ -134,7 +135,7 @@ def _suggest_bounds(evaluation: Evaluation, scored: Sequence[Scored]) -> None:
         result.keyword
         for result in scored
         if result.unbounded
-        and (scores := evaluation.items[result.keyword].drop_nulls()).dtype == pl.Float64
+        and (scores := values_named(evaluation.items, result.keyword).drop_nulls()).dtype == pl.Float64
         and scores.len()
         and scores.is_between(0, 1).all()
     ]

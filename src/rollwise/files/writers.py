@@ -16,6 +16,7 @@ from rollwise.files.object_stores import Options, address_of, path_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 
 @overload
@@ -136,10 +137,10 @@ def flat(frame: pl.DataFrame) -> pl.DataFrame:
     # Again, as long as fields are structs themselves.
     while structs := cs.expand_selector(frame, cs.struct()):
         for name in structs:
-            fields = [f"{name}_{field}" for field in frame[name].struct.fields]
-            frame = frame.with_columns(frame[name].struct.rename_fields(fields)).unnest(name)
+            fields = [f"{name}_{field}" for field in values_named(frame, name).struct.fields]
+            frame = frame.with_columns(column_named(name).struct.rename_fields(fields)).unnest(columns_named(name))
     listed = cs.expand_selector(frame, cs.list() | cs.array())
-    return frame.with_columns(_json_text(frame[name]) for name in listed)
+    return frame.with_columns(_json_text(values_named(frame, name)).alias(name) for name in listed)
 
 
 def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
@@ -155,7 +156,7 @@ def defused(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     ([("'=1+1", -1), ('-5', 2), ('fine', 3)], {'goal': 1})
     """
     words = cs.expand_selector(frame, cs.string() | cs.enum() | cs.categorical())
-    text = frame.select(pl.col(words).cast(pl.String))
+    text = frame.select(column_named(name).cast(pl.String) for name in words)
     # A number such as -5 begins like a formula, and is harmless.
     risky = text.select(pl.all().str.contains(_FORMULA) & pl.all().str.contains(_NUMBER).not_())
     changed = {name: count for name in words if (count := int(risky[name].sum()))}

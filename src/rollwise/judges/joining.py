@@ -13,6 +13,7 @@ from rollwise.schema.arguments import frame_of, one_number
 from rollwise.schema.foreign import in_schema, with_keys
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
+from rollwise.schema.named import columns_named
 
 AT = 0.5  # a verdict of this value or more is True
 _VALUE = "__value"
@@ -96,10 +97,12 @@ def join_verdicts(
     bounds = None if scale is None else _bounds(scale, rows["value"])
     signed = pl.col("signed") if "signed" in rows.columns else pl.lit(None, pl.Boolean)
     unsigned = (~signed & pl.col("value").is_not_null()).sum().cast(pl.Int64)
-    means = rows.group_by(keys).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))
+    means = rows.group_by(columns_named(keys)).agg(pl.col("value").mean().alias(_VALUE), unsigned.alias(UNSIGNED))
     means = means.cast({keys[1]: frame.schema[keys[1]]})
     _check_turns(means, frame, keys)
-    of_turns = frame.select(keys).join(means, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    of_turns = frame.select(columns_named(keys)).join(
+        means, on=columns_named(keys), how="left", maintain_order="left", nulls_equal=True
+    )
     value, further = of_turns[_VALUE].alias(name), list[pl.Series]()
     if of_turns[UNSIGNED].sum():
         further.append(of_turns[UNSIGNED].fill_null(0).alias(f"{name}{UNSIGNED}"))
@@ -232,10 +235,10 @@ def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
     facts = [name for name in _FACTS if name in verdicts.columns and name in frame.columns]
     if "task" not in facts or not verdicts.height or verdicts["rollout_id"].is_in(frame["rollout_id"].implode()).any():
         return verdicts
-    rollouts = frame.select("rollout_id", *facts).unique()
-    ids = verdicts.select(facts).unique().cast({name: frame.schema[name] for name in facts})
-    ids = ids.join(rollouts, on=facts, nulls_equal=True)
-    several = ids.filter(pl.struct(facts).is_duplicated()).sort(facts)
+    rollouts = frame.select("rollout_id", *columns_named(facts)).unique()
+    ids = verdicts.select(columns_named(facts)).unique().cast({name: frame.schema[name] for name in facts})
+    ids = ids.join(rollouts, on=columns_named(facts), nulls_equal=True)
+    several = ids.filter(pl.struct(columns_named(facts)).is_duplicated()).sort(columns_named(facts))
     if several.height:
         raise SchemaError(
             f"join_verdicts: the verdict on task {several['task'][0]!r} fits several rollouts ({listing(several['rollout_id'])}); "
@@ -243,7 +246,9 @@ def _with_ids(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
         )
     say(f"join_verdicts: no rollout has the id of a verdict, so they are joined by {' and '.join(facts)}")
     by_fact = verdicts.cast({name: frame.schema[name] for name in facts})
-    by_fact = by_fact.join(ids, on=facts, how="left", maintain_order="left", nulls_equal=True, suffix="_of_table")
+    by_fact = by_fact.join(
+        ids, on=columns_named(facts), how="left", maintain_order="left", nulls_equal=True, suffix="_of_table"
+    )
     rollout_id = pl.coalesce("rollout_id_of_table", "rollout_id")
     return by_fact.with_columns(rollout_id=rollout_id).drop("rollout_id_of_table")
 
@@ -266,9 +271,9 @@ def _with_turns(verdicts: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _check_turns(verdicts: pl.DataFrame, frame: pl.DataFrame, keys: list[str]) -> None:
     """Raise an error for verdicts on turns of another table, which a join would silently lose."""
-    unmatched = verdicts.select(keys).join(frame, on=keys, how="anti", nulls_equal=True)
+    unmatched = verdicts.select(columns_named(keys)).join(frame, on=columns_named(keys), how="anti", nulls_equal=True)
     if unmatched.height:
-        rollout, turn = unmatched.sort(keys).row(0)
+        rollout, turn = unmatched.sort(columns_named(keys)).row(0)
         raise SchemaError(
             f"join_verdicts: {counted(unmatched.height, 'verdict is', 'verdicts are')} of turns that are not in this table, "
             f"the first of {keys[1].replace('_id', '')} {turn} of rollout {rollout!r}; join them to the table that was judged"

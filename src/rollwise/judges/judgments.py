@@ -23,6 +23,7 @@ from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import with_keys
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted, say
+from rollwise.schema.named import column_named, columns_named
 
 OUTCOME = {field.name: VERDICTS.dtypes[field.name] for field in fields(Verdict) if field.name in VERDICTS.names}
 SCORES = "scores"  # several numbers by name, as JSON text, of a judge that gives them instead of one
@@ -98,18 +99,20 @@ def judge(
             f"judge: the columns `rollout_id` and `turn` must be there (there is {listing(frame.columns)}); "
             "make TURNS of your table with `rw.turns(frame)`"
         )
-    _check_keys(frame.select(keys))
+    _check_keys(frame.select(columns_named(keys)))
     texts = questions(frame, checked_judge, column)
     outcomes = judged(
         texts, checked_judge, store=store, max_concurrency=max_concurrency, timeout=timeout, progress=progress
     )
     # A turn may have no verdict (no text) or several (samples), so keys are gathered by row.
-    verdicts = frame.select(keys)[outcomes["row"]].hstack(outcomes.drop("row"))
+    verdicts = frame.select(columns_named(keys))[outcomes["row"]].hstack(outcomes.drop("row"))
     verdicts = _by_score(verdicts, version_of(checked_judge))
     missing = (
         pl.lit(None, dtype).alias(name) for name, dtype in VERDICTS.dtypes.items() if name not in verdicts.columns
     )
-    return verdicts.with_columns(missing).select(pl.col(name).cast(dtype) for name, dtype in VERDICTS.dtypes.items())
+    return verdicts.with_columns(missing).select(
+        column_named(name).cast(dtype) for name, dtype in VERDICTS.dtypes.items()
+    )
 
 
 _judge = judge  # `judge` has a parameter of its name
@@ -159,7 +162,7 @@ def judged(
     requests: dict[str, _Request] = {}  # by key: the same texts share one verdict
     names = sorted(questions.columns)
     has_text = questions[TEXT].is_not_null().to_list()
-    for row, texts in enumerate(questions.select(names).iter_rows()):
+    for row, texts in enumerate(questions.select(columns_named(names)).iter_rows()):
         for sample in range(1, judge.samples + 1) if has_text[row] else ():
             rows.append((row, sample, key := key_of(texts, sample)))
             requests.setdefault(key, (texts, sample))

@@ -31,6 +31,7 @@ from rollwise.judges.response_metric import ResponseMetric, require_list
 from rollwise.judges.texts import Template
 from rollwise.judges.verdicts import TEXT, Judge, Verdict, bounds_of, is_finite
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 BOUNDS = ("lower_bound", "upper_bound")
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
@@ -218,7 +219,7 @@ class LLMJudgeMetric(ResponseMetric):
         questions = pl.DataFrame(
             {name: [None if value is None else str(value) for value in values] for name, values in columns.items()},
             schema=dict.fromkeys(columns, pl.String),
-        ).with_columns(pl.col(name).fill_null("") for name in self.columns)
+        ).with_columns(column_named(name).fill_null("") for name in self.columns)
         return self._result(questions, self, self.store)
 
     def score_rendered(self, rendered_prompts: Sequence[str]) -> dict[str, Any]:

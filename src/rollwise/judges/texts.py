@@ -9,6 +9,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.judges.verdicts import TEXT, Judge
 from rollwise.schema import is_tree
+from rollwise.schema.named import column_named, values_named
 
 CONVERSATION = "conversation"
 _SPEAKERS = {"context": "System", "prompt": "User", "response": "Assistant"}
@@ -34,7 +35,7 @@ def conversations(turns: pl.DataFrame) -> pl.Series:
             "judge: `conversation` needs rollouts without branches; judge `rw.trees.paths(turns)` instead"
         )
     lines = [
-        pl.format(f"{speaker}: {{}}", pl.col(name).cast(pl.String))
+        pl.format(f"{speaker}: {{}}", column_named(name).cast(pl.String))
         for name, speaker in _SPEAKERS.items()
         if name in turns.columns
     ]
@@ -79,7 +80,10 @@ def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataF
             f"judge: {judge.name} reads {listing(missing)}, which this table lacks; there is "
             f"{listing(frame.columns, most=30)}"
         )
-    texts = [_text(frame[column], judge).alias(TEXT), *(_text(frame[name], judge).fill_null("") for name in further)]
+    texts = [
+        _text(values_named(frame, column), judge).alias(TEXT),
+        *(_text(values_named(frame, name), judge).fill_null("").alias(name) for name in further),
+    ]
     return pl.DataFrame(texts)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rollwise.errors import ReadError, SchemaError, is_interrupt
+from rollwise.schema.named import column_named, columns_named
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
 _CHUNK = 100_000  # rows that the engine hands over at once
@@ -64,7 +65,7 @@ def reduced(
         needed_values = [value for value in values if value.meta.output_name() in needed]
         remaining = n_rows
         for part in _parts(turns, needed_facts, needed_values, error_of):
-            result = (part if predicate is None else part.filter(predicate)).select(requested)
+            result = (part if predicate is None else part.filter(predicate)).select(columns_named(requested))
             yield result if remaining is None else result.head(remaining)
             if remaining is not None and (remaining := remaining - result.height) <= 0:
                 return
@@ -166,8 +167,12 @@ def _are_contiguous(turns: pl.DataFrame) -> bool:
     return starts.n_unique() == starts.len()
 
 
+def _firsts(names: Sequence[str]) -> list[pl.Expr]:
+    return [column_named(name).first() for name in names]
+
+
 def _grouped(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.LazyFrame:
-    return turns.group_by("rollout_id", maintain_order=True).agg(pl.col(facts).first(), *values)
+    return turns.group_by("rollout_id", maintain_order=True).agg(*_firsts(facts), *values)
 
 
 def _reduce_contiguous(turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]) -> pl.DataFrame:
@@ -175,7 +180,7 @@ def _reduce_contiguous(turns: pl.LazyFrame, facts: Sequence[str], values: Sequen
     # The run number is marked as sorted, so Polars takes each group as a slice of rows. With other keys it may divide the rows
     # of a group among threads, and the last digits of a sum of floats would depend on the number of threads.
     run = pl.col("rollout_id").rle_id().set_sorted().alias("\0run")
-    grouped = turns.group_by(run, maintain_order=True).agg(pl.col("rollout_id", *facts).first(), *values)
+    grouped = turns.group_by(run, maintain_order=True).agg(*_firsts(["rollout_id", *facts]), *values)
     return grouped.drop("\0run").collect(engine="in-memory")
 
 
@@ -192,7 +197,7 @@ def _narrowed(
     """Return the turns with only the columns that are needed, and the others as nulls."""
     columns, read = turns.collect_schema(), {"rollout_id", *_columns_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
-    return turns.select(name for name in columns if name in read), unread
+    return turns.select(columns_named(name for name in columns if name in read)), unread
 
 
 def in_order(turns: pl.LazyFrame) -> bool:

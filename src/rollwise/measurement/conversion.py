@@ -21,6 +21,7 @@ from rollwise.readers.sources.hive import NULL
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import say
+from rollwise.schema.named import column_named, columns_named, values_named
 
 Compression: TypeAlias = Literal["zstd", "snappy", "lz4", "gzip", "brotli", "none"]
 
@@ -146,15 +147,17 @@ def _check(columns: pl.Schema, by: tuple[str, ...], rollouts_per_file: int) -> N
 def _plan_files(lazy: pl.LazyFrame, by: tuple[str, ...], rollouts_per_file: int) -> pl.DataFrame:
     """Return each rollout with the number of its file."""
     with reading():
-        rollouts = lazy.group_by("rollout_id").agg(pl.col(name).first() for name in by).collect(engine="streaming")
+        rollouts = (
+            lazy.group_by("rollout_id").agg(column_named(name).first() for name in by).collect(engine="streaming")
+        )
     if rollouts.is_empty():
         raise ArgumentError("convert: there are no rollouts in this table; nothing is written")
     if rollouts["rollout_id"].null_count():
         raise SchemaError("convert: column `rollout_id` is null somewhere; `rw.turns(frame)` says in which row")
-    ordered = rollouts.sort(*by, "rollout_id", nulls_last=True)
-    position = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    ordered = rollouts.sort(*columns_named(by), "rollout_id", nulls_last=True)
+    position = pl.int_range(pl.len()).over(columns_named(by)) if by else pl.int_range(pl.len())
     # A new file begins with each partition, and after every `rollouts_per_file` rollouts.
-    file = pl.struct(*by, place=position // rollouts_per_file).rle_id()
+    file = pl.struct(*columns_named(by), place=position // rollouts_per_file).rle_id()
     return ordered.select("rollout_id", file.cast(pl.Int32).alias(_FILE))
 
 
@@ -178,7 +181,7 @@ def _sorted_files(
             rows = pl.concat(_pieces(pieces))
             # Nodes of a tree keep their order.
             keys = ["rollout_id"] if schema.is_tree(rows) else ["rollout_id", "turn"]
-            yield number, rows.sort(keys, maintain_order=True)
+            yield number, rows.sort(columns_named(keys), maintain_order=True)
             # Free the space on disk as soon as a file is written.
             pieces.unlink()
             bar.update()
@@ -190,7 +193,10 @@ def _pieces(path: Path) -> Iterator[pl.DataFrame]:
 
     with pa.OSFile(str(path)) as file:
         while file.tell() < file.size():
-            yield pl.DataFrame(pa.ipc.open_stream(file).read_all())
+            table = pa.ipc.open_stream(file).read_all()
+            frame = pl.DataFrame(table)
+            frame.columns = table.column_names  # a column without a name would get one
+            yield frame
 
 
 def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...], compression: Compression) -> Part:
@@ -224,9 +230,14 @@ def _write_file(number: int, rows: pl.DataFrame, draft: Path, by: tuple[str, ...
 
 def _folder(rows: pl.DataFrame, name: str) -> str:
     """Return the folder name of these rows for one column."""
-    values = rows[name].unique()
+    values = values_named(rows, name).unique()
     if values.len() > 1:
-        varying = rows.group_by("rollout_id").agg(pl.col(name).n_unique()).filter(pl.col(name) > 1)["rollout_id"].min()
+        varying = (
+            rows.group_by("rollout_id")
+            .agg(column_named(name).n_unique())
+            .filter(column_named(name) > 1)["rollout_id"]
+            .min()
+        )
         raise ArgumentError(
             f"convert: partition_by={name!r} varies within rollout {varying!r}, which no two files may share; "
             "name a column that is constant within rollouts"

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise.measurement.step_activity import steps_of
 from rollwise.schema import STEPS, check
+from rollwise.schema.named import column_named, columns_named
 
 EVENTS: Mapping[str, Any] = {
     "event_type": pl.String,
@@ -136,7 +137,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     """Return a row for the start and a row for the end of each step, in order of time."""
     is_model = pl.col("kind") == "model"
     tokens = {"prompt_tokens": "prompt_tokens", "completion_tokens": "response_tokens", "total_tokens": "tokens"}
-    has_end = pl.any_horizontal(pl.col("end", "output", *tokens.values()).is_not_null())
+    has_end = pl.any_horizontal(column_named(name).is_not_null() for name in ("end", "output", *tokens.values()))
     event_word = pl.col("kind").replace_strict(_WORDS, default="CUSTOM", return_dtype=pl.String)
     common = {
         "example_number": pl.col("example_number"),
@@ -151,7 +152,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
     # Of ends at the same time, inner steps come first.
     closing = pl.when(takes_time).then(-pl.col("step")).otherwise("step")
     start = steps.select(
-        *functions,
+        *columns_named(functions),
         **common,
         **order,
         event_type=pl.format("{}_START", event_word),
@@ -160,13 +161,13 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
         to_come=pl.when(is_model).then("response_tokens"),
     )
     end = steps.filter(has_end).select(
-        *functions,
+        *columns_named(functions),
         **common,
         **(order | {"step": closing, "at": pl.coalesce("end", "start")}),
         event_type=pl.format("{}_END", event_word),
         event_timestamp="end",
         llm_text_output=pl.when(is_model).then("output"),
-        **{name: pl.col(column) for name, column in tokens.items()},
+        **{name: column_named(column) for name, column in tokens.items()},
     )
     both = pl.concat([start.with_columns(phase=0), end.with_columns(phase=1)], how="diagonal")
     missing = (pl.lit(None, dtype).alias(name) for name, dtype in EVENTS.items() if name not in both.columns)
@@ -174,7 +175,7 @@ def _phases(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _columns() -> list[pl.Expr]:
-    return [pl.col(name).cast(dtype) for name, dtype in EVENTS.items()]
+    return [column_named(name).cast(dtype) for name, dtype in EVENTS.items()]
 
 
 def _with_nova(rows: pl.DataFrame) -> pl.DataFrame:

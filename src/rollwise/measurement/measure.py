@@ -16,6 +16,7 @@ from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
 from rollwise.schema.arguments import frame_of, names_of, shown
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.promises import check_ids
 
 Metric: TypeAlias = pl.Expr | Callable[[], pl.Expr]
@@ -108,10 +109,10 @@ def measure(
         if isinstance(frame, pl.LazyFrame):
             error_of = partial(_error_of_metric, expressions_by_name=expressions_by_name, is_valid=True)
             # A lazy frame is not read here: the result is a query that reads batches when it is collected.
-            query = reduced(table, present, values, error_of).with_columns(absent).select(order)
+            query = reduced(table, present, values, error_of).with_columns(absent).select(columns_named(order))
             _check_values(query.collect_schema(), expressions_by_name)
             return query
-        rollouts = at_once(table, present, values).with_columns(absent).select(order)
+        rollouts = at_once(table, present, values).with_columns(absent).select(columns_named(order))
     except pl.exceptions.PolarsError as error:
         raise _error_of_metric(error, table, expressions_by_name, is_valid=isinstance(frame, pl.DataFrame)) from error
     _check_values(rollouts.schema, expressions_by_name)
@@ -206,7 +207,7 @@ def _with_schema_columns(frame: pl.LazyFrame, columns: pl.Schema) -> pl.LazyFram
     untyped = [name for name in schema.TURNS.names if name in columns and columns[name] == pl.Null]
     return frame.with_columns(
         *(pl.lit(None, dtype=dtype).alias(name) for name, dtype in missing.items()),
-        *(pl.col(name).cast(schema.TURNS.dtypes[name]) for name in untyped),
+        *(column_named(name).cast(schema.TURNS.dtypes[name]) for name in untyped),
     )
 
 
@@ -282,11 +283,13 @@ def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, 
     ordered = frame if starts == distinct else frame.sort("rollout_id", maintain_order=True)
     # A column is constant if it never changes between consecutive rows of one rollout.
     changes = ordered.select(
-        (pl.col(name).ne_missing(pl.col(name).shift()) & is_same).any().alias(name) for name in candidates
+        (column_named(name).ne_missing(column_named(name).shift()) & is_same).any().alias(name) for name in candidates
     ).row(0, named=True)
     for name in (*facts, *kept_columns):
         if changes[name]:
-            rollout_id = ordered.filter(pl.col(name).ne_missing(pl.col(name).shift()) & is_same)["rollout_id"][0]
+            rollout_id = ordered.filter(column_named(name).ne_missing(column_named(name).shift()) & is_same)[
+                "rollout_id"
+            ][0]
             raise SchemaError(
                 f"measure: `{name}` is a fact of the rollout but varies in rollout {rollout_id!r}; "
                 "give it one value per rollout, or rename the column to keep it as a fact of the turn"

@@ -21,6 +21,7 @@ from rollwise.metrics.effort import final
 from rollwise.metrics.metric import SHARE, metric
 from rollwise.metrics.text import WHITE_SPACE, WORD
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 Text = str | pl.Expr
 Texts = Text | Sequence[Text]
@@ -34,7 +35,7 @@ def text_of(text: Text | None) -> pl.Expr:
     """Return the column or expression; for None, the rollout's last answer."""
     if text is None:
         return final("response")
-    return pl.col(text) if isinstance(text, str) else text
+    return column_named(text) if isinstance(text, str) else text
 
 
 def _compared(
@@ -192,7 +193,7 @@ def tfidf_cosine(response: Text | None = None, expected: Texts | None = None) ->
     rare = 1 + math.log(3 / 2)  # weight of a word in one of the two texts; a word in both has weight 1
 
     def length(side: str, opposite: str) -> pl.Expr:
-        return (pl.col(side) * pl.when(pl.col(opposite) == 0).then(rare).otherwise(1.0)).pow(2).sum()
+        return (column_named(side) * pl.when(column_named(opposite) == 0).then(rare).otherwise(1.0)).pow(2).sum()
 
     def of(pairs: pl.DataFrame) -> pl.Series:
         # The unit length of both vectors is the division by the product of their lengths.
@@ -255,7 +256,7 @@ def choice_match(response: Text | None = None, expected: Texts | None = None) ->
 def _words(column: str) -> pl.Expr:
     """Return the words of each text as SQuAD defines them (List(String))."""
     # Punctuation goes before articles, as in SQuAD's script: "a." is an article.
-    plain = pl.col(column).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
+    plain = column_named(column).str.to_lowercase().str.replace_all(_PUNCTUATION, "")
     return plain.str.replace_all(_ARTICLE, " ").str.extract_all(WORD)
 
 
@@ -284,7 +285,10 @@ def _by_words(pairs: pl.DataFrame, value: pl.Expr) -> pl.Series:
         sides = (
             part.lazy()
             .select(
-                "pair", pl.col(side).alias("word"), actual=pl.lit(side == "actual"), expected=pl.lit(side == "expected")
+                "pair",
+                column_named(side).alias("word"),
+                actual=pl.lit(side == "actual"),
+                expected=pl.lit(side == "expected"),
             )
             .explode("word", empty_as_null=False, keep_nulls=False)
             for side in ("actual", "expected")

@@ -9,13 +9,14 @@ import polars as pl
 
 from rollwise.errors import MetricError
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 Values = str | pl.Expr
 MOST_BINS = 1000  # an expression has a part for each of them
 
 
 def _column(values: Values) -> pl.Expr:
-    return pl.col(values) if isinstance(values, str) else values
+    return column_named(values) if isinstance(values, str) else values
 
 
 def confidence_bin(confidence: Values, bins: int = 10) -> pl.Expr:

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise.errors import MetricError
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 
 def composite(
@@ -61,7 +62,7 @@ def composite(
     if unweighted := sorted(set(parts) - set(weights)):
         raise MetricError(f"composite: {', '.join(unweighted)} has no weight; name it in `weights`")
     scores = {
-        part: (parts[part] if part in parts else pl.col(part)).cast(pl.Float64)
+        part: (parts[part] if part in parts else column_named(part)).cast(pl.Float64)
         for part, weight in weights.items()
         if weight > 0
     }

@@ -4,6 +4,7 @@ import polars as pl
 
 from rollwise.metrics.metric import AMOUNT, metric
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 
 @metric(sets=("EFFORT",), values=AMOUNT)
@@ -27,7 +28,7 @@ def num_turns() -> pl.Expr:
 
 
 def _counted_sum(column: str) -> pl.Expr:
-    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())  # Polars sums no values to 0
+    return pl.when(column_named(column).count() > 0).then(column_named(column).sum())  # Polars sums no values to 0
 
 
 @metric(names=("total_<column>",))
@@ -53,7 +54,7 @@ def average(column: str) -> pl.Expr:
     0.75
     """
     check_kinds(average, locals())
-    return pl.col(column).mean().alias(f"average_{column}")
+    return column_named(column).mean().alias(f"average_{column}")
 
 
 @metric(names=("highest_<column>",))
@@ -66,7 +67,7 @@ def highest(column: str) -> pl.Expr:
     0.5
     """
     check_kinds(highest, locals())
-    return pl.col(column).max().alias(f"highest_{column}")
+    return column_named(column).max().alias(f"highest_{column}")
 
 
 @metric(names=("final_<column>",))
@@ -79,7 +80,7 @@ def final(column: str) -> pl.Expr:
     0.7
     """
     check_kinds(final, locals())
-    return pl.col(column).max_by("turn").alias(f"final_{column}")
+    return column_named(column).max_by("turn").alias(f"final_{column}")
 
 
 @metric(better="lower", sets=("EFFORT",), values=AMOUNT)

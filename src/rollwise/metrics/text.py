@@ -10,6 +10,7 @@ import polars as pl
 from rollwise.errors import MetricError
 from rollwise.metrics.metric import AMOUNT, SHARE, metric
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """The characters at which `str.split` splits: Unicode's white space and the four separators of ASCII."""
@@ -68,7 +69,9 @@ def distinct_n(n: int = 2, column: str = "response") -> pl.Expr:
     name = f"distinct_{n}" if column == "response" else f"distinct_{n}_{column}"
     # One call with a list of texts for each rollout: as an expression, the n-grams would be made twice: to count
     # all of them, and to count the distinct ones.
-    return pl.col(column).implode().map_batches(diversity, return_dtype=pl.Float64, is_elementwise=True).alias(name)
+    return (
+        column_named(column).implode().map_batches(diversity, return_dtype=pl.Float64, is_elementwise=True).alias(name)
+    )
 
 
 def _distinct_share(rollouts: pl.Series, n: int) -> pl.Series:

@@ -19,6 +19,7 @@ import polars as pl
 from rollwise.metrics.answers import Text, pairwise, shared_items, shared_share, text_of
 from rollwise.metrics.metric import SHARE, metric
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 Order = Literal["exact", "in_order", "any", "subset", "superset"]
 
@@ -80,7 +81,7 @@ def _share_of(side: str) -> Callable[[pl.DataFrame], pl.Series]:
     """Return a function for the share of shared calls in one side; 1 if both sides are empty, null if only this one is."""
 
     def of(pairs: pl.DataFrame) -> pl.Series:
-        lengths = pairs.select(length=pl.col(side).list.len(), longest=pl.max_horizontal(pl.all().list.len()))
+        lengths = pairs.select(length=column_named(side).list.len(), longest=pl.max_horizontal(pl.all().list.len()))
         shared = lengths.with_columns(shared=shared_items(pairs))
         share = pl.when(pl.col("length") > 0).then(pl.col("shared") / pl.col("length"))
         return shared.select(pl.when(pl.col("longest") == 0).then(1.0).otherwise(share)).to_series()

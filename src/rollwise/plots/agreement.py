@@ -11,6 +11,7 @@ from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named, values_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +84,9 @@ def agreement(
         panel = interval_rows.Panel(labels.coefficient(name), "rate", columns if single else columns[1:2])
         panels.append(panel if rate else interval_rows.Panel(panel.quantity, "number", panel.columns, guide=0.0))
     keys = ["statistic", "comparison", "level"]
-    rows = labels.finished(frame, schema.AGREEMENT, "agreement").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(frame, schema.AGREEMENT, "agreement").join(
+        marks, on=columns_named(keys), how="semi", nulls_equal=True
+    )
     return interval_rows.draw(
         marks,
         panels,
@@ -123,7 +126,7 @@ def agreement_marks(
     table = pl.concat([labels.choose(table, "agreement", statistic=name) for name in dict.fromkeys(statistics)])
     by, key = labels.grouping(table), [name for name in schema.AGREEMENT.key if name != "level"]
     # A comparison that occurs twice would put two points on one row.
-    twice = table.select(*dict.fromkeys([*by, *key, "level"])).is_duplicated()
+    twice = table.select(columns_named(dict.fromkeys([*by, *key, "level"]))).is_duplicated()
     if twice.any():
         row = table.filter(twice).row(0, named=True)
         raise ArgumentError(
@@ -172,7 +175,7 @@ def _caption(table: pl.DataFrame, marks: pl.DataFrame) -> str:
     # Verdicts that could not be compared are part of the result: they are counted, not dropped silently.
     exclusions = [("n_single", "verdict or label", "a counterpart"), ("n_abstained", "judgment", "a verdict")]
     excluded = [
-        f"{labels.counted(table[name].drop_nulls(), noun)} without {missing}"
+        f"{labels.counted(values_named(table, name).drop_nulls(), noun)} without {missing}"
         for name, noun, missing in exclusions
         if table[name].sum()
     ]

@@ -14,6 +14,7 @@ from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +138,7 @@ def attempts_marks(
         tried, ahead = _observed(tried, ahead, min_at_risk), ahead if ahead.height else None
     by = labels.grouping(tried)
     # With many groups each has a panel for all kinds, not each kind a panel for all groups.
-    if not one_panel and by and tried.select(by).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
+    if not one_panel and by and tried.select(columns_named(by)).n_unique() > _OVERLAY and tried["kind"].n_unique() > 1:
         tried, ahead = _together(tried), None if ahead is None else _together(ahead)
     return curve_marks(
         tried, min_at_risk=min_at_risk, colors=colors, forecast=ahead, one_panel=one_panel, verb="attempts"
@@ -159,7 +160,10 @@ def _end(frame: pl.DataFrame, min_at_risk: int) -> pl.Expr:
     keys = [*labels.grouping(frame), "metric", "kind", "level"]
     estimated = pl.col("estimate").is_not_null()
     enough = estimated & (pl.col("at_risk").is_null() | (pl.col("at_risk") >= min_at_risk))
-    return pl.coalesce(pl.col("at").filter(enough).max().over(keys), pl.col("at").filter(estimated).max().over(keys))
+    return pl.coalesce(
+        pl.col("at").filter(enough).max().over(columns_named(keys)),
+        pl.col("at").filter(estimated).max().over(columns_named(keys)),
+    )
 
 
 def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.DataFrame:
@@ -167,8 +171,10 @@ def _observed(tried: pl.DataFrame, ahead: pl.DataFrame, min_at_risk: int) -> pl.
     # Beyond the end the observed points have too few goals; the forecast replaces them.
     beyond = tried.filter(pl.col("at") > _end(tried, min_at_risk))
     keys = [*labels.grouping(tried), "metric", "kind", "level"]
-    replaced = beyond.join(ahead.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
-    return tried.join(replaced, on=[*keys, "at"], how="anti", nulls_equal=True)
+    replaced = beyond.join(
+        ahead.select(columns_named(keys)).unique(), on=columns_named(keys), how="semi", nulls_equal=True
+    )
+    return tried.join(replaced, on=[*columns_named(keys), "at"], how="anti", nulls_equal=True)
 
 
 def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_at_risk: int) -> pl.DataFrame:
@@ -188,15 +194,20 @@ def _continued(tried: pl.DataFrame, forecast: object, level: float | None, min_a
     keys = [*by, "metric", "level"]
     # The forecast continues from the last observed point of each group.
     last = tried.filter(pl.col("kind").is_in(REACHED)).filter(pl.col("at") == _end(tried, min_at_risk))
-    forecast_rows = ahead.select(*keys, "at", "estimate", "low", "high").filter(_HAS_VALUE)
+    forecast_rows = ahead.select(*columns_named(keys), "at", "estimate", "low", "high").filter(_HAS_VALUE)
     joined = forecast_rows.join(
-        last.select(*keys, "kind", "axis", pl.col("at").alias("\0end")), on=keys, how="inner", nulls_equal=True
+        last.select(*columns_named(keys), "kind", "axis", pl.col("at").alias("\0end")),
+        on=columns_named(keys),
+        how="inner",
+        nulls_equal=True,
     ).filter(pl.col("at") > pl.col("\0end"))
     # That point is the first of the forecast, so that line and band start there.
-    goes_on = last.join(joined.select(keys).unique(), on=keys, how="semi", nulls_equal=True)
+    goes_on = last.join(
+        joined.select(columns_named(keys)).unique(), on=columns_named(keys), how="semi", nulls_equal=True
+    )
     # FORECAST lacks columns of CURVE, such as the number at risk.
     missing = [pl.lit(None, tried.schema[name]).alias(name) for name in tried.columns if name not in joined.columns]
-    return pl.concat([goes_on, joined.with_columns(missing).select(tried.columns)]).with_columns(
+    return pl.concat([goes_on, joined.with_columns(missing).select(columns_named(tried.columns))]).with_columns(
         at_risk=pl.lit(None, pl.Int64), censored=pl.lit(None, pl.Int64)
     )
 

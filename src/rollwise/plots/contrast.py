@@ -11,6 +11,7 @@ from rollwise.plots import interval_rows, theme
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,9 @@ def contrast(
     marks = contrast_marks(frame, metric=metric, statistic=statistic, level=level, sort=sort, colors=colors)
     # A single panel has space for all columns of numbers, several panels only for the p-value.
     keys = ["metric", "statistic", "level"]
-    rows = labels.finished(frame, schema.CONTRAST, "contrast").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(frame, schema.CONTRAST, "contrast").join(
+        marks, on=columns_named(keys), how="semi", nulls_equal=True
+    )
     single = marks["panel"].n_unique() == 1
     panels = []
     for part in marks.partition_by("panel", maintain_order=True):
@@ -119,8 +122,8 @@ def contrast_marks(
     frame = labels.finished(frame, schema.CONTRAST, "contrast", metric=metric, statistic=statistic, level=level)
     by = labels.grouping(frame)
     key = [*by, *schema.CONTRAST.key]
-    if frame.select(key).is_duplicated().any():
-        row = frame.filter(frame.select(key).is_duplicated()).row(0, named=True)
+    if frame.select(columns_named(key)).is_duplicated().any():
+        row = frame.filter(frame.select(columns_named(key)).is_duplicated()).row(0, named=True)
         raise ArgumentError(
             f"contrast: {row['group']!r} against {row['baseline']!r} occurs twice for {row['metric']}; "
             "filter the frame to one row for each comparison"

@@ -11,6 +11,7 @@ from rollwise.plots.curve_marks import COMBINATION, curve_marks
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,4 +175,6 @@ def trajectory(
 def _drawn_rows(frame: object, marks: pl.DataFrame, verb: str) -> pl.DataFrame:
     """Return the rows of the CURVE that are drawn."""
     keys = [*COMBINATION, "level"]
-    return labels.finished(frame, schema.CURVE, verb).join(marks.select(keys), on=keys, how="semi", nulls_equal=True)
+    return labels.finished(frame, schema.CURVE, verb).join(
+        marks.select(columns_named(keys)), on=columns_named(keys), how="semi", nulls_equal=True
+    )

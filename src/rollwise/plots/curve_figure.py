@@ -11,6 +11,7 @@ from rollwise.plots.curve_marks import COMBINATION, NUMBERS, OF_GOALS, clusters_
 from rollwise.plots.curve_panel import Wording
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
+from rollwise.schema.named import column_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,7 +155,7 @@ def _figure(
     drawn_panels = []
     for place, (ax, part) in enumerate(zip(axes, panels, strict=False)):
         axis_marks = marks.filter(
-            pl.col(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
+            column_named(name).eq_missing(value) for name, value in zip(COMBINATION, combinations[place], strict=True)
         )
         # The other groups in gray give a reference for a single curve.
         gray = not single and len(panels) <= _GRAY and part["group"].n_unique() == 1 and not key

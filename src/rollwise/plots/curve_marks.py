@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError
 from rollwise.plots import theme
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 from rollwise.schema.results import LEAST_AT_RISK
 
 MARKS = {
@@ -117,7 +118,7 @@ def curve_marks(
     frame = frame.with_columns(style=of_kind if style is None else pl.lit(style))
     if forecast is not None:
         further = labels.finished(forecast, schema.CURVE, verb).with_columns(style=pl.lit("forecast"))
-        frame = pl.concat([frame, further.select(frame.columns)])
+        frame = pl.concat([frame, further.select(columns_named(frame.columns))])
     _check_once(frame, by, verb)
     # All panels of a combination have the same axis, so the decision is made for all of them.
     wide = {key: wide_range(part["at"].to_list()) for key, part in frame.group_by(COMBINATION)}
@@ -155,10 +156,20 @@ def as_curve(frame: pl.DataFrame, *, at: pl.Expr, axis: str, kind: pl.Expr, with
     """Convert rows of SUMMARY or TRAINING to the columns of CURVE, with intervals of rates clipped to [0, 1]."""
     rates = [metric for metric in frame["metric"].unique() if labels.is_rate(metric, frame)]
     of_rate = pl.col("metric").is_in(rates)
-    ends = [pl.when(of_rate).then(pl.col(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")]
+    ends = [
+        pl.when(of_rate).then(column_named(end).clip(0.0, 1.0)).otherwise(end).alias(end) for end in ("low", "high")
+    ]
     by = [name for name in labels.grouping(frame) if name != without]
     return frame.select(
-        *by, "metric", "level", "estimate", *ends, at=at.cast(pl.Float64), axis=pl.lit(axis), kind=kind, at_risk="n"
+        *columns_named(by),
+        "metric",
+        "level",
+        "estimate",
+        *ends,
+        at=at.cast(pl.Float64),
+        axis=pl.lit(axis),
+        kind=kind,
+        at_risk="n",
     )
 
 
@@ -171,7 +182,7 @@ def _observed(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_once(frame: pl.DataFrame, by: list[str], verb: str) -> None:
-    twice = frame.select(*by, *COMBINATION, "ending", "at", "level", "style").is_duplicated()
+    twice = frame.select(*columns_named(by), *COMBINATION, "ending", "at", "level", "style").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(

@@ -7,6 +7,7 @@ import polars as pl
 
 from rollwise.plots import theme
 from rollwise.plots.curve_marks import WHOLE
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,7 @@ def symbol(ax: "Axes", row: Mapping[str, Any]) -> dict[str, Any]:
 def _corners(curve: pl.DataFrame, name: str) -> tuple[list[float], list[float]]:
     """Return the corners of a step function; NaN interrupts it."""
     across, up = [], []
-    for at, until, value in curve.select("at", "until", name).iter_rows():
+    for at, until, value in curve.select("at", "until", *columns_named(name)).iter_rows():
         across += [at, until]
         up += [float("nan") if value is None else value] * 2
     return across, up

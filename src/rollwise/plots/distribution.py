@@ -14,6 +14,7 @@ from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, check_by, frame_of, names_of, require_rollouts
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,8 +157,8 @@ def distribution_marks(
             + instead.get(str(value_kind), "name a metric")
         )
     # Values without an end, or so large that a scale has none, cannot be drawn and count as unknown.
-    value = pl.col(metric).cast(pl.Float64)
-    frame = frame.select(*by, pl.when(value.abs() <= schema.LARGEST_DRAWN).then(value).alias("\0x"))
+    value = column_named(metric).cast(pl.Float64)
+    frame = frame.select(*columns_named(by), pl.when(value.abs() <= schema.LARGEST_DRAWN).then(value).alias("\0x"))
     frame = frame.with_columns(pl.Series("\0group", labels.group_names(frame, by), dtype=pl.String))
     if frame["\0x"].count() == 0:
         raise ArgumentError(f"distribution: {metric!r} has no known value in {labels.counted(frame.height, 'rollout')}")

@@ -12,6 +12,7 @@ from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.arguments import By, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +91,9 @@ def forest(
         scale = "rate" if rate else "number"
         panels.append(interval_rows.Panel(labels.quantity(metric, statistic), scale, columns))
     keys = ["metric", "statistic", "level"]
-    rows = labels.finished(summary, schema.SUMMARY, "forest").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(summary, schema.SUMMARY, "forest").join(
+        marks, on=columns_named(keys), how="semi", nulls_equal=True
+    )
     description = labels.caption(rows) if caption else None
     return interval_rows.draw(
         marks, panels, verb="forest", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
@@ -120,7 +123,7 @@ def forest_marks(
     frame = labels.finished(summary, schema.SUMMARY, "forest", metric=metric, statistic=statistic, level=level)
     columns = _by(frame, by)
     # A group that occurs twice would put two points on one row.
-    twice = frame.select(*columns, "metric", "statistic", "level").is_duplicated()
+    twice = frame.select(*columns_named(columns), "metric", "statistic", "level").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(

@@ -10,6 +10,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.plots import lettering, theme, ticking
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,9 @@ class Plan:
 def plan(marks: pl.DataFrame) -> Plan:
     """Plan the cells of one panel, wide enough for their texts."""
     rows, columns = (
-        marks.unique(axis, keep="first", maintain_order=True).sort(axis)[f"{axis}_name"].to_list()
+        marks.unique(columns_named(axis), keep="first", maintain_order=True)
+        .sort(columns_named(axis))[f"{axis}_name"]
+        .to_list()
         for axis in ("row", "column")
     )
     # Few columns are as wide as their names, in several lines; with many, names are slanted.

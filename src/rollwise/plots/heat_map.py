@@ -11,6 +11,7 @@ from rollwise.plots import heat_cells, lettering, theme
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -180,7 +181,7 @@ def heat_marks(
     panel_columns = [name for name in labels.grouping(frame) if name not in {down, across}]
     panel = ["metric", "statistic", *panel_columns]
     # Only the widest interval of each panel is drawn.
-    widest = pl.col("level").max().over(panel)
+    widest = pl.col("level").max().over(columns_named(panel))
     frame = frame.filter((pl.col("level") == widest) | widest.is_null())
     _check_once(frame, [*panel_columns, down, across])
     frame = frame.with_columns(
@@ -194,7 +195,7 @@ def heat_marks(
     )
     marks: list[dict[str, Any]] = []
     several = frame.select("metric", "statistic").n_unique() > 1
-    for place, part in enumerate(frame.partition_by(panel, maintain_order=True)):
+    for place, part in enumerate(frame.partition_by(columns_named(panel), maintain_order=True)):
         first = part.row(0, named=True)
         quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
         titles = [labels.quantity(first["metric"], first["statistic"])] if several else []
@@ -245,7 +246,7 @@ def _crossed(frame: pl.DataFrame, rows: str | None, columns: str | None) -> tupl
 
 
 def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
-    twice = frame.select(*by, "metric", "statistic").is_duplicated()
+    twice = frame.select(*columns_named(by), "metric", "statistic").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
@@ -255,12 +256,12 @@ def _check_once(frame: pl.DataFrame, by: list[str]) -> None:
 
 def _order(frame: pl.DataFrame, name: str, crossing_name: str, *, sort: bool) -> list[str]:
     """Sort the groups by pooled estimate of the first panel, or mean of the cells; the pooled group is last."""
-    groups = frame[name].unique(maintain_order=True).to_list()
+    groups = values_named(frame, name).unique(maintain_order=True).to_list()
     if sort:
         first = frame.row(0, named=True)
         quantity_rows = frame.filter(metric=first["metric"], statistic=first["statistic"])
-        estimates = quantity_rows.group_by(name).agg(
-            pooled=pl.col("estimate").filter(pl.col(crossing_name) == schema.POOLED).mean(),
+        estimates = quantity_rows.group_by(columns_named(name)).agg(
+            pooled=pl.col("estimate").filter(column_named(crossing_name) == schema.POOLED).mean(),
             cells=pl.col("estimate").mean(),
         )
         value = {row[name]: (row["pooled"], row["cells"]) for row in estimates.iter_rows(named=True)}

@@ -11,6 +11,7 @@ from rollwise.plots.curve_marks import COMBINATION, ENDING_COLORS, MARKS, curve_
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +74,9 @@ def incidence(
     check_kinds(incidence, locals())
     marks = incidence_marks(frame, metric=metric, level=level, min_at_risk=min_at_risk, colors=colors)
     keys = [*COMBINATION, "level"]
-    rows = labels.finished(frame, schema.CURVE, "incidence").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(frame, schema.CURVE, "incidence").join(
+        marks, on=columns_named(keys), how="semi", nulls_equal=True
+    )
     return curve_figure.lay_out(
         marks,
         verb="incidence",
@@ -139,10 +142,10 @@ def _layers(part: pl.DataFrame, looks: Mapping[str, str], min_at_risk: int) -> p
     ).sort("panel", "at", "series")
     spot = ("panel", "at")
     # A sum is known only where all layers up to it are.
-    every = pl.len().over(spot) == pl.col("group").n_unique().over("panel")
-    sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(spot) == 0
-    top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(spot))
-    below = pl.when(top.is_not_null()).then(top.shift(1).over(spot).fill_null(0.0))
+    every = pl.len().over(columns_named(spot)) == pl.col("group").n_unique().over("panel")
+    sure = pl.col("estimate").is_null().cast(pl.Int8).cum_max().over(columns_named(spot)) == 0
+    top = pl.when(every & sure).then(pl.col("estimate").cum_sum().over(columns_named(spot)))
+    below = pl.when(top.is_not_null()).then(top.shift(1).over(columns_named(spot)).fill_null(0.0))
     return marks.with_columns(
         share="estimate", share_low="low", share_high="high", low=below, high=top, estimate=top
     ).select(*STACK)
@@ -153,14 +156,19 @@ def _panels(marks: pl.DataFrame) -> pl.DataFrame:
     combinations = [*COMBINATION, "title"]
     lowest = marks.filter(pl.col("series") == marks["series"].min()).drop_nulls("share")
     order = (
-        marks.select(combinations)
+        marks.select(columns_named(combinations))
         .unique(maintain_order=True)
-        .join(lowest.group_by(combinations).agg(pl.col("share").max()), on=combinations, how="left", nulls_equal=True)
+        .join(
+            lowest.group_by(columns_named(combinations)).agg(pl.col("share").max()),
+            on=columns_named(combinations),
+            how="left",
+            nulls_equal=True,
+        )
         .with_columns(first=pl.struct(COMBINATION).rank("dense"))
         .sort("first", "share", descending=[False, True], nulls_last=True, maintain_order=True)
-        .select(*combinations, panel=pl.int_range(pl.len(), dtype=pl.Int32))
+        .select(*columns_named(combinations), panel=pl.int_range(pl.len(), dtype=pl.Int32))
     )
-    placed = marks.drop("panel").join(order, on=combinations, how="left", nulls_equal=True)
+    placed = marks.drop("panel").join(order, on=columns_named(combinations), how="left", nulls_equal=True)
     return placed.sort("panel", "series", "at").select(*STACK)
 
 

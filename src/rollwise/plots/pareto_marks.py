@@ -13,6 +13,7 @@ from rollwise.plots.interval_rows import shape_of
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 
 MARKS = {
     "role": pl.String,  # group; trial (a single one of a group); reference (another system for comparison)
@@ -123,7 +124,7 @@ def chosen(
             f"{verb}: the two metrics have no statistic and level in common; choose with statistic= and level="
         )
     by = labels.grouping(frame)
-    twice = frame.select(*by, "metric").is_duplicated()
+    twice = frame.select(*columns_named(by), "metric").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise ArgumentError(
@@ -164,7 +165,7 @@ def _rows(frame: pl.DataFrame, role: str, by: Sequence[str], look: Mapping[str, 
     across, up = frame["metric"].unique(maintain_order=True)
     rates = {name: labels.is_rate(name, frame) for name in (across, up)}
     marks = []
-    for part in frame.partition_by(by, maintain_order=True) if by else [frame]:
+    for part in frame.partition_by(columns_named(by), maintain_order=True) if by else [frame]:
         row_of_metric: dict[str, Mapping[str, Any]] = {row["metric"]: row for row in part.iter_rows(named=True)}
         name = part[GROUP][0]
         ends = {
@@ -207,11 +208,15 @@ def _trials(trials: object, frame: pl.DataFrame, by: Sequence[str], look: Mappin
             f"such as `rw.summarize(rollouts, by={more!r})`"
         )
     rows = _same_metrics(trials, frame, "trials")
-    words = [pl.col(name).cast(pl.String) for name in by]
+    words = [column_named(name).cast(pl.String) for name in by]
     groups = frame.select(*words, GROUP).unique()
     rows = rows.with_columns(words)  # so that a Categorical in one frame matches a String in the other
     # Rows of other groups are dropped.
-    rows = rows.join(groups, on=by, nulls_equal=True, maintain_order="left") if by else rows.join(groups, how="cross")
+    rows = (
+        rows.join(groups, on=columns_named(by), nulls_equal=True, maintain_order="left")
+        if by
+        else rows.join(groups, how="cross")
+    )
     if rows.is_empty():
         raise ArgumentError(f"pareto: no trial belongs to a group of the summary ({listing(groups[GROUP])})")
     bare = [pl.lit(None, pl.Float64).alias(end) for end in ("low", "high")]

@@ -10,6 +10,7 @@ import polars as pl
 from rollwise.estimation.selection import Better
 from rollwise.plots import lettering, theme, ticking
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +63,9 @@ def _axes(ax: "Axes", placed: pl.DataFrame, rates: Mapping[str, bool]) -> None:
     theme.dress(ax)
     ax.grid(visible=True, axis="x", color=theme.shade(ax, theme.GUIDE), linewidth=0.7)
     for side in rates:
-        values = placed.select(side, f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
+        values = (
+            placed.select(*columns_named(side), f"{side}_low", f"{side}_high").unpivot()["value"].drop_nulls().to_list()
+        )
         ends = ticking.number_ends(values)
         if rates[side] and all(0 <= value <= 1 for value in values):
             end = ticking.rate_end(values)

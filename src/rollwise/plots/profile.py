@@ -14,6 +14,7 @@ from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,7 @@ def _as_steps(frame: pl.DataFrame) -> pl.DataFrame:
         "reason",
         "estimand",
     ]
-    return frame.select(*columns, kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
+    return frame.select(*columns_named(columns), kind=pl.lit("profile"), axis=pl.lit("threshold"), at_risk="n")
 
 
 def _in_order(frame: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -160,15 +161,17 @@ def _in_order(frame: pl.DataFrame, cluster: str) -> pl.DataFrame:
     if estimated.is_empty():
         raise ArgumentError(f"profile: no {cluster} has an estimate, so there is nothing to draw")
     # Sorting by name first makes the order of equal rates reproducible.
-    place = pl.col("estimate").rank("ordinal", descending=True).over(*by, "metric", "level").cast(pl.Float64)
-    estimated = estimated.sort(cluster, maintain_order=True)
+    place = (
+        pl.col("estimate").rank("ordinal", descending=True).over(*columns_named(by), "metric", "level").cast(pl.Float64)
+    )
+    estimated = estimated.sort(columns_named(cluster), maintain_order=True)
     return as_curve(estimated, at=place, axis=cluster, kind=pl.lit("goals"), without=cluster)
 
 
 def _most(frame: pl.DataFrame, cluster: str) -> int:
     """Return the largest number of goals in a group."""
     by = [name for name in labels.grouping(frame) if name != cluster]
-    return int(frame.drop_nulls("estimate").group_by(*by, "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
+    return int(frame.drop_nulls("estimate").group_by(*columns_named(by), "metric", "level").len()["len"].max() or 0)  # type: ignore[arg-type]
 
 
 def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, cluster: str) -> curve_panel.Wording:
@@ -192,7 +195,9 @@ def _words(axis_marks: pl.DataFrame, frame: pl.DataFrame, cluster: str) -> curve
 def _caption(frame: pl.DataFrame, marks: pl.DataFrame, cluster: str) -> str:
     if labels.shape_of(frame) is schema.SUMMARY:
         unknown = frame.filter(pl.col("level").eq_missing(frame["level"].max()) & pl.col("estimate").is_null()).height
-        intervals = labels.caption(frame.select(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        intervals = labels.caption(
+            frame.select(columns_named(name for name in schema.SUMMARY.names if name != "n_clusters"))
+        )
         sentences = [f"Each point is one {labels.label(cluster)}; each group is sorted.", f"{intervals[:-1]} each."]
         sentences += (
             [f"{labels.counted(unknown, labels.label(cluster))} without an estimate, excluded."] if unknown else []

@@ -12,6 +12,7 @@ from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,20 +182,20 @@ def _chosen(
         )
     # Columns other than the bins distinguish series.
     names = labels.group_names(summary, [name for name in by if name != bins])
-    summary = summary.with_columns(pl.Series("group", names, dtype=pl.String), bin=pl.col(bins).cast(pl.String))
+    summary = summary.with_columns(pl.Series("group", names, dtype=pl.String), bin=column_named(bins).cast(pl.String))
     keys = ["group", "bin"]
     sure, were = (
-        summary.filter(metric=name).select(*keys, *more)
+        summary.filter(metric=name).select(*columns_named(keys), *more)
         for name, more in (
             (stated, [pl.col("estimate").alias("x")]),
             (right, [pl.col("estimate").alias("y"), "low", "high", "n", "n_clusters", "method", "level", "estimand"]),
         )
     )
     for part in (sure, were):
-        if part.select(keys).is_duplicated().any():
-            again = part.filter(part.select(keys).is_duplicated())["bin"][0]
+        if part.select(columns_named(keys)).is_duplicated().any():
+            again = part.filter(part.select(columns_named(keys)).is_duplicated())["bin"][0]
             raise ArgumentError(f"reliability: bin {again!r} occurs twice; filter the frame to one row each")
-    bin_rows = sure.join(were, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    bin_rows = sure.join(were, on=columns_named(keys), how="inner", nulls_equal=True, maintain_order="left")
     quantity = (labels.quantity(stated, "mean"), labels.label(str(right)))
     return _checked(bin_rows, stated), quantity
 
@@ -204,7 +205,7 @@ def _checked(bin_rows: pl.DataFrame, stated: str) -> pl.DataFrame:
     if bin_rows.is_empty():
         raise ArgumentError(f"reliability: no bin has both a mean {stated} and a share that was right")
     for name, what in (("x", stated), ("y", "what was right")):
-        low, high = bin_rows.select(pl.col(name).min(), high=pl.col(name).max()).row(0)
+        low, high = bin_rows.select(column_named(name).min(), high=column_named(name).max()).row(0)
         if low < 0 or high > 1:
             raise ArgumentError(
                 f"reliability: {what} reaches from {low:g} to {high:g}; scale it to fractions between 0 and 1"
@@ -268,7 +269,9 @@ def _caption(chosen: pl.DataFrame) -> str:
         by = [name for name in chosen.columns if name.startswith("\1")]
         summary = chosen.rename({"y": "estimate"}).with_columns(metric=pl.lit("right"), statistic=pl.lit("mean"))
         summary = (
-            summary.rename({"bin": "\1bin"}).drop("x", *by) if not by else summary.rename({"bin": "\1bin"}).drop("x")
+            summary.rename({"bin": "\1bin"}).drop("x", *columns_named(by))
+            if not by
+            else summary.rename({"bin": "\1bin"}).drop("x")
         )
         sentences.append(labels.caption(summary).replace("per group", "per bin"))
     else:

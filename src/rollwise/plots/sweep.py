@@ -13,6 +13,7 @@ from rollwise.plots.curve_marks import COMBINATION, MARKS, as_curve, curve_marks
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, values_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,11 +121,16 @@ def sweep_marks(
     swept = frame.filter(has_value(frame, choice))
     by = [name for name in labels.grouping(frame) if name != choice]
     # Groups and references share the palette.
-    called = [*labels.group_names(swept, by), *reference_names(frame.filter(pl.col(choice).is_null()), by, choice)]
+    called = [
+        *labels.group_names(swept, by),
+        *reference_names(frame.filter(column_named(choice).is_null()), by, choice),
+    ]
     settled = {name: look.color for name, look in theme.looks(called, colors).items()}
     # Names are placed at 0, 1, ... in their order.
     place = (
-        pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[choice]])) if names else pl.col(choice)
+        pl.lit(pl.Series([names.index(labels.plain(value)) for value in swept[choice]]))
+        if names
+        else column_named(choice)
     )
     marks = curve_marks(
         as_curve(swept, at=place, axis=choice, kind=pl.col("statistic"), without=choice),
@@ -134,7 +140,7 @@ def sweep_marks(
         style="point" if names else "line",
         verb="sweep",
     )
-    return _with_references(marks, frame.filter(pl.col(choice).is_null()), by, choice, settled)
+    return _with_references(marks, frame.filter(column_named(choice).is_null()), by, choice, settled)
 
 
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,9 +162,9 @@ def _chosen(
 def has_value(frame: pl.DataFrame, choice: str) -> pl.Expr:
     """Return an expression: does the row have a value of the choice that can be drawn?"""
     return (
-        pl.col(choice).is_finite().fill_null(value=False)
+        column_named(choice).is_finite().fill_null(value=False)
         if frame.schema[choice].is_float()
-        else pl.col(choice).is_not_null()
+        else column_named(choice).is_not_null()
     )
 
 
@@ -166,7 +172,7 @@ def value_names(frame: pl.DataFrame, choice: str) -> list[str]:
     """Return the names of the values in order; empty if they are numbers."""
     if frame.schema[choice].is_numeric():
         return []
-    values = frame[choice].drop_nulls().unique(maintain_order=True)
+    values = values_named(frame, choice).drop_nulls().unique(maintain_order=True)
     return [labels.plain(value) for value in (values.sort() if values.dtype == pl.Enum else values)]
 
 
@@ -179,7 +185,7 @@ def place_of(frame: pl.DataFrame, choice: str, names: list[str], chosen: object)
     is_number = isinstance(chosen, int | float) and not isinstance(chosen, bool)
     if not names and is_number and abs(chosen) <= schema.LARGEST_DRAWN:  # type: ignore[arg-type]
         return float(chosen)  # type: ignore[arg-type]
-    available = listing(names or frame[choice].drop_nulls().unique().sort().to_list())
+    available = listing(names or values_named(frame, choice).drop_nulls().unique().sort().to_list())
     raise ArgumentError(f"sweep: chosen={chosen!r} is not a value of {choice!r}; there is {available}")
 
 
@@ -247,7 +253,7 @@ def caption_of(frame: pl.DataFrame, choice: str, marks: pl.DataFrame, min_at_ris
         sentences.append(f"Dashed horizontal lines: no {labels.label(choice)}.")
     if not marks["solid"].all():
         sentences.append(f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}.")
-    unplaced = frame.filter(pl.col(choice).is_not_null() & ~has_value(frame, choice)).height
+    unplaced = frame.filter(column_named(choice).is_not_null() & ~has_value(frame, choice)).height
     if unplaced:
         sentences.append(
             f"{labels.counted(unplaced, 'row')} at a {labels.label(choice)} that is not a number, excluded."

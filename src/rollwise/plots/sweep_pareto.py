@@ -15,6 +15,7 @@ from rollwise.plots.pareto_marks import chosen as rows_of
 from rollwise.plots.sweep import caption_of, has_value, place_of, sweep, sweep_marks, value_names
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,10 +137,13 @@ def sweep_pareto_marks(
     curves = _curves(frame, choice, colors)
     by = [name for name in labels.grouping(frame) if name != choice]
     # Rows without a value of the choice are references.
-    swept, others = frame.filter(has_value(frame, choice)), frame.filter(pl.col(choice).is_null()).drop(choice)
+    swept, others = (
+        frame.filter(has_value(frame, choice)),
+        frame.filter(column_named(choice).is_null()).drop(columns_named(choice)),
+    )
     references = others if others["metric"].n_unique() > 1 else None
     marks = pareto_marks(swept, x=across, y=up, better=better, front=front, references=references)
-    keys = swept.select(*by, choice).unique(maintain_order=True)
+    keys = swept.select(*columns_named(by), *columns_named(choice)).unique(maintain_order=True)
     called = labels.group_names(keys, by)
     reference_groups = marks.filter(role="reference")["group"].to_list()
     # Colors and markers as in the first two panels.
@@ -196,7 +200,7 @@ def _word(value: object) -> str:
 def _join(ax: "Axes", marks: pl.DataFrame) -> None:
     """Draw a line through the points of each curve in order, interrupted where one lacks an estimate."""
     for curve in marks.filter(role="group").partition_by("curve", maintain_order=True):
-        across, up = (curve[side].fill_null(float("nan")).to_list() for side in ("x", "y"))
+        across, up = (values_named(curve, side).fill_null(float("nan")).to_list() for side in ("x", "y"))
         ax.plot(across, up, color=curve["color"][0], linewidth=1.0, alpha=0.6, zorder=2, gid="path")
 
 

@@ -12,6 +12,7 @@ from rollwise.plots.curve_marks import as_curve, curve_marks
 from rollwise.plots.figures import Plot
 from rollwise.schema import labels
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +66,9 @@ def training(
     )
     # Rates and rewards have different panels and axes.
     keys = ["metric", "level"]
-    rows = labels.finished(frame, schema.TRAINING, "training").join(marks, on=keys, how="semi", nulls_equal=True)
+    rows = labels.finished(frame, schema.TRAINING, "training").join(
+        marks, on=columns_named(keys), how="semi", nulls_equal=True
+    )
     hollow = [] if marks["solid"].all() else [f"Hollow: fewer than {labels.counted(min_at_risk, 'rollout')}."]
     description = " ".join([labels.caption(rows), *hollow, *curve_figure.reasons(rows)])
     return curve_figure.lay_out(

@@ -15,6 +15,7 @@ import polars as pl
 from rollwise.errors import writable
 from rollwise.schema import ACCOUNTING
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 if TYPE_CHECKING:
     from rollwise.readers.owners import Owners
@@ -97,7 +98,7 @@ class Accounts:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
         ids = turns["rollout_id"]
-        verdicts = [pl.col(name).is_not_null() for name in VERDICTS if name in turns.columns]
+        verdicts = [column_named(name).is_not_null() for name in VERDICTS if name in turns.columns]
         rows = turns.select(
             rollout=pl.col("rollout_id").rle_id(),
             turn=pl.col("turn").is_not_null(),

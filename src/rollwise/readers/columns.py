@@ -14,6 +14,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.records import json_text
 from rollwise.schema import TREE_COLUMNS, TURNS
+from rollwise.schema.named import column_named, columns_named, values_named
 
 MIXED = pl.Object()  # represents values without a common dtype
 ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
@@ -158,7 +159,11 @@ def reconcile(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         parts = [(schema[name], name in nulls) for schema, nulls in zip(schemas, empty, strict=True) if name in schema]
         joint[name] = reduce(_common, [dtype for dtype, null in parts if not null] or [dtype for dtype, _ in parts])
     conformed = [
-        frame.with_columns(_as(frame[name], joint[name]) for name, dtype in schema.items() if dtype != joint[name])
+        frame.with_columns(
+            _as(values_named(frame, name), joint[name]).alias(name)
+            for name, dtype in schema.items()
+            if dtype != joint[name]
+        )
         for frame, schema in zip(frames, schemas, strict=True)
     ]
     joined = pl.concat(conformed, how="diagonal") if conformed else pl.DataFrame()
@@ -175,7 +180,7 @@ def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
     >>> without_nulls(pl.DataFrame({"rollout_id": ["a"], "goal": [None], "harm": [None]})).columns
     ['rollout_id', 'harm']
     """
-    return frame.drop(ADDED & _empty(frame))
+    return frame.drop(columns_named(ADDED & _empty(frame)))
 
 
 def arrange(frame: pl.DataFrame) -> pl.DataFrame:
@@ -193,11 +198,11 @@ def arrangement(names: Sequence[str]) -> list[pl.Expr]:
     """Return the expressions of `arrange`, also for a lazy frame."""
     is_tree = any(name in TREE_COLUMNS for name in names)
     turns_columns = [
-        pl.col(name) if name in names else pl.lit(None, dtype).alias(name)
+        column_named(name) if name in names else pl.lit(None, dtype).alias(name)
         for name, dtype in TURNS.dtypes.items()
         if is_tree or name not in TREE_COLUMNS
     ]
-    return [*turns_columns, *(pl.col(name) for name in names if name not in TURNS.names)]
+    return [*turns_columns, *(column_named(name) for name in names if name not in TURNS.names)]
 
 
 def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
@@ -220,7 +225,7 @@ def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.Da
             f"read: there is no column {missing!r}; `rw.read(paths).columns` lists the available columns"
         )
     keys = [name for name in ("rollout_id", "turn", "node_id") if name in columns]
-    return turns.select(list(dict.fromkeys([*keys, *wanted])))
+    return turns.select(columns_named(list(dict.fromkeys([*keys, *wanted]))))
 
 
 def fact_literals(facts: dict[str, Any], verb: str = "read") -> dict[str, pl.Expr]:

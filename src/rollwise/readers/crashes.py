@@ -12,6 +12,7 @@ from rollwise import schema
 from rollwise.readers.guesses import plain_name
 from rollwise.readers.native.casting import cast
 from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
+from rollwise.schema.named import column_named, columns_named, values_named
 
 NOTHING = ("", "false", "none", "null", "nan", "no", "0", "{}", "[]", '""', "ok")  # texts that report no error
 TIMEOUTS = ("true", "yes", "timeout", "timed out", "timed_out")
@@ -80,15 +81,15 @@ def _of_turns(frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
     is_text = column is not None and (frame.schema[column] == pl.String or frame.schema[column].is_nested())
     if column is None or not is_text or frame["error"].filter(frame[_LAST]).count():
         return frame
-    text = cast(frame[column].alias("error"), pl.String, frame["rollout_id"])
+    text = cast(values_named(frame, column).alias("error"), pl.String, frame["rollout_id"])
     is_stated = text.is_not_null() & ~text.str.strip_chars().str.to_lowercase().is_in(NOTHING)
     text = text.zip_with(is_stated & frame[_LAST], frame["error"])
-    return frame.drop(column).with_columns(text.alias("error"))
+    return frame.drop(columns_named(column)).with_columns(text.alias("error"))
 
 
 def _cause(column: str, dtype: pl.DataType) -> pl.Expr | None:
     """Return the error that a column reports, as text, null where it reports none; None if it is a column of something else."""
-    name, values = plain_name(column), pl.col(column)
+    name, values = plain_name(column), column_named(column)
     words = values.str.strip_chars().str.to_lowercase()
     if name in {"error", "exception"}:
         return _error(name, values, words, dtype)

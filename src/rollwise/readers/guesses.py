@@ -13,6 +13,7 @@ import polars as pl
 from rollwise.errors import listing
 from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, MOST_LABELS, normal, unknown_labels, values_of
 from rollwise.schema import TURNS
+from rollwise.schema.named import column_named, columns_named, values_named
 
 FACTS = {
     **dict.fromkeys(("model_under_test", "target_model", "tested_model", "victim_model"), "target"),
@@ -150,7 +151,10 @@ def interpreted(
         preferred = [column for column in columns if plain_name(column) in {name, "succeeded"}] or columns
         column, is_fact = preferred[0], name in FACTS.values()
         values, *others = (
-            frame[column].cast(pl.String) if is_fact else values_of(frame[column], name, name) for column in preferred
+            values_named(frame, column).cast(pl.String)
+            if is_fact
+            else values_of(values_named(frame, column), name, name)
+            for column in preferred
         )
         stated = frame[name] if name in frame.columns else pl.Series(name, [None] * frame.height, dtype=values.dtype)
         stated = stated.cast(values.dtype) if stated.dtype == pl.Null else stated
@@ -158,9 +162,11 @@ def interpreted(
         if differs or stated.dtype != values.dtype or (stated.is_not_null() & values.is_not_null()).any():
             continue
         if plain_name(column) != name:
-            labels = () if is_fact else labels_in(frame[column])
+            labels = () if is_fact else labels_in(values_named(frame, column))
             readings.append(Reading(name_in_file(column), name, labels))
-        frame = frame.drop(column).with_columns(values.zip_with(values.is_not_null(), stated).alias(name))
+        frame = frame.drop(columns_named(column)).with_columns(
+            values.zip_with(values.is_not_null(), stated).alias(name)
+        )
     return frame, readings
 
 
@@ -179,10 +185,10 @@ def unread_words(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series, str]]:
         column = f"{name}_source"
         if column not in frame.columns or not is_text(frame.schema[column]):
             continue
-        is_blank = frame[column].str.strip_chars(' "').str.to_lowercase().is_in(BLANK)
-        unread = frame.filter(frame[column].is_not_null() & ~is_blank)
+        is_blank = values_named(frame, column).str.strip_chars(' "').str.to_lowercase().is_in(BLANK)
+        unread = frame.filter(values_named(frame, column).is_not_null() & ~is_blank)
         if name in frame.columns:
-            unread = unread.filter(unread[name].is_null())
+            unread = unread.filter(values_named(unread, name).is_null())
         if unread.height:
             words = listing(labels_in(unread[column]), most=MOST_LABELS)
             reason = f"holds words that are not understood ({words}): null there, and kept as `{column}`"
@@ -216,7 +222,7 @@ def _candidates(frame: pl.DataFrame, of_records: frozenset[str]) -> Iterator[tup
 
 def _meaning(frame: pl.DataFrame, column: str, *, is_whole: bool) -> str | None:
     """Return the column of TURNS that a column is beyond doubt; `is_whole` where a record states it of its whole rollout."""
-    name, series = plain_name(column), frame[column]
+    name, series = plain_name(column), values_named(frame, column)
     if name in FACTS:
         return FACTS[name] if is_text(series.dtype) and series.count() and _is_constant(frame, column) else None
     if name in OF_TASKS:
@@ -255,13 +261,15 @@ def is_clear(series: pl.Series, words: Collection[str]) -> bool:
 
 def _is_constant(frame: pl.DataFrame, column: str) -> bool:
     """Return whether a column is the same in all turns of each rollout, as a fact must be."""
-    ids, values = frame["rollout_id"], frame[column]
+    ids, values = frame["rollout_id"], values_named(frame, column)
     # Neighbors answer at once in most tables; only where a rollout is in several pieces all of its rows are gathered.
     if ((ids == ids.shift()) & values.ne_missing(values.shift())).any():
         return False
     if (ids != ids.shift()).sum() + 1 == ids.n_unique():
         return True
-    distinct = frame.lazy().group_by("rollout_id").agg(pl.col(column).n_unique()).select(pl.col(column).max())
+    distinct = (
+        frame.lazy().group_by("rollout_id").agg(column_named(column).n_unique()).select(column_named(column).max())
+    )
     return int(distinct.collect().item() or 0) <= 1
 
 
@@ -274,5 +282,7 @@ def _judges_rollouts(frame: pl.DataFrame, column: str) -> bool:
     if not _is_constant(frame, column):
         return False
     words = MEANINGS["succeeded"]
-    successes = [label for label in frame[column].unique().drop_nulls() if words.get(normal(label)) is True]
-    return bool((frame["rollout_id"].is_duplicated() & frame[column].is_in(successes)).any())
+    successes = [
+        label for label in values_named(frame, column).unique().drop_nulls() if words.get(normal(label)) is True
+    ]
+    return bool((frame["rollout_id"].is_duplicated() & values_named(frame, column).is_in(successes)).any())

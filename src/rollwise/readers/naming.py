@@ -32,6 +32,7 @@ from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
 from rollwise.schema import TURNS
+from rollwise.schema.named import column_named, columns_named, values_named
 
 OF_CHATS = ("messages", "turns", "role", "content")  # names in records with messages
 NAMES = (*TURNS.names, *OF_CHATS)
@@ -207,7 +208,7 @@ class Naming:
         self._columns |= {*frame.columns}
         columns = {name: column for name, column in self.names.items() if column in frame.columns and name in OF_TOOLS}
         for name, column in columns.items():
-            values = self._values(frame[column], name, frame["rollout_id"]).alias(name)
+            values = self._values(values_named(frame, column), name, frame["rollout_id"]).alias(name)
             if name == column:  # a verdict that the reader has read already
                 frame = frame.with_columns(values)
                 continue
@@ -226,7 +227,7 @@ class Naming:
             for name in sorted((self.names.keys() & OF_TOOLS) - columns.keys()):
                 self._problems.lacking(file, self.names[name], name)
         moved = {column for name, column in columns.items() if name != column}
-        return schema.check(arrange(frame.drop(moved)), TURNS) if columns else frame
+        return schema.check(arrange(frame.drop(columns_named(moved))), TURNS) if columns else frame
 
     def _values(self, series: pl.Series, name: str, ids: pl.Series) -> pl.Series:
         """Return a user's column in the dtype of the column `name` of TURNS."""
@@ -259,11 +260,15 @@ class Naming:
                 self._problems.lacking(file, column, name)
         hidden = [name for name in new_names.values() if name in columns and name not in new_names]
         if hidden:  # allowed only where nothing is lost
-            has_values = lazy.select(pl.col(hidden).is_not_null().any()).collect(engine="streaming").row(0, named=True)
+            has_values = (
+                lazy.select(column_named(name).is_not_null().any() for name in hidden)
+                .collect(engine="streaming")
+                .row(0, named=True)
+            )
             for name in (name for name, has_value in has_values.items() if has_value):
                 with self._problems.record(files[0]):
                     raise hiding(name, self.names[name])
-        lazy = lazy.drop(hidden).rename(new_names)
+        lazy = lazy.drop(columns_named(hidden)).rename(new_names)
         if not LABELED & {*new_names.values()} or (not self.changes_values and _are_verdicts(lazy, new_names.values())):
             return lazy
         frame = lazy.collect()
@@ -362,7 +367,7 @@ class Naming:
         for name in hidden:
             if frame[name].null_count() < frame.height:
                 raise hiding(name, self.names[name])
-        frame = frame.drop(hidden).rename(new_names)
+        frame = frame.drop(columns_named(hidden)).rename(new_names)
         ids = frame["rollout_id"] if "rollout_id" in frame.columns else None
         labeled = [name for name in new_names.values() if name in LABELED]
         frame = frame.with_columns(

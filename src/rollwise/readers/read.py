@@ -26,6 +26,7 @@ from rollwise.readers.unused import suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted
+from rollwise.schema.named import column_named
 
 RESULTS_BESIDE_LOGS = (
     "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
@@ -180,7 +181,7 @@ def read_into(
     problems.announce()
     if wanted is not None:
         turns = selected(turns, wanted)
-    return turns.lazy().with_columns(pl.col(name).fill_null(value) for name, value in values.items()).collect()
+    return turns.lazy().with_columns(column_named(name).fill_null(value) for name, value in values.items()).collect()
 
 
 def read_local(

@@ -21,6 +21,7 @@ from rollwise.readers.sources.hive import scanned
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.readers.sources.remote import addresses, scan_remote
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 
 def scan(
@@ -73,7 +74,7 @@ def scan(
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()
     problems.announce()
-    return lazy.with_columns([pl.col(name).fill_null(value) for name, value in values.items()])
+    return lazy.with_columns([column_named(name).fill_null(value) for name, value in values.items()])
 
 
 def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:

@@ -11,9 +11,11 @@ from rollwise.readers.columns import Columns, arrange, column
 from rollwise.readers.owners import Owners
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.schema import ROLLOUTS, TURNS
+from rollwise.schema.named import columns_named
 
 Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
 Identities = Identity | list[Identity] | None  # of the rollouts of one record
+_LARGEST = 2**31 - 1  # whole numbers of TURNS have 32 bits
 SEALED = 1 << 10  # most turns that are kept as Python objects: few enough for the processor's cache
 
 
@@ -131,7 +133,7 @@ class TurnsBuilder:
         readable = identity() if is_broken else None
         for rollout_id, facts in readable if isinstance(readable, list) else [readable] if readable else []:
             if not self.knows(rollout_id):
-                self.add(file, rollout_id, [TurnRow(turn=None)], facts)
+                self.add(file, rollout_id, [TurnRow(turn=None)], _that_fit(facts))
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
@@ -288,7 +290,10 @@ class TurnsBuilder:
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
-        facts = [frame.select(name for name in ROLLOUTS.names if name in frame.columns) for frame in self._frames]
+        facts = [
+            frame.select(columns_named(name for name in ROLLOUTS.names if name in frame.columns))
+            for frame in self._frames
+        ]
         frames = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in facts]
         columns = self._rollouts.padded()
         return [*frames, _without(_built(columns), self._turn_extras.padded())] if columns else frames
@@ -306,7 +311,7 @@ class TurnsBuilder:
         rollouts = pl.Series(np.repeat(np.arange(len(self._turn_counts), dtype=np.uint32), self._turn_counts))
         # Column by column: a frame of all rollouts would take as much memory again.
         columns = self._rollouts.padded().items()
-        facts = pl.DataFrame([_series(name, values).gather(rollouts) for name, values in columns])
+        facts = pl.DataFrame({name: _series(name, values).alias("").gather(rollouts) for name, values in columns})
         facts = _without(facts, turns.columns)
         return pl.concat([facts, turns], how="horizontal"), frozenset(facts.columns)
 
@@ -332,8 +337,13 @@ class TurnsBuilder:
         return False
 
 
+def _that_fit(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a broken record without whole numbers that no column of TURNS can hold, which its problem names."""
+    return {name: None if isinstance(value, int) and abs(value) > _LARGEST else value for name, value in facts.items()}
+
+
 def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
-    return pl.DataFrame([_series(name, values) for name, values in columns.items()])
+    return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:

@@ -12,6 +12,7 @@ from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 # Names that columns are likely to have, the most likely first; see `likely_names`.
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -110,12 +111,12 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
         if turns[column].head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
             continue
         # Only a few columns of the rows that have a value: texts are not copied.
-        present = turns.select(name for name in (column, *_OF_TURNS) if name in turns.columns).filter(
-            pl.col(column).is_not_null()
+        present = turns.select(columns_named(name for name in (column, *_OF_TURNS) if name in turns.columns)).filter(
+            column_named(column).is_not_null()
         )
         name = _meaning(present, column)
         if name is not None:
-            values = present[column].unique(maintain_order=True)
+            values = values_named(present, column).unique(maintain_order=True)
             labels = values.head(MOST_LABELS).to_list()
             own_name = name_in_file(column)
             names = as_names({name: column_or_map(name, own_name, labels)})
@@ -165,7 +166,7 @@ def _meaning(rows: pl.DataFrame, column: str) -> str | None:
         )
     if name in OF_TASKS:
         return "solved" if _is_open(rows, "solved") else None
-    values = rows[column].unique().to_list()
+    values = values_named(rows, column).unique().to_list()
     is_judged = (
         is_text(rows[column].dtype) and not unknown_labels(values, ATTACKS) and not {*map(normal, values)} <= BLANK
     )

@@ -8,6 +8,7 @@ from rollwise import schema
 from rollwise.estimation.contrast import contrast
 from rollwise.reports.grouping import attacked
 from rollwise.schema.arguments import Cluster
+from rollwise.schema.named import column_named, columns_named
 
 UNITS = {"attack_success": "goal", "task_success": "task"}
 """The rates, and the unit of their repeated attempts."""
@@ -21,8 +22,8 @@ EDITION, NOW, EARLIER = "edition", "now", "the earlier report"
 def assessed(rollouts: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Return the rollouts with a value of the metric; for attack success only attacked ones, and those judged in part."""
     if metric != "attack_success":
-        return rollouts.drop_nulls(metric)
-    return attacked(rollouts.filter(pl.col(metric).is_not_null() | (pl.col("num_judged") > 0)))
+        return rollouts.drop_nulls(columns_named(metric))
+    return attacked(rollouts.filter(column_named(metric).is_not_null() | (pl.col("num_judged") > 0)))
 
 
 def contrasts(
@@ -37,24 +38,28 @@ def contrasts(
         rows = assessed(rollouts, metric)
         for of in (name for name in by if name not in {unit, step}):
             other_columns = tuple(name for name in by if name != of)
-            for arms in _families(rows.select(pl.col(of).cast(pl.String), unit).drop_nulls(), of, unit):
+            for arms in _families(
+                rows.select(column_named(of).cast(pl.String), *columns_named(unit)).drop_nulls(), of, unit
+            ):
                 # A well-known name of a baseline, or the first value if there are too many for all pairs.
                 named = next((arm for word in BASELINES for arm in arms if arm.lower() == word), None)
                 frame = contrast(
-                    rows.filter(pl.col(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
+                    rows.filter(column_named(of).cast(pl.String).is_in(arms)), of=of, by=other_columns, metrics=metric,
                     cluster=unit if cluster == "auto" else cluster, unjudged=unjudged,
                     baseline=named or (None if len(arms) <= ALL_PAIRS else arms[0]), **options,
                 )  # fmt: skip
                 # Contrasts of different columns have one schema: the compared column is null.
                 frame = frame.with_columns(pl.lit(None, rollouts.schema[of]).alias(of))
-                parts.append(frame.filter(pl.col("n_pairs") > 0).select(*by, *schema.CONTRAST.names))
+                parts.append(frame.filter(pl.col("n_pairs") > 0).select(*columns_named(by), *schema.CONTRAST.names))
     return pl.concat(parts) if parts else schema.empty(schema.CONTRAST)
 
 
 def _families(pairs: pl.DataFrame, of: str, unit: str) -> list[list[str]]:
     """Partition the values of a column into families that share goals or tasks, directly or through each other."""
     families: list[tuple[list[str], set[str]]] = []
-    for arm, units in pairs.group_by(of).agg(pl.col(unit).unique()).sort(of).iter_rows():
+    for arm, units in (
+        pairs.group_by(columns_named(of)).agg(column_named(unit).unique()).sort(columns_named(of)).iter_rows()
+    ):
         # A value joins all families with which it shares a goal, and so merges them.
         near = [family for family in families if family[1].intersection(units)]
         families = [family for family in families if family not in near]
@@ -117,12 +122,12 @@ def _changes(
         columns = [name for name in names if name in frame.columns]
         # The same rollout may be in both, so the ids are made different.
         own_id = pl.format("{}/{}", pl.lit(edition), "rollout_id").alias("rollout_id")
-        frames.append(frame.select(columns).with_columns(own_id, pl.lit(edition).alias(EDITION)))
+        frames.append(frame.select(columns_named(columns)).with_columns(own_id, pl.lit(edition).alias(EDITION)))
     both = pl.concat(frames, how="diagonal_relaxed")
     if by:
-        common = (frame.select(by).unique() for frame in frames)
-        both = both.join(next(common), on=by, how="semi", nulls_equal=True).join(
-            next(common), on=by, how="semi", nulls_equal=True
+        common = (frame.select(columns_named(by)).unique() for frame in frames)
+        both = both.join(next(common), on=columns_named(by), how="semi", nulls_equal=True).join(
+            next(common), on=columns_named(by), how="semi", nulls_equal=True
         )
     if both.is_empty():
         return schema.empty(schema.CONTRAST)

@@ -9,6 +9,7 @@ from rollwise.reports.frames import SPENT, Frames
 from rollwise.reports.grouping import varying
 from rollwise.reports.parts import Grid, Head, Part, Section, group_cells, group_columns, shortened
 from rollwise.schema import labels
+from rollwise.schema.named import column_named
 
 _TOTALS = {"tokens": "{} tokens", "seconds": "{} seconds", "cost_usd": "US$ {}"}
 
@@ -61,7 +62,7 @@ def _effort_table(data: Frames, metric: str, rows: pl.DataFrame) -> Grid:
             values.append(" – ".join(labels.number(by_statistic[name]["estimate"]) for name in ("min", "max")))
         values.append(labels.count(first["n"]))
         if spent:
-            group = (pl.col(name).eq_missing(pl.lit(first[name])) for name in data.by)
+            group = (column_named(name).eq_missing(pl.lit(first[name])) for name in data.by)
             cost = data.costs.filter(pl.lit(value=True), *group).row(0, named=True)
             values += [_amount(cost[spent]), *([_amount(_per_success(cost, spent))] if per_success else [])]
         cells.append([*group_cells(by, first), *values])

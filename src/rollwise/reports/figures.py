@@ -17,6 +17,7 @@ from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import at_both_ends, shown_of, visible
 from rollwise.reports.parts import FigureImages
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 REACHED = ("asr@k", "pass@k")  # kinds of success at least once
 _PHONE, _LOWEST = 3.7, 2.7  # inches
@@ -89,7 +90,7 @@ def _wanted(data: Frames) -> Iterator[tuple[str, pl.DataFrame, Callable[..., Plo
 
 def _without_constants(frame: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Drop the grouping columns with one value: the groups that are compared have names of their own."""
-    return frame.drop([name for name in by if name in frame.columns and frame[name].n_unique() < 2])
+    return frame.drop(columns_named(name for name in by if name in frame.columns and frame[name].n_unique() < 2))
 
 
 def _colors(data: Frames) -> dict[str, str]:

@@ -24,6 +24,7 @@ from rollwise.reports.comparisons import UNITS, assessed, changes, contrasts
 from rollwise.reports.grouping import usual_groups, varying, with_detectors
 from rollwise.reports.taxonomy import rates_by_taxonomy
 from rollwise.schema.arguments import By, Cluster, names_of
+from rollwise.schema.named import column_named, columns_named, values_named
 
 SPENT = {"tokens_used": "tokens", "seconds_used": "seconds", "dollars_used": "cost_usd"}
 """Costs of rollouts, and the name of their totals."""
@@ -119,7 +120,7 @@ class Frames:
         rows = self.summary.filter(metric=metric)
         judged = rows.filter(pl.col("n") > 0)
         rows = judged if judged.height else rows
-        return rows.drop([name for name in self.by if name not in varying(rows, self.by)])
+        return rows.drop(columns_named(name for name in self.by if name not in varying(rows, self.by)))
 
 
 def frames(
@@ -175,7 +176,7 @@ def frames(
             trained = _trained(scored, metrics, step, groups, treated)
     # The step is a grouping column only if requested.
     if likely_step is not None and likely_step not in groups:
-        rollouts = rollouts.drop(likely_step)
+        rollouts = rollouts.drop(columns_named(likely_step))
     # Without turn-by-turn verdicts the time of a success is unknown, although the rollout succeeded.
     timed = bool(allowed.filter(pl.col("valid"), analysis="attack success by turn").height)
     profiles = _profiles(rollouts, groups, cluster, level, unjudged)
@@ -228,7 +229,7 @@ def _trained(
     parts = [
         training(assessed(rollouts, metric), metric=metric, step=step, by=other_columns, **options)
         for metric in metrics
-        if assessed(rollouts, metric)[step].drop_nulls().n_unique() > 1
+        if values_named(assessed(rollouts, metric), step).drop_nulls().n_unique() > 1
     ]
     return pl.concat(parts) if parts else schema.empty(schema.TRAINING)
 
@@ -251,14 +252,14 @@ def _curve(rollouts: pl.DataFrame, by: tuple[str, ...], cluster: Cluster, level:
 def _grid(rollouts: pl.DataFrame, options: dict[str, Any]) -> pl.DataFrame:
     """Summarize category x attack with pooled rows and columns."""
     cells = ("category", "attack")
-    attacked_cells = rollouts.drop_nulls([*cells, "attack_success"])
+    attacked_cells = rollouts.drop_nulls([*columns_named(cells), "attack_success"])
     attacked_cells = attacked_cells.filter(pl.col("attack") != schema.NO_ATTACK)
     sides = [attacked_cells[name].n_unique() for name in cells]
     if min(sides) < 2 or math.prod(sides) > MOST_CELLS:
         return schema.empty(schema.SUMMARY)
     # A value named like the pooled row would collide with it.
     pooled = not any((attacked_cells[name] == POOLED).any() for name in cells)
-    attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(cells)
+    attacked = rollouts.filter(pl.col("attack") != schema.NO_ATTACK).drop_nulls(columns_named(cells))
     return summarize(attacked, by=cells, metrics="attack_success", margins=pooled, **options)
 
 
@@ -275,7 +276,7 @@ def _profiles(
         within = cluster if isinstance(cluster, str) and cluster != "auto" else unit
         frame = profile(rows, metric=metric, by=by, cluster=within, level=level, unjudged=unjudged)
         several = (pl.col("attempts").max() >= FEWEST_ATTEMPTS) & (pl.col("n").max() >= FEWEST_GOALS)
-        parts.append(frame.filter(several.over(by) if by else several))
+        parts.append(frame.filter(several.over(columns_named(by)) if by else several))
     return pl.concat(parts) if parts else schema.empty(schema.PROFILE)
 
 
@@ -288,7 +289,9 @@ def _reach(
         groups = profiles.filter(metric=metric)
         rows = assessed(rollouts, metric)
         if by:
-            rows = rows.join(groups.select(by).unique(), on=by, how="semi", nulls_equal=True)
+            rows = rows.join(
+                groups.select(columns_named(by)).unique(), on=columns_named(by), how="semi", nulls_equal=True
+            )
         goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
         numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
         if len(numbers) < 2:  # goals crossed with tasks are tried again, but not with the same task
@@ -307,12 +310,12 @@ def _costs(rollouts: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
         total
         for name in counted
         for total in (
-            pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(SPENT[name]),
-            pl.col(name).count().alias(f"n_{SPENT[name]}"),
+            pl.when(column_named(name).count() > 0).then(column_named(name).sum()).alias(SPENT[name]),
+            column_named(name).count().alias(f"n_{SPENT[name]}"),
         )
     ]
     totals = [pl.len().alias("rollouts"), pl.col("attack_success").sum().alias("succeeded"), *sums]
-    return rollouts.group_by(by, maintain_order=True).agg(totals) if by else rollouts.select(totals)
+    return rollouts.group_by(columns_named(by), maintain_order=True).agg(totals) if by else rollouts.select(totals)
 
 
 def _origins(rollouts: pl.DataFrame) -> pl.DataFrame:

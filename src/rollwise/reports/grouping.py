@@ -6,6 +6,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 COLUMNS = {
     "agentdojo": ("suite_name", "target", "attack"),
@@ -44,8 +45,11 @@ def usual_groups(rollouts: pl.DataFrame, *, runs: bool) -> tuple[str, ...]:
         names = COLUMNS.get(str(source), USUAL)
         chosen |= {name for name in names if name in part.columns and part[name].n_unique() > 1}
     # The source is needed only where two sources would be pooled.
-    groups = rollouts.select(*sorted(chosen), "source").unique()
-    if rollouts["source"].n_unique() > 1 and groups.height > groups.select(sorted(chosen)).unique().height:
+    groups = rollouts.select(*columns_named(sorted(chosen)), "source").unique()
+    if (
+        rollouts["source"].n_unique() > 1
+        and groups.height > groups.select(columns_named(sorted(chosen))).unique().height
+    ):
         chosen.add("source")
     groups_by = tuple(name for name in _ORDER if name in chosen)
     return groups_by or (("run",) if runs and 1 < rollouts["run"].n_unique() <= MOST_RUNS else ())
@@ -78,13 +82,13 @@ def naming(frame: pl.DataFrame, by: Sequence[str]) -> tuple[str, ...]:
     others = tuple(name for name in names if name != "detector")
     if len(others) == len(names) or not others:
         return names
-    implied = frame.select(others).n_unique() == frame.select(names).n_unique()
+    implied = frame.select(columns_named(others)).n_unique() == frame.select(columns_named(names)).n_unique()
     return others if implied else names
 
 
 def visible(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Drop the grouping columns that do not name the groups of a frame."""
-    return frame.drop([name for name in by if name not in naming(frame, by)], strict=False)
+    return frame.drop(columns_named(name for name in by if name in frame.columns and name not in naming(frame, by)))
 
 
 def at_both_ends(frame: pl.DataFrame, by: Sequence[str], most: int) -> pl.DataFrame:
@@ -95,23 +99,29 @@ def at_both_ends(frame: pl.DataFrame, by: Sequence[str], most: int) -> pl.DataFr
     >>> at_both_ends(pl.DataFrame({"target": ["a", "b", "c"], "estimate": [0.2, 0.9, 0.4]}), ["target"], 2).rows()
     [('a', 0.2), ('b', 0.9)]
     """
-    if not by or frame.select(by).n_unique() <= most:
+    if not by or frame.select(columns_named(by)).n_unique() <= most:
         return frame
-    last = frame.group_by(by, maintain_order=True).agg(pl.col("estimate").last()).sort("estimate", nulls_last=True)
+    last = (
+        frame.group_by(columns_named(by), maintain_order=True)
+        .agg(pl.col("estimate").last())
+        .sort("estimate", nulls_last=True)
+    )
     estimated = last.drop_nulls("estimate")
     chosen = (
         pl.concat([estimated.head(most // 2), estimated.tail(most - most // 2)]).unique()
         if estimated.height > most
         else last.head(most)
     )
-    return frame.join(chosen.select(by), on=by, how="semi", nulls_equal=True, maintain_order="left")
+    return frame.join(
+        chosen.select(columns_named(by)), on=columns_named(by), how="semi", nulls_equal=True, maintain_order="left"
+    )
 
 
 def shown_of(what: str, all_rows: pl.DataFrame, shown_rows: pl.DataFrame, by: Sequence[str]) -> str:
     """Say which groups a figure or a table shows; empty if it shows all."""
     if shown_rows.height == all_rows.height:
         return ""
-    shown, groups = (labels.count(frame.select(by).n_unique()) for frame in (shown_rows, all_rows))
+    shown, groups = (labels.count(frame.select(columns_named(by)).n_unique()) for frame in (shown_rows, all_rows))
     return f"The {what} shows {shown} of {groups} groups, half of them the lowest and half the highest."
 
 

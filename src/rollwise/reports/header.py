@@ -12,6 +12,7 @@ from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.reports.grouping import explanation
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named, values_named
 
 MOST_NAMED = 4  # targets, attacks and inputs that are named; of more, the rest is counted
 _UNSIGNED = "_unsigned"  # suffix of the columns that count such verdicts (`rollwise.judges.join_verdicts`)
@@ -68,7 +69,7 @@ def _judges(data: Frames) -> list[str]:
     """Return the names of judges, detectors and scorers that the logs hold."""
     turns = data.turns
     named = [name for name in _JUDGES if name in turns.columns and turns.schema[name] == pl.String]
-    values = {value for name in named for value in turns[name].drop_nulls().unique()}
+    values = {value for name in named for value in values_named(turns, name).drop_nulls().unique()}
     scores = (name for name in turns.columns if name.startswith("score_") and turns[name].count())
     names = (name.removeprefix("score_") for name in scores if not name.endswith(("_normalized", _UNSIGNED)))
     return sorted({*values, *names})
@@ -100,7 +101,7 @@ def omissions(data: Frames, unread: int) -> str:
     for metric in UNITS:
         rows = data.summary.filter(metric=metric)
         errors, unjudged = (
-            int(rows.select(pl.sum_horizontal(names).sum()).item() or 0)
+            int(rows.select(pl.sum_horizontal(columns_named(names)).sum()).item() or 0)
             for names in (["n_error"], ["n_undetermined", "n_missing"])
         )
         of = f" (for {labels.label(metric)})" if data.summary["metric"].is_in([*UNITS]).sum() > rows.height else ""
@@ -118,7 +119,10 @@ def tiles(data: Frames) -> list[dict[str, str]]:
     counted = [(data.rollout_count, "rollout"), (data.turn_count, "turn")]
     for name in ("target", "attack", "goal", "task"):
         # Rollouts without an attack are not an attack of their own.
-        several = data.rollouts[name].drop_nulls().unique().len() - (data.rollouts[name] == schema.NO_ATTACK).any()
+        several = (
+            values_named(data.rollouts, name).drop_nulls().unique().len()
+            - (data.rollouts[name] == schema.NO_ATTACK).any()
+        )
         counted += [(several, name)] if several else []
     numbers = [labels.counted(number, noun).split(" ") for number, noun in counted]
     return [{"value": value, "label": label} for value, label in numbers]

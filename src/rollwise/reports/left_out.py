@@ -8,6 +8,7 @@ from rollwise.reports.comparisons import ALL_PAIRS, MOST_ARMS, UNITS, assessed
 from rollwise.reports.frames import FEWEST_GOALS, Frames
 from rollwise.reports.grouping import naming
 from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
 
 NESTED = {"source", "task_name", "suite_name", "category", "detector"}
 """Columns whose values usually have no goal in common."""
@@ -29,7 +30,7 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     # The goal itself cannot be compared at common goals, and steps have their own section.
     if of in {unit, data.step}:
         return
-    tried = assessed(data.rollouts, metric).drop_nulls(of)
+    tried = assessed(data.rollouts, metric).drop_nulls(columns_named(of))
     arms = tried[of].n_unique()
     # Evaluations and categories have goals of their own by design.
     if arms < 2 or (of in NESTED and rows.is_empty()):
@@ -37,18 +38,24 @@ def not_compared(data: Frames, metric: str, of: str, rows: pl.DataFrame) -> Iter
     baselines = rows["baseline"].unique(maintain_order=True).to_list()
     if len(baselines) == 1 and arms > ALL_PAIRS:
         yield f"{labels.counted(arms, labels.label(of))}: compared with one baseline only, {labels.plain(baselines[0])}."
-    groups = tried.group_by(data.by, maintain_order=True).agg(rollouts=pl.len())
-    pairs = groups.select(pl.col(of).cast(pl.String), *other_columns).clear()
+    groups = tried.group_by(columns_named(data.by), maintain_order=True).agg(rollouts=pl.len())
+    pairs = groups.select(column_named(of).cast(pl.String), *columns_named(other_columns)).clear()
     if rows.height:  # an empty frame may lack the grouping columns
-        pairs = pl.concat([rows.select(pl.col(arm).alias(of), *other_columns) for arm in ("group", "baseline")])
+        pairs = pl.concat(
+            [rows.select(column_named(arm).alias(of), *columns_named(other_columns)) for arm in ("group", "baseline")]
+        )
     # Groups that share a goal or task with another value of the column, within the other groups.
-    met = pl.col(unit).is_not_null() & (pl.col(of).n_unique().over(*other_columns, unit) > 1)
-    sharing = tried.filter(met).select(data.by).unique()
-    missing = groups.with_columns(pl.col(of).cast(pl.String)).join(pairs, on=data.by, how="anti", nulls_equal=True)
-    sharing = sharing.with_columns(pl.col(of).cast(pl.String))
+    met = column_named(unit).is_not_null() & (
+        column_named(of).n_unique().over(*columns_named(other_columns), *columns_named(unit)) > 1
+    )
+    sharing = tried.filter(met).select(columns_named(data.by)).unique()
+    missing = groups.with_columns(column_named(of).cast(pl.String)).join(
+        pairs, on=columns_named(data.by), how="anti", nulls_equal=True
+    )
+    sharing = sharing.with_columns(column_named(of).cast(pl.String))
     # Two reasons: no common goal with any group, or only with groups other than the baseline.
-    unshared = missing.join(sharing, on=data.by, how="anti", nulls_equal=True)
-    uncompared = missing.join(sharing, on=data.by, how="semi", nulls_equal=True)
+    unshared = missing.join(sharing, on=columns_named(data.by), how="anti", nulls_equal=True)
+    uncompared = missing.join(sharing, on=columns_named(data.by), how="semi", nulls_equal=True)
     with_whom = f" with {labels.plain(baselines[0])}" if len(baselines) == 1 else " with their baseline"
     reason = f"more than {MOST_ARMS} are not compared here" if not baselines else f"no {unit} in common{with_whom}"
     for part, why in ((unshared, f"no {unit} in common"), (uncompared, reason)):
@@ -60,8 +67,10 @@ def without_attempts(data: Frames, metric: str, rows: pl.DataFrame) -> str:
     """Name the groups without attempts to show: few goals, or goals that were hardly tried again; empty if there is none."""
     if not data.by:
         return ""
-    groups = assessed(data.rollouts, metric).group_by(data.by, maintain_order=True).agg(rollouts=pl.len())
-    missing = groups.join(rows, on=data.by, how="anti", nulls_equal=True)
+    groups = (
+        assessed(data.rollouts, metric).group_by(columns_named(data.by), maintain_order=True).agg(rollouts=pl.len())
+    )
+    missing = groups.join(rows, on=columns_named(data.by), how="anti", nulls_equal=True)
     if not missing.height:
         return ""
     names = _named(missing, naming(groups, data.by))

@@ -9,6 +9,7 @@ import polars as pl
 
 from rollwise.reports.grouping import at_both_ends, shown_of
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 MOST_GROUPS = 100  # of a table: a page of more is slow to load, and is not read
 
@@ -116,7 +117,11 @@ def to_transcripts(text: str, by: Sequence[str], row: Mapping[str, Any], **more:
 
 def unknown_heads(rows: pl.DataFrame) -> dict[str, tuple[str, ...]]:
     """Return the headings of rollouts without a result, as far as there are any, and the columns of SUMMARY they add up."""
-    return {head: names for head, names in _UNKNOWN.items() if rows.select(pl.sum_horizontal(names).sum()).item()}
+    return {
+        head: names
+        for head, names in _UNKNOWN.items()
+        if rows.select(pl.sum_horizontal(columns_named(names)).sum()).item()
+    }
 
 
 def unknown_cells(row: Mapping[str, Any], heads: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -21,6 +21,7 @@ from rollwise.reports.parts import (
     unknown_heads,
 )
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 
 HEADINGS = {"attack_success": "Did the attacks succeed?", "task_success": "Was the user's task done?"}
 MOST_OPEN = 12  # a table of more rows is folded below its figure
@@ -163,7 +164,7 @@ def _summary(data: Frames, rows: pl.DataFrame, metric: str) -> str:
 def _in_order(by: list[str], rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by descending rate, or by training steps and other numeric groups."""
     if any(rows.schema[name].is_numeric() for name in by):
-        return rows.sort(by, nulls_last=True)
+        return rows.sort(columns_named(by), nulls_last=True)
     return rows.sort("estimate", descending=True, nulls_last=True)
 
 
@@ -191,8 +192,10 @@ def _mixed(data: Frames, by: list[str], rows: pl.DataFrame) -> list[str]:
     if not by or "run" in by:
         return []
     # Only groups with a known rate are affected.
-    groups = rows.filter(pl.col("n") > 0).select(by)
-    runs = data.rollouts.join(groups, on=by, how="semi", nulls_equal=True).group_by(by, maintain_order=True)
+    groups = rows.filter(pl.col("n") > 0).select(columns_named(by))
+    runs = data.rollouts.join(groups, on=columns_named(by), how="semi", nulls_equal=True).group_by(
+        columns_named(by), maintain_order=True
+    )
     several = runs.agg(pl.col("run").n_unique()).filter(pl.col("run") > 1)
     if several.is_empty():
         return []

@@ -9,6 +9,7 @@ from rollwise.readers.unused import unused_columns
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import Grid, Head, Part, Section
 from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
 
 MOST_OPEN = 16  # a table of more rows is folded
 MOST_RECORDS = 2  # records of one file that are named
@@ -67,11 +68,15 @@ def _unused(turns: pl.DataFrame) -> list[Part]:
     return [Part("table", text=heading, table=Grid(heads, cells, caption=heading))] if cells else []
 
 
+def _sums(names: list[str]) -> list[pl.Expr]:
+    return [column_named(name).sum() for name in names]
+
+
 def _accounts(accounting: pl.DataFrame) -> Grid:
     """Return what became of the records of each file, or of each format where there are many files."""
     counts = [name for name, dtype in accounting.schema.items() if dtype.is_integer()]
     if accounting.height > MOST_FILES:
-        rows = accounting.group_by("format", maintain_order=True).agg(pl.len().alias("files"), pl.col(counts).sum())
+        rows = accounting.group_by("format", maintain_order=True).agg(pl.len().alias("files"), *_sums(counts))
         counts = ["files", *counts]
         columns = [Head("format", word=True)]
         words = [[row or labels.NONE] for row in rows["format"]]
@@ -84,9 +89,9 @@ def _accounts(accounting: pl.DataFrame) -> Grid:
     heads = [*columns, *(Head(labels.label(name)) for name in counts)]
     cells = [
         [*(labels.plain(word) for word in start), *(labels.count(number) for number in numbers)]
-        for start, numbers in zip(words, rows.select(counts).rows(), strict=True)
+        for start, numbers in zip(words, rows.select(columns_named(counts)).rows(), strict=True)
     ]
-    total = [labels.count(int(number)) for number in rows.select(pl.col(counts).sum()).row(0)]
+    total = [labels.count(int(number)) for number in rows.select(_sums(counts)).row(0)]
     cells.append(["all", *[""] * (len(columns) - 1), *total])
     caption = "records = read + passed over + broken"
     return Grid(heads, cells, caption=f"{caption}; in {labels.plain(folder)}" if folder else caption)

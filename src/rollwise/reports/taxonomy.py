@@ -11,6 +11,7 @@ from rollwise.estimation.summary import summarize
 from rollwise.reports.grouping import attacked
 from rollwise.reports.parts import Grid, Head, Part, Section, unknown_cells, unknown_heads
 from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
 
 SEVERITY = "severity"  # column of logs that state it
 _KEYS = ("taxonomy", "hazard")
@@ -49,15 +50,17 @@ def _categorized(rollouts: pl.DataFrame, taxonomy: str) -> pl.DataFrame | None:
     for category, source, column, name in (
         mapping().filter(taxonomy=taxonomy).select("category", "source", "column", "name").iter_rows()
     ):
-        value = pl.col(column).str.to_lowercase()
+        value = column_named(column).str.to_lowercase()
         named = value.str.starts_with(name[:-1].lower()) if name.endswith("*") else value == name.lower()
         rules.append(pl.when((pl.col("source") == source) & named).then(pl.lit(category)))
     # Names are few, however many the rollouts are.
     keys = ["source", *mapping().filter(taxonomy=taxonomy)["column"].unique(maintain_order=True)]
-    names = rollouts.select(keys).unique().with_columns(taxonomy=pl.lit(taxonomy), hazard=pl.coalesce(rules))
+    names = (
+        rollouts.select(columns_named(keys)).unique().with_columns(taxonomy=pl.lit(taxonomy), hazard=pl.coalesce(rules))
+    )
     if not names["hazard"].count():
         return None
-    return rollouts.join(names, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return rollouts.join(names, on=columns_named(keys), how="left", nulls_equal=True, maintain_order="left")
 
 
 def taxonomies(rates: pl.DataFrame, rollouts: pl.DataFrame, level: float) -> Section:

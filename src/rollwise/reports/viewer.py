@@ -12,6 +12,7 @@ from rollwise.measurement.batches import at_once
 from rollwise.reports.comparisons import UNITS
 from rollwise.reports.frames import Frames
 from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named, values_named
 
 CHUNK = 1 << 18  # characters of text in a chunk, about; one chunk is unpacked to open a transcript
 MOST_TEXT = 60_000_000  # most characters of a page that has all transcripts,
@@ -55,10 +56,12 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     turn_columns = [name for name in turns.columns if name not in {"rollout_id", "turn"}]
     # Approximate size: all text, and 40 characters for the other columns.
     texts = [name for name, dtype in turns.schema.items() if dtype == pl.String and turns[name].count()]
-    size = pl.sum_horizontal(pl.lit(40), pl.col(texts).str.len_chars().fill_null(0).cast(pl.Int64))
+    size = pl.sum_horizontal(
+        pl.lit(40), *(column_named(name).str.len_chars().fill_null(0).cast(pl.Int64) for name in texts)
+    )
     groups = [name for name in data.by if name in turns.columns and name != "rollout_id"]
     values = [pl.col("size").sum(), pl.len().alias("rows"), (pl.col("turn").count() > 0).alias("begun")]
-    rollouts = at_once(turns.lazy().select("rollout_id", "turn", *groups, size=size), groups, values)
+    rollouts = at_once(turns.lazy().select("rollout_id", "turn", *columns_named(groups), size=size), groups, values)
     if not data.tree:  # rollouts without a turn come last
         rollouts = rollouts.sort("begun", descending=True, maintain_order=True)
     rollouts = rollouts.join(_results(data), on="rollout_id", how="left", maintain_order="left")
@@ -68,7 +71,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     # Rollouts are put into chunks in order, until a chunk has about CHUNK characters. Only their turns are copied.
     chunk = (pl.col("size").cum_sum() - pl.col("size")) // CHUNK
     selected = selected.select(
-        "rollout_id", "size", "rows", *(name for name in UNITS if name in rollouts.columns), chunk=chunk
+        "rollout_id", "size", "rows", *columns_named(name for name in UNITS if name in rollouts.columns), chunk=chunk
     ).with_row_index("place")
     rows = turns.filter(pl.col("rollout_id").is_in(selected["rollout_id"].implode()))
     rows = rows.join(
@@ -78,7 +81,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
     of_rollouts = rows.group_by("rollout_id", maintain_order=True).agg(
         **({"tree": pl.col("node_id").is_not_null().any()} if data.tree else {}),
         first=(pl.col("succeeded") if "succeeded" in turns.columns else pl.lit(None)).arg_true().first(),
-        **{name: pl.col(name).first() for name in facts if name != "rollout_id"},
+        **{name: column_named(name).first() for name in facts if name != "rollout_id"},
     )
     selected = selected.drop("place").join(of_rollouts, on="rollout_id", how="left", maintain_order="left")
     rows = rows.with_columns(_exact(rows, turn_columns))
@@ -106,7 +109,7 @@ def transcripts(data: Frames, *, most: int = MOST_TEXT, most_bytes: int = MOST_B
         "first": selected["first"].to_list(),
         "chunks": selected.group_by("chunk", maintain_order=True).len()["len"].to_list(),
         "columns": [
-            _coded(selected[name], uncut=name in data.by)
+            _coded(name, values_named(selected, name), uncut=name in data.by)
             for name in dict.fromkeys((*data.by, *_FILTERS, *_TITLES))
             if name in selected.columns
         ],
@@ -121,10 +124,10 @@ def _results(data: Frames) -> pl.DataFrame:
     """Return the result of each rollout in words; for a tree, whether any of its paths succeeded."""
     table = data.rollouts
     if data.tree:
-        rates = [pl.col(name).any(ignore_nulls=False) for name in UNITS]
+        rates = [column_named(name).any(ignore_nulls=False) for name in UNITS]
         table = table.group_by(rollout_id="tree", maintain_order=True).agg(rates)
     words = [
-        pl.col(name).replace_strict(_ANSWERS, default=UNKNOWN, return_dtype=pl.String)
+        column_named(name).replace_strict(_ANSWERS, default=UNKNOWN, return_dtype=pl.String)
         for name in UNITS
         if table[name].null_count() < table.height
     ]
@@ -139,7 +142,7 @@ def _fitting(rollouts: pl.DataFrame, by: tuple[str, ...], most: int) -> pl.DataF
     rollouts = rollouts.filter(pl.col("size") <= most // GIANT)
     # Number the rollouts within each group and result: all first ones, then all second ones, ...
     groups = [name for name in (*by, *UNITS) if name in rollouts.columns]
-    turn = pl.int_range(pl.len()).over(groups) if groups else pl.int_range(pl.len())
+    turn = pl.int_range(pl.len()).over(columns_named(groups)) if groups else pl.int_range(pl.len())
     fair = rollouts.with_row_index("place").with_columns(turn=turn).sort("turn", "place")
     return fair.filter(pl.col("size").cum_sum() <= most).sort("place").drop("place", "turn")
 
@@ -149,12 +152,12 @@ def _exact(frame: pl.DataFrame, names: list[str]) -> list[pl.Expr]:
     integers = cs.expand_selector(frame, cs.integer() & cs.by_name(names, require_all=False))
     broken = cs.expand_selector(frame, cs.float() & cs.by_name(names, require_all=False))
     # Only columns that need it are converted, as text is not a number for the viewer.
-    rounded = frame.select((pl.col(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in integers)
-    endless = frame.select(pl.col(name).is_infinite().any() for name in broken)
+    rounded = frame.select((column_named(name).cast(pl.Float64).abs() > SAFE_INTEGER).any() for name in integers)
+    endless = frame.select(column_named(name).is_infinite().any() for name in broken)
     converted = [
         name for name, data in zip([*integers, *broken], [*_first(rounded), *_first(endless)], strict=True) if data
     ]
-    return [pl.col(name).cast(pl.String) for name in converted]
+    return [column_named(name).cast(pl.String) for name in converted]
 
 
 def _first(frame: pl.DataFrame) -> tuple[Any, ...]:
@@ -169,7 +172,7 @@ def _columns(frame: pl.DataFrame, names: list[str]) -> dict[str, list[Any]]:
     }
 
 
-def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
+def _coded(name: str, column: pl.Series, *, uncut: bool) -> dict[str, Any]:
     """Encode a column as distinct words and a number for each row; long words are cut unless `uncut`."""
     # Filter values must match exactly, so values of grouping columns are not cut.
     text = column.cast(pl.String) if uncut else column.cast(pl.String).str.slice(0, TITLE)
@@ -180,10 +183,10 @@ def _coded(column: pl.Series, *, uncut: bool) -> dict[str, Any]:
         .to_frame()
         .join(place, on="word", how="left", nulls_equal=True, maintain_order="left")["code"]
     )
-    chosen = 1 < len(words) <= MOST_WORDS and column.name not in _TITLES
+    chosen = 1 < len(words) <= MOST_WORDS and name not in _TITLES
     return {
-        "name": column.name,
-        "label": labels.label(column.name),
+        "name": name,
+        "label": labels.label(name),
         "words": words.to_list(),
         "codes": codes.to_list(),
         "filter": chosen,

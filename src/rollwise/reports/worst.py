@@ -11,6 +11,7 @@ from rollwise.reports.grouping import naming
 from rollwise.reports.parts import Card, Link, Part
 from rollwise.reports.rates import FEWEST
 from rollwise.schema import labels
+from rollwise.schema.named import column_named, columns_named
 
 MOST = 3
 EXCERPT = 240  # most characters of a text
@@ -47,12 +48,16 @@ def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, ba
     # Paths of a tree belong to one transcript.
     name = "tree" if data.tree else "rollout_id"
     by = [column for column in data.by if column not in {"goal", "task", "rollout_id"}]
-    unit = pl.coalesce("goal", "task", name)
-    rates = pl.col(metric).cast(pl.Float64).mean()
+    unit = pl.coalesce(column_named(column).cast(pl.String) for column in ("goal", "task", name))
+    rates = column_named(metric).cast(pl.Float64).mean()
     few = pl.len() < FEWEST
-    table = rows.with_columns(group_rate=rates.over(by) if by else rates, few=few.over(by) if by else few, unit=unit)
-    table = table.filter(pl.col(metric) == bad, pl.col(name).is_in(ids)).select(
-        *by, "goal", "task", "unit", "group_rate", "few", rollout_id=name
+    table = rows.with_columns(
+        group_rate=rates.over(columns_named(by)) if by else rates,
+        few=few.over(columns_named(by)) if by else few,
+        unit=unit,
+    )
+    table = table.filter(column_named(metric) == bad, column_named(name).is_in(ids)).select(
+        *columns_named(by), "goal", "task", "unit", "group_rate", "few", rollout_id=name
     )
     turns = data.turns.join(table.select("rollout_id").unique(), on="rollout_id", how="semi")
     # The turn that succeeded first; where turns are not judged, the last one.
@@ -65,8 +70,8 @@ def _chosen(data: Frames, rows: pl.DataFrame, metric: str, ids: list[str], *, ba
         score=pl.col("score").filter(succeeded).first(),
     )
     table = table.join(decided, on="rollout_id", how="inner", maintain_order="left").sort("place", maintain_order=True)
-    table = table.unique([*by, "unit"], keep="first", maintain_order=True)
-    nth = pl.int_range(pl.len()).over(by) if by else pl.int_range(pl.len())
+    table = table.unique([*columns_named(by), "unit"], keep="first", maintain_order=True)
+    nth = pl.int_range(pl.len()).over(columns_named(by)) if by else pl.int_range(pl.len())
     return (
         table.with_columns(nth=nth)
         .sort("nth", "few", pl.col("group_rate") * (-1 if bad else 1), "place", maintain_order=True)

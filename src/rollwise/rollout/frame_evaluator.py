@@ -24,6 +24,7 @@ from rollwise.rollout.results import JSONLike, Results
 from rollwise.rollout.scorers import Scorer, Scores, parts, scores_of
 from rollwise.rollout.stopping import Observation
 from rollwise.rollout.store import Run
+from rollwise.schema.named import columns_named
 
 _NO_GRAPH = (type(None), str, bytes, int, float, list, tuple, set)
 
@@ -128,7 +129,9 @@ class FrameEvaluator(Evaluator):
         lean = self._turns(self._done, self._said, self._facts, self._scores, only=needed)
         late = [name for name in schema.ROLLOUTS.facts if name in self._facts.columns and name not in (needed or ())]
         rollouts = measure(lean, *self.metrics)
-        return rollouts.with_columns(self._facts.select("rollout_id", *late)).with_columns(self._errors())
+        return rollouts.with_columns(self._facts.select("rollout_id", *columns_named(late))).with_columns(
+            self._errors()
+        )
 
     # ── private steps ─────────────────────────────────────────────────────────────────────────────────────────────────
     _scores: Scores
@@ -265,7 +268,7 @@ class FrameEvaluator(Evaluator):
         # Measuring no rows shows which columns are metrics: those beyond what `measure` always returns.
         names = ["num_turns", *(name for name in measure(empty, *self.metrics).columns if name not in plain)]
         per_turn = turns.filter(pl.col("turn").is_not_null()).select(self._columns(turns)).iter_rows(named=True)
-        for overall in rollouts.select(names).iter_rows(named=True):
+        for overall in rollouts.select(columns_named(names)).iter_rows(named=True):
             yield GraphMetrics(overall, [next(per_turn) for _ in range(overall["num_turns"] or 0)])
 
     def _turns_of(self, graph: Any) -> pl.DataFrame:

@@ -255,7 +255,7 @@ def entries_of(ids: Iterable[str], measured: Sequence[GraphMetrics | None]) -> p
         for entry in ([] if metrics is None else metrics.per_turn)
     ]
     names = dict.fromkeys(["rollout_id", *(name for row in rows for name in row)])
-    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+    return pl.DataFrame({name: _column(name, [row.get(name) for row in rows]) for name in names})
 
 
 def with_overall(frame: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -247,6 +247,10 @@ def check_one_value(frame: pl.DataFrame, name: str, verb: str) -> None:
             f"{verb}: `{name}` is a column of lists, so a rollout has several values; make a column with one "
             f"value per rollout, as in `.with_columns(tagged=pl.col({name!r}).list.contains(...))`"
         )
+    if frame.schema[name].is_nested():
+        raise ArgumentError(
+            f"{verb}: `{name}` is {shown(frame.schema[name])}, which is no single value; make it text or a number first"
+        )
 
 
 def check_levels(level: float | Sequence[float]) -> tuple[float, ...]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from rollwise.errors import SchemaError
 from rollwise.schema.columns import Column, Schema
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.records import TURNS, VERDICTS
 
 _LONGEST = 60  # letters of a dtype in a sentence
@@ -28,13 +29,29 @@ def check_kinds_of_columns(frame: pl.DataFrame, shape: Schema, verb: str) -> Non
     rollwise.errors.SchemaError: curve: column `outcome` is List(String), and it should be text; make it so, or leave it out:
     `.drop('outcome')`
     """
-    for column in shape.columns:
-        if column.name not in frame.columns:
-            continue
-        dtype = frame.schema[column.name]
-        if dtype == pl.List and column.dtype == pl.String and column.name not in _ONE_VALUE:
-            continue
+    with_kinds(frame, shape, verb)
+
+
+def with_kinds(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
+    """Return the frame with the dtypes of the schema, where it has its columns; text that may be lists of texts stays lists.
+
+    Examples
+    --------
+    >>> from rollwise.schema.records import TURNS
+    >>> turns = pl.DataFrame({"turn": [1], "goal": [["a", "b"]]}, schema_overrides={"turn": pl.UInt8})
+    >>> with_kinds(turns, TURNS, "doctor").dtypes
+    [Int32, List(String)]
+    """
+    return frame.with_columns(
         cast_column(frame, column, verb)
+        for column in shape.columns
+        if column.name in frame.columns and not _may_be_lists(frame.schema[column.name], column)
+    )
+
+
+def _may_be_lists(dtype: pl.DataType, column: Column) -> bool:
+    """Return whether a column of texts is one of lists, and may be."""
+    return dtype == pl.List and column.dtype == pl.String and column.name not in _ONE_VALUE
 
 
 def in_schema(frame: pl.DataFrame, shape: Schema, verb: str) -> pl.DataFrame:
@@ -80,9 +97,9 @@ def joined_times(frame: pl.DataFrame) -> pl.DataFrame:
         is_number = duration.dtype.is_integer() or duration.dtype.is_float()
         if is_number and observed.dtype == pl.Boolean and (is_known == observed.is_not_null()).all():
             is_time = not name.startswith("spent_to") and _are_whole(duration)
-            amount = pl.col(parts[0]).cast(pl.Int32 if is_time else pl.Float64).alias("duration")
-            pair = pl.struct(amount, pl.col(parts[1]).alias("observed"))
-            frame = frame.with_columns(pl.when(is_known).then(pair).alias(name)).drop(parts)
+            amount = column_named(parts[0]).cast(pl.Int32 if is_time else pl.Float64).alias("duration")
+            pair = pl.struct(amount, column_named(parts[1]).alias("observed"))
+            frame = frame.with_columns(pl.when(is_known).then(pair).alias(name)).drop(columns_named(parts))
     return frame
 
 
@@ -100,10 +117,10 @@ def whole_times(frame: pl.DataFrame) -> pl.DataFrame:
     for name, dtype in frame.schema.items():
         if not name.startswith("time_to") or not isinstance(dtype, pl.Struct) or "duration" not in dtype.to_schema():
             continue
-        duration = frame[name].struct.field("duration")
+        duration = values_named(frame, name).struct.field("duration")
         if duration.dtype.is_float() and _are_whole(duration.fill_nan(None)):
             whole = duration.fill_nan(None).cast(pl.Int32).alias("duration")
-            frame = frame.with_columns(pl.col(name).struct.with_fields(whole))
+            frame = frame.with_columns(column_named(name).struct.with_fields(whole))
     return frame
 
 
@@ -129,7 +146,10 @@ def cast_column(frame: pl.DataFrame, column: Column, verb: str) -> pl.Series:
     rollwise.errors.SchemaError: forest: column `n` is Float64 and holds 1.5, and it should be a whole number; make it so, or
     leave it out: `.drop('n')`
     """
-    series = frame[column.name]
+    return _cast(values_named(frame, column.name), column, verb).alias(column.name)
+
+
+def _cast(series: pl.Series, column: Column, verb: str) -> pl.Series:
     # A word that an Enum lacks may be compared with its words (and equals none of them), so words stay text.
     target = pl.String() if column.dtype in (pl.Enum, pl.String) else column.dtype
     if series.dtype in (target, column.dtype):

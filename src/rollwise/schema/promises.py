@@ -7,6 +7,7 @@ import polars.selectors as cs
 
 from rollwise.errors import SchemaError, counted, listing
 from rollwise.schema.columns import Schema
+from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.records import RECORDS, TURNS
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
@@ -122,7 +123,7 @@ def _dtype_name(dtype: pl.DataType | type[pl.DataType]) -> str:
 def _check_nan(frame: pl.DataFrame, schema: Schema) -> None:
     for column in frame.select(cs.float().is_nan().any()):
         if column.item():
-            bad = frame[column.name].is_nan()
+            bad = values_named(frame, column.name).is_nan()
             raise SchemaError(
                 f"{schema.name}: column `{column.name}` holds NaN ({counted(int(bad.sum()), 'row')}, "
                 f"first in {_where(frame, bad, schema)}); "
@@ -175,12 +176,12 @@ def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
         return
     # Extra columns of a result are grouping columns and belong to its key; extra columns of a record do not.
     groups = [] if schema in RECORDS else [name for name in frame.columns if name not in schema.names]
-    keys = frame.select(*groups, *present)
+    keys = frame.select(*columns_named(groups), *columns_named(present))
     if key == ("rollout_id", "node_id"):  # in a mixed table, rollouts without nodes use their turns as key
         keys = keys.with_columns(pl.coalesce("node_id", frame["turn"].cast(pl.String)))
     twice = keys.is_duplicated()
     if twice.any():
-        row = frame.filter(twice).select(*groups, *present).row(0, named=True)
+        row = frame.filter(twice).select(*columns_named(groups), *columns_named(present)).row(0, named=True)
         what = ", ".join(f"{name} {value!r}" for name, value in row.items())
         raise SchemaError(f"{schema.name}: two rows have the same key ({what}); drop one, or give them different ids")
 
@@ -204,8 +205,8 @@ def _check_facts(frame: pl.DataFrame) -> None:
     varying = (
         frame.lazy()
         .group_by("rollout_id")
-        .agg(pl.col(facts).n_unique() > 1)
-        .filter(pl.any_horizontal(facts))
+        .agg(column_named(name).n_unique() > 1 for name in facts)
+        .filter(pl.any_horizontal(columns_named(facts)))
         .sort("rollout_id")
         .first()
         .collect()
@@ -214,7 +215,10 @@ def _check_facts(frame: pl.DataFrame) -> None:
         row = varying.row(0, named=True)
         name = next(fact for fact in facts if row[fact])
         values = (
-            frame.filter(pl.col("rollout_id") == row["rollout_id"])[name].unique(maintain_order=True).head(3).to_list()
+            values_named(frame.filter(pl.col("rollout_id") == row["rollout_id"]), name)
+            .unique(maintain_order=True)
+            .head(3)
+            .to_list()
         )
         raise SchemaError(
             f"TURNS: `{name}` is a fact of the rollout but varies in rollout {row['rollout_id']!r} ({listing(values)}); "

@@ -7,6 +7,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing, meant
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named, values_named
 from rollwise.tables.grid import Column, Grid
 from rollwise.tables.parts import UNKNOWN
 
@@ -73,7 +74,7 @@ def _check_names(frame: pl.DataFrame, rows: str, columns: str) -> None:
 
 
 def _check_one(frame: pl.DataFrame, name: str) -> None:
-    values = frame[name].unique(maintain_order=True).to_list()
+    values = values_named(frame, name).unique(maintain_order=True).to_list()
     if len(values) > 1:
         raise ArgumentError(
             f"pivot: a cell shows one estimate, but there are {len(values)} {name}s; "
@@ -90,7 +91,7 @@ def _check_cells(frame: pl.DataFrame, rows: str, columns: str) -> None:
             f"pivot: the SUMMARY is grouped by {listing(several)} too; filter it to one value, "
             f"or make it with `rw.summarize(rollouts, by=[{rows!r}, {columns!r}])`"
         )
-    twice = frame.filter(frame.select(rows, columns).is_duplicated())
+    twice = frame.filter(frame.select(*columns_named(rows), *columns_named(columns)).is_duplicated())
     if twice.height:
         cell = labels.group_name(twice.row(0, named=True), [rows, columns])
         raise ArgumentError(f"pivot: cell {cell!r} occurs twice; filter the frame to one row for each cell")
@@ -98,7 +99,7 @@ def _check_cells(frame: pl.DataFrame, rows: str, columns: str) -> None:
 
 def _values(frame: pl.DataFrame, name: str) -> list[Any]:
     """Return the values along one side: numbers in ascending order, others in the order of the frame, pooled last."""
-    values = frame[name].unique(maintain_order=True)
+    values = values_named(frame, name).unique(maintain_order=True)
     ordered = (values.sort(nulls_last=True) if values.dtype.is_numeric() else values).to_list()
     return sorted(ordered, key=lambda value: value == schema.POOLED)
 

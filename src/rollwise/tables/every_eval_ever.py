@@ -17,6 +17,7 @@ from rollwise.files.atomic import whole_folder
 from rollwise.schema import SUMMARY, labels
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 from rollwise.tables.samples import VERSION, Record, by_rollout, content_of, number_of, verdict
 
 VERB = "write_every_eval_ever"
@@ -177,7 +178,7 @@ def _by(results: pl.DataFrame, measured: pl.DataFrame) -> list[str]:
     by = [name for name in results.columns if name not in SUMMARY.names]
     if absent := [name for name in (*by, "target") if name not in measured.columns]:
         raise ArgumentError(f"{VERB}: the rollouts have no column `{absent[0]}`; keep it: rw.measure(..., keep=[...])")
-    if results.select(*by, "metric", "statistic").is_duplicated().any():
+    if results.select(*columns_named(by), "metric", "statistic").is_duplicated().any():
         raise ArgumentError(f"{VERB}: a result of this schema has one interval; summarize at one level")
     return by
 
@@ -298,8 +299,8 @@ def _samples(
         # A pooled row has no value in a column that the summary is by; its rollouts have records under their own rows.
         if dtype is None or not (dtype == pl.Boolean or dtype.is_numeric()) or any(row[name] is None for name in by):
             continue
-        group = measured.filter(pl.col(name) == row[name] for name in by) if by else measured
-        for rollout_id, value in group.select("rollout_id", metric).rows():
+        group = measured.filter(column_named(name) == row[name] for name in by) if by else measured
+        for rollout_id, value in group.select("rollout_id", *columns_named(metric)).rows():
             number = number_of(value)
             if number is None and dtype != pl.Boolean:  # the schema has no unknown number
                 continue

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.schema import labels
+from rollwise.schema.named import columns_named
 from rollwise.tables.grid import Bar, Column
 
 Row = Mapping[str, Any]
@@ -114,7 +115,8 @@ def estimates(
     level = sheet.rows[0]["level"]
     same_level = not sheet.differs("level") and level is not None
     scales = {
-        tuple(part.select(scale_keys).row(0)): scale(part, value) for part in sheet.frame.partition_by(scale_keys)
+        tuple(part.select(columns_named(scale_keys)).row(0)): scale(part, value)
+        for part in sheet.frame.partition_by(columns_named(scale_keys))
     }
     numbers, brackets, bars = [], [], []
     for row, rate in zip(sheet.rows, rates, strict=True):
@@ -133,7 +135,7 @@ def estimates(
 
 def scale(part: pl.DataFrame, value: str) -> tuple[float, float]:
     """Return the least and the greatest end of all intervals, extended to 0 if 0 is near."""
-    ends = part.select(value, "low", "high").unpivot()["value"].drop_nulls()
+    ends = part.select(*columns_named(value), "low", "high").unpivot()["value"].drop_nulls()
     least, greatest = (float(end) for end in (ends.min() or 0.0, ends.max() or 0.0))  # type: ignore[arg-type]
     # Differences are read against 0, wherever they are.
     if value == "difference":

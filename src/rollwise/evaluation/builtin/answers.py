@@ -11,6 +11,7 @@ from rollwise.evaluation.frames import Tables, tables_of
 from rollwise.evaluation.items import EvalInput, EvalOutput
 from rollwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from rollwise.metrics import jaccard_similarity, levenshtein_similarity, tfidf_cosine
+from rollwise.schema.named import column_named
 
 _SIMILARITIES = {"cosine": tfidf_cosine, "jaccard": jaccard_similarity, "levenshtein": levenshtein_similarity}
 
@@ -89,8 +90,8 @@ async def instructions(config: InstructionConfig, builder: EvalBuilder) -> Async
         ]
         results = StrictInstruction().by_instruction(responses)
         by_item = results.group_by("response_number", maintain_order=True).agg(
-            score=pl.col(column).all(ignore_nulls=False),
-            reasons=pl.struct("instruction", pl.col(column).alias("kept")),
+            score=column_named(column).all(ignore_nulls=False),
+            reasons=pl.struct("instruction", column_named(column).alias("kept")),
         )
         return output(eval_input, by_item["score"].to_list(), by_item["reasons"].to_list())
 

@@ -11,6 +11,7 @@ from rollwise.evaluation.item_evaluator import average
 from rollwise.evaluation.items import EvalInput, EvalOutput, EvalOutputItem
 from rollwise.measurement.measure import measure
 from rollwise.measurement.step_activity import measure_steps
+from rollwise.schema.named import columns_named
 
 IS_CONTEXT = pl.col("kind").is_in(["tool", "retriever"]) & (pl.col("output").str.len_chars() > 0)
 """Steps whose outputs are contexts of the answer."""
@@ -36,7 +37,7 @@ def by_expression(expression: pl.Expr, reasons: Callable[[Tables], Iterable[Any]
         tables = tables_of(eval_input)
         # Only the columns that the metric reads: data sets may have wide ones, which the engine would carry along.
         needed = {*schema.TURNS.key, *expression.meta.root_names()}
-        turns = tables.turns.select(name for name in tables.turns.columns if name in needed)
+        turns = tables.turns.select(columns_named(name for name in tables.turns.columns if name in needed))
         if "expected" in turns.columns:
             turns = turns.with_columns(tables.references)
         measured = measure(turns, expression.alias("score"))

@@ -20,6 +20,7 @@ from rollwise.judges.replies import place_of_score
 from rollwise.judges.texts import questions
 from rollwise.metrics import composite
 from rollwise.schema.labels import say
+from rollwise.schema.named import column_named
 
 TRAJECTORY = "trajectory"
 CONTEXTS = "contexts"
@@ -54,7 +55,10 @@ def texts(tables: Tables) -> pl.DataFrame:
     """
     steps = tables.steps
     line = pl.format(
-        "{}. {} {}: {} -> {}", "step", "kind", *(pl.col(name).fill_null("") for name in ("name", "input", "output"))
+        "{}. {} {}: {} -> {}",
+        "step",
+        "kind",
+        *(column_named(name).fill_null("") for name in ("name", "input", "output")),
     )
     of_steps = (
         steps.sort("rollout_id", "step")

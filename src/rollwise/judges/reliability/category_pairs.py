@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError, listing
 from rollwise.judges.reliability.ratings import Abstentions, Ratings, ratings_of
 from rollwise.schema.arguments import By, frame_of, names_of
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import values_named
 from rollwise.stats.estimate import FloatArray, IntArray
 
 NO_VERDICT = "(no verdict)"
@@ -88,7 +89,7 @@ def confusion(
         facts=by,
     )
     # Ratings are numbers inside; words become the numbers of their sorted list.
-    words = _words(frame[verdict], None if truths is None else truths[truth])
+    words = _words(values_named(frame, verdict), None if truths is None else values_named(truths, truth))
     categories = _categories(ratings)
     if len(categories) > MOST:
         raise ArgumentError(

@@ -9,6 +9,7 @@ from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.estimation.arrays import Sheet
 from rollwise.estimation.clusters import unit_of
 from rollwise.judges.reliability.ratings import with_dtypes_of
+from rollwise.schema.named import columns_named, values_named
 from rollwise.stats.estimate import BoolArray, Clusters, FloatArray, IntArray
 from rollwise.stats.misclassification import Share, accuracy
 
@@ -43,7 +44,9 @@ class Gold:
         """Return the row numbers of one group; of all groups for an empty key."""
         in_group = pl.Series([True]).new_from_index(0, self.sheet.frame.height)
         for name, value in key.items():
-            in_group &= self.sheet.frame[name].eq_missing(pl.Series([value], dtype=self.sheet.frame.schema[name]))
+            in_group &= values_named(self.sheet.frame, name).eq_missing(
+                pl.Series([value], dtype=self.sheet.frame.schema[name])
+            )
         return np.flatnonzero(in_group.to_numpy() & self.complete)
 
     def accuracy(self, rows: IntArray, names: tuple[str, ...], level: float) -> tuple[Share, Share]:
@@ -84,7 +87,7 @@ def gold_of(
                 f"{verb}: the labels have no column `{name}` (there is {listing(labels.columns)}); "
                 "rename yours, or name the column that holds the truth in `truth=`"
             )
-    duplicates = labels.select(name for name in keys if name in labels.columns).is_duplicated()
+    duplicates = labels.select(columns_named(name for name in keys if name in labels.columns)).is_duplicated()
     if duplicates.any():
         first = labels.filter(duplicates)["rollout_id"][0]
         remedy = "number turns in `turn`" if "turn" in keys else "correct by turns: `rw.judges.correct_curve`"
@@ -97,7 +100,9 @@ def gold_of(
     labels = with_dtypes_of(labels, rollouts, ("rollout_id", *by), verb)
     # A left join keeps labels on rollouts of other tables; the extra column marks the labels on this table's rollouts.
     joined = labels.join(
-        rollouts.select("rollout_id", *missing, pl.lit(value=True).alias("\0here")), on="rollout_id", how="left"
+        rollouts.select("rollout_id", *columns_named(missing), pl.lit(value=True).alias("\0here")),
+        on="rollout_id",
+        how="left",
     )
     sheet = Sheet(joined)
     return Gold(

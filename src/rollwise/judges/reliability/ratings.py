@@ -13,6 +13,7 @@ from rollwise.readers.problems import first_line
 from rollwise.schema.arguments import one_number
 from rollwise.schema.columns import Column
 from rollwise.schema.foreign import cast_column
+from rollwise.schema.named import column_named, columns_but, columns_named, values_named
 from rollwise.stats.estimate import BoolArray, FloatArray, IntArray
 
 At = float | str | None
@@ -89,7 +90,9 @@ def ratings_of(
     frames = [verdicts] if labels is None else [verdicts, labels]
     units = _units(frames, keys, facts)
     # Each verdict goes to its place in a dense array; places without a verdict stay NaN.
-    numbers, true_numbers, words = _numbers(verdicts[verdict], None if labels is None else labels[truth])
+    numbers, true_numbers, words = _numbers(
+        values_named(verdicts, verdict), None if labels is None else values_named(labels, truth)
+    )
     judges, judge_codes = _coded(verdicts["judge"])
     samples, sample_codes = _coded(verdicts["sample"])
     values = np.full((units.height, len(judges), len(samples)), np.nan)
@@ -97,7 +100,9 @@ def ratings_of(
     place = (_places(verdicts, units, keys), judge_codes, sample_codes)
     values[place], judged[place] = numbers, True
     unsigned = np.zeros(values.shape, dtype=np.int64)
-    unsigned[place] = (~verdicts["signed"] & verdicts[verdict].is_not_null()).fill_null(value=False).to_numpy()
+    unsigned[place] = (
+        (~verdicts["signed"] & values_named(verdicts, verdict).is_not_null()).fill_null(value=False).to_numpy()
+    )
     if averaged:
         values, judged = _averaged(values, words), np.asarray(judged.any(axis=2, keepdims=True))
     label_values = None
@@ -181,7 +186,7 @@ def _shared(verdicts: pl.DataFrame, labels: pl.DataFrame, keys: list[str], truth
             )
     # Labels of whole rollouts fit verdicts on turns only if there is one verdict per rollout.
     shared = [name for name in keys if name in labels.columns]
-    if len(shared) < len(keys) and verdicts.select(*shared, "judge", "sample").is_duplicated().any():
+    if len(shared) < len(keys) and verdicts.select(*columns_named(shared), "judge", "sample").is_duplicated().any():
         raise ArgumentError(
             f"agreement: the verdicts are on {listing(keys)}, the labels on {listing(shared)} alone; "
             "label turns, or keep one verdict per rollout"
@@ -199,7 +204,7 @@ def with_dtypes_of(labels: pl.DataFrame, table: pl.DataFrame, names: tuple[str, 
     """
     shared = [name for name in dict.fromkeys(names) if name in labels.columns and name in table.columns]
     try:
-        return labels.cast({name: table.schema[name] for name in shared})
+        return labels.with_columns(column_named(name).cast(table.schema[name]) for name in shared)
     except pl.exceptions.PolarsError as problem:
         first = next(name for name in shared if labels.schema[name] != table.schema[name])
         raise SchemaError(
@@ -209,10 +214,11 @@ def with_dtypes_of(labels: pl.DataFrame, table: pl.DataFrame, names: tuple[str, 
 
 
 def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], remedy: str) -> None:
-    duplicates = frame.select(keys).is_duplicated()
+    duplicates = frame.select(columns_named(keys)).is_duplicated()
     if duplicates.any():
         row = ", ".join(
-            f"{name} {value!r}" for name, value in frame.filter(duplicates).select(keys).row(0, named=True).items()
+            f"{name} {value!r}"
+            for name, value in frame.filter(duplicates).select(columns_named(keys)).row(0, named=True).items()
         )
         raise SchemaError(f"agreement: {row} has {remedy}")
 
@@ -220,25 +226,36 @@ def _refuse_duplicates(frame: pl.DataFrame, keys: list[str], remedy: str) -> Non
 def _units(frames: list[pl.DataFrame], keys: list[str], facts: tuple[str, ...]) -> pl.DataFrame:
     """Return every unit that was judged or labeled, with the first known value of each fact."""
     parts = [
-        frame.select(*keys, *(name for name in facts if name in frame.columns and name not in keys)) for frame in frames
+        frame.select(
+            *columns_named(keys), *columns_named(name for name in facts if name in frame.columns and name not in keys)
+        )
+        for frame in frames
     ]
     try:
         rows = pl.concat(parts, how="diagonal_relaxed")
-        units = rows.group_by(keys).agg(pl.exclude(keys).drop_nulls().first()).sort(keys, nulls_last=False)
+        units = (
+            rows.group_by(columns_named(keys))
+            .agg(columns_but(keys).drop_nulls().first())
+            .sort(columns_named(keys), nulls_last=False)
+        )
     except pl.exceptions.PolarsError as error:  # a number in one table and a struct in the other
         raise SchemaError(
             f"agreement: the columns {listing(keys)} cannot be compared ({first_line(error)}); make them text or numbers"
         ) from error
     # A goal known of one turn is that of the whole rollout, which must not fall into two clusters.
-    of_rollouts = [pl.col(name) for name in facts if name in schema.TURNS.facts and name in units.columns]
+    of_rollouts = [column_named(name) for name in facts if name in schema.TURNS.facts and name in units.columns]
     units = units.with_columns(fact.fill_null(fact.drop_nulls().first().over("rollout_id")) for fact in of_rollouts)
     return units.with_row_index(_UNIT)
 
 
 def _places(frame: pl.DataFrame, units: pl.DataFrame, keys: list[str]) -> IntArray:
-    return frame.join(units.select(*keys, _UNIT), on=keys, how="left", nulls_equal=True, maintain_order="left")[
-        _UNIT
-    ].to_numpy()
+    return frame.join(
+        units.select(*columns_named(keys), _UNIT),
+        on=columns_named(keys),
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )[_UNIT].to_numpy()
 
 
 def _coded(column: pl.Series) -> tuple[list[str], IntArray]:

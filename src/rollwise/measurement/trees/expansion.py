@@ -9,6 +9,7 @@ from rollwise.errors import SchemaError
 from rollwise.measurement.trees.forest import Forest, forest_of, typed
 from rollwise.schema import SUCCESS
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 
 _TREE_TOTALS = ("queries", "total_tokens", "total_seconds", "total_cost_usd")
 
@@ -78,7 +79,7 @@ def paths(turns: Any) -> pl.DataFrame:
 def _facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
     """Return one row per path: its id, its tree, and the facts that may differ from the facts of the tree."""
     columns = [name for name in ("rollout_id", "node_id", "outcome", "ending", *_TREE_TOTALS) if name in frame.columns]
-    leaf = frame.select(pl.col(columns).gather(forest.rows[forest.leaves]))
+    leaf = frame.select(columns_named(columns))[forest.rows[forest.leaves]]
     present = [name for name in columns[1:] if name != "node_id" and leaf[name].null_count() < leaf.height]
     # Facts of a tree with a single path are facts of this path.
     is_single_path = pl.lit(leaf["rollout_id"].is_unique() if present else None, pl.Boolean)
@@ -91,7 +92,7 @@ def _facts_of_paths(frame: pl.DataFrame, forest: Forest) -> pl.DataFrame:
     if "ending" in present:
         has_success = pl.lit(forest.ever(frame, "succeeded"))
         facts["ending"] = pl.when(is_single_path | has_success | (ending != SUCCESS)).then(ending)
-    facts |= {name: pl.when(is_single_path).then(pl.col(name)) for name in _TREE_TOTALS if name in present}
+    facts |= {name: pl.when(is_single_path).then(column_named(name)) for name in _TREE_TOTALS if name in present}
     facts_of_leaves = leaf.select(**facts)
     _check_ids(leaf, facts_of_leaves["rollout_id"])
     return facts_of_leaves

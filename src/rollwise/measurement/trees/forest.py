@@ -12,6 +12,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
+from rollwise.schema.named import column_named, values_named
 
 IntArray = npt.NDArray[np.int64]
 
@@ -48,7 +49,7 @@ class Forest:
         if name not in frame.columns or frame[name].null_count() == frame.height:
             return pl.Series(name, [None], dtype=pl.Boolean).new_from_index(0, len(self.leaves))
         # False, unknown and true are 0, 1 and 2, so that the maximum along a path is Kleene's `any`.
-        codes = (frame[name].gather(self.rows).cast(pl.Int8) * 2).fill_null(1).to_numpy(writable=True)
+        codes = (values_named(frame, name).gather(self.rows).cast(pl.Int8) * 2).fill_null(1).to_numpy(writable=True)
         # Level by level, each node with its parent.
         for start, end in pairwise(self.starts[1:].tolist()):
             codes[start:end] = np.maximum(codes[self.parents[start:end]], codes[start:end])
@@ -73,7 +74,9 @@ def typed(turns: Any, verb: str) -> pl.DataFrame:
     if "tree" in frame.columns:
         raise ArgumentError(f'{verb}: a path has a column `tree`; rename yours: `.rename({{"tree": "my_tree"}})`')
     frame = frame.with_columns(
-        pl.col(name).cast(dtypes[name]) for name in frame.columns if name in dtypes and frame.schema[name] == pl.Null
+        column_named(name).cast(dtypes[name])
+        for name in frame.columns
+        if name in dtypes and frame.schema[name] == pl.Null
     )
     for name in ("rollout_id", "node_id", "parent_id"):
         if name in frame.columns and frame.schema[name] != pl.String:

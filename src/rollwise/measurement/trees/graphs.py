@@ -14,6 +14,7 @@ import polars as pl
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, listing
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,7 +89,7 @@ def flatten(
         name: pl.lit(fact.item()) if len(fact) == 1 else fact.gather(graph) for name, fact in facts_by_name.items()
     }
     return content.select(
-        pl.col(name) if name in content.columns else facts_of_rows.get(name, pl.lit(None)).cast(dtype).alias(name)
+        column_named(name) if name in content.columns else facts_of_rows.get(name, pl.lit(None)).cast(dtype).alias(name)
         for name, dtype in schema.TURNS.dtypes.items()
         if name in content.columns or name not in schema.TREE_COLUMNS
     )

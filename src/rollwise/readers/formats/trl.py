@@ -35,7 +35,7 @@ def read_trl(document: Document, table: TurnsBuilder) -> None:
     ========================= =============================================================================
     hash of the content       `run`: the file is named only by its step
     run, row                  `rollout_id`, from 0
-    hash of the prompt        `task`: completions of one prompt are a cluster
+    hash of the prompt        `task`: completions of one prompt are a cluster; null where the prompt is
     order of completions      `attempt`: the k-th completion of the prompt in this file
     `prompt`, `completion`    turns: only messages of the completion are answers of the target; assistant
                               messages of the prompt are not
@@ -63,27 +63,31 @@ def read_trl(document: Document, table: TurnsBuilder) -> None:
     ('2 + 2?', '4', 1.0, 1.0, 5)
     """
     run = f"trl-{document.digest}"
-    attempts: Counter[str] = Counter()
+    attempts: Counter[str | None] = Counter()
     frame = from_binary(document)
     # All columns of numbers are reward functions, except the trainer's own and columns from folder names.
     not_rewards = NO_REWARDS.union(document.folder_facts.columns)
     rewards = [name for name in frame.columns if frame.schema[name].is_numeric() and name not in not_rewards]
     for place, row in enumerate(frame.iter_rows(named=True)):
         with table.record(document.name, place):
-            turns = split(exchange(row["prompt"], row["completion"]), "completion")
+            turns = split(exchange(row.get("prompt"), row["completion"]), "completion")
             # TRL writes NaN where a reward function returned no value.
             scores = {f"score_{name}": _number(row[name]) for name in rewards}
             complete_last(turns, reward=next(iter(scores.values())) if len(rewards) == 1 else None)
-            task = prompt_id(row["prompt"] if isinstance(row["prompt"], str) else json_text(row["prompt"]) or "")
+            task = _task(row.get("prompt"))
             attempts[task] += 1
             extras = {spare(name): value for name, value in row.items() if name not in {*TEXTS, *rewards}}
             table.add(
                 document.name,
                 f"{run}/{place}",
                 turns,
-                {"run": run, "attack": NO_ATTACK, "task": task, "attempt": attempts[task]},
+                {"run": run, "attack": NO_ATTACK, "task": task, "attempt": attempts[task] if task else None},
                 {**scores, **extras},
             )
+
+
+def _task(prompt: Any) -> str | None:
+    return None if prompt is None else prompt_id(prompt if isinstance(prompt, str) else json_text(prompt) or "")
 
 
 def _number(value: Any) -> float | None:

@@ -24,6 +24,7 @@ from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
 from rollwise.schema.foreign import joined_times
+from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
@@ -215,9 +216,11 @@ def csv_frame(
     """Return a table of text with the dtypes that its columns have in truth; `texts` stay text."""
     if separator == ";":  # as spreadsheets write where a number has a decimal comma
         numbers = [name for name in frame.columns if TURNS.dtypes.get(name, pl.Float64) == pl.Float64]
-        frame = frame.with_columns(with_points(frame[name]) for name in numbers if frame.schema[name] == pl.String)
+        frame = frame.with_columns(
+            with_points(values_named(frame, name)).alias(name) for name in numbers if frame.schema[name] == pl.String
+        )
     columns = [name for name, dtype in frame.schema.items() if dtype == pl.String and name not in texts]
-    return joined_times(frame.with_columns(guessed(frame[name]) for name in columns))
+    return joined_times(frame.with_columns(guessed(values_named(frame, name)).alias(name) for name in columns))
 
 
 def cut_short(frame: pl.DataFrame, document: Document) -> bool:

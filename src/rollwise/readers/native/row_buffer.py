@@ -60,7 +60,7 @@ class RowBuffer:
         """All columns, each of one dtype."""
         self._close_chunk()
         names = dict.fromkeys(chain.from_iterable(chunk for _, chunk in self._chunks))
-        return pl.DataFrame([self._joined(name) for name in names])
+        return pl.DataFrame({name: self._joined(name) for name in names})
 
     def _close_chunk(self) -> None:
         names = dict.fromkeys(chain.from_iterable(self._rows))

@@ -20,6 +20,7 @@ from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
 from rollwise.schema import NO_ATTACK, TURNS
+from rollwise.schema.named import column_named, columns_named, values_named
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
 _ORDER = "__rollwise_order"
@@ -214,7 +215,7 @@ def fits(columns: pl.Schema) -> bool:
 def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
     """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
     columns = lazy.collect_schema()
-    clean = lazy.with_columns(pl.col(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
+    clean = lazy.with_columns(column_named(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
     return clean.select(arrangement(columns.names()))
 
 
@@ -255,8 +256,8 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
                 f'rename that first: `frame.rename({{"{column}": "{column}_source"}})`'
             )
     affected = set(renames) | set(renames.values())
-    unchanged = [pl.col(name) for name in columns if name not in affected]
-    frame = frame.select(*unchanged, *(pl.col(source).alias(column) for column, source in renames.items()))
+    unchanged = [column_named(name) for name in columns if name not in affected]
+    frame = frame.select(*unchanged, *(column_named(source).alias(column) for column, source in renames.items()))
     if "rollout_id" not in frame.collect_schema():
         raise SchemaError(f"TURNS: there is no column `rollout_id`: {columns_in_words(_examples(frame))}")
     return frame.rename(_aliases(frame.collect_schema(), lambda name: _varies(frame, name)))
@@ -265,12 +266,12 @@ def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
 def _examples(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[object]]:
     """Return some values of each column, for a message."""
     rows = frame.lazy().head(MOST_EXAMPLES).collect()
-    return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
+    return {name: values_named(rows, name).drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
 
 
 def _has_values(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
     """Return whether the column has a value: `read` adds all columns of TURNS, and a column of nulls can be replaced."""
-    return bool(frame.lazy().select(pl.col(name).is_not_null().any()).collect().item())
+    return bool(frame.lazy().select(column_named(name).is_not_null().any()).collect().item())
 
 
 def _aliases(columns: Mapping[str, Any], varies: Callable[[str], bool]) -> dict[str, str]:
@@ -311,12 +312,20 @@ def _spelled_out(frame: pl.DataFrame) -> str | None:
     if {"turn", "prompt", "response"} & {*frame.columns}:
         return None
     texts = (name for name in LISTS if frame.schema.get(name) == pl.String)
-    name = next((name for name in texts if (frame[name].drop_nulls().head(1).str.starts_with("[{")).any()), None)
+    name = next(
+        (name for name in texts if (values_named(frame, name).drop_nulls().head(1).str.starts_with("[{")).any()), None
+    )
     return None if name is None else _OF_LISTS.format(name)
 
 
 def _varies(frame: pl.DataFrame | pl.LazyFrame, name: str) -> bool:
-    most = frame.lazy().group_by("rollout_id").agg(pl.col(name).n_unique()).select(pl.col(name).max()).collect()
+    most = (
+        frame.lazy()
+        .group_by("rollout_id")
+        .agg(column_named(name).n_unique())
+        .select(column_named(name).max())
+        .collect()
+    )
     return int(most.item() or 0) > 1
 
 
@@ -325,7 +334,7 @@ def _without_nan(frame: pl.DataFrame, where: str, problems: Problems) -> pl.Data
     for name, count in counts.items():
         problems.nulled(where, count, field=name)
     with_nan = [name for name, count in counts.items() if count]
-    return frame.with_columns(pl.col(with_nan).fill_nan(None)) if with_nan else frame
+    return frame.with_columns(column_named(name).fill_nan(None) for name in with_nan)
 
 
 def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
@@ -347,4 +356,4 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Sort rollouts by their first row and turns by number, each rollout in one piece; nodes of a tree keep their order."""
     frame = frame.with_row_index(_ORDER).with_columns(pl.col(_ORDER).min().over("rollout_id"))
     by = [_ORDER] if schema.is_tree(frame) else [_ORDER, "turn"]
-    return frame.sort(by, maintain_order=True).drop(_ORDER)
+    return frame.sort(columns_named(by), maintain_order=True).drop(_ORDER)

@@ -15,6 +15,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema import Schema
 from rollwise.schema.labels import counted
+from rollwise.schema.named import columns_named
 
 
 def gather(
@@ -95,7 +96,7 @@ def arranged(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Return the frame with every column of a schema, then its extra columns."""
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in schema.dtypes.items() if name not in frame.columns]
     extras = [name for name in frame.columns if name not in schema.names]
-    return frame.with_columns(missing).select(*schema.names, *extras)
+    return frame.with_columns(missing).select(*schema.names, *columns_named(extras))
 
 
 def _instead(document: Document, verb: str) -> str | None:

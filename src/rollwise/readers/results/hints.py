@@ -22,6 +22,7 @@ from rollwise.readers.unused import (
     likely_names,
     looks_like_turns,
 )
+from rollwise.schema.named import values_named
 
 POLARS = {
     "table": "pl.read_csv",
@@ -162,7 +163,10 @@ def examples_of(document: Document) -> dict[str, list[Any]]:
             rows = pl.read_csv(
                 document.source, glob=False, separator=document.separator, infer_schema=False, n_rows=MOST_EXAMPLES
             )
-            return {name: rows[name].drop_nulls().unique(maintain_order=True).to_list() for name in rows.columns}
+            return {
+                name: values_named(rows, name).drop_nulls().unique(maintain_order=True).to_list()
+                for name in rows.columns
+            }
     values: dict[str, dict[str, Any]] = {}
     for record in document.beginning:
         for name, text in record.items():

@@ -12,6 +12,7 @@ from rollwise.schema import JOINED, TURNS, VERDICTS
 from rollwise.schema.columns import Column
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named, values_named
 
 EXACT = ("rollout_id", "turn", "node_id")
 FACTS = ("target", "attack", "goal", "task", "category", "attempt", "prompt", "response")  # may also identify a turn
@@ -86,18 +87,20 @@ def join_labels(turns: object, labels: object, *, on: str | Iterable[str] | None
     columns = _label_columns(label_frame, keys)
     label_frame = label_frame.with_columns(_cast_key(label_frame, turn_frame, name) for name in keys)
     label_frame = label_frame.with_row_index("_label")
-    named = label_frame.drop_nulls(keys)
+    named = label_frame.drop_nulls(columns_named(keys))
     # Labels of one name are joined only if they agree.
-    distinct = named.unique([*keys, *columns])
-    contradictory = distinct.filter(pl.struct(keys).is_duplicated()).select(keys).unique()
-    agreed = distinct.join(contradictory, on=keys, how="anti") if contradictory.height else distinct
+    distinct = named.unique([*columns_named(keys), *columns_named(columns)])
+    contradictory = distinct.filter(pl.struct(columns_named(keys)).is_duplicated()).select(columns_named(keys)).unique()
+    agreed = distinct.join(contradictory, on=columns_named(keys), how="anti") if contradictory.height else distinct
     new_names = {name: name if name not in turn_frame.columns else f"{name}_label" for name in columns}
     # The keys are joined to the rows of turns first: a turn is found by its row, also where keys are null.
     indexed = turn_frame.with_row_index("_turn")
-    rows = indexed.select("_turn", "rollout_id", *[name for name in keys if name != "rollout_id"])
-    matches = rows.join(agreed.select(*keys, *columns), on=keys, how="inner")
+    rows = indexed.select("_turn", "rollout_id", *columns_named(name for name in keys if name != "rollout_id"))
+    matches = rows.join(
+        agreed.select(*columns_named(keys), *columns_named(columns)), on=columns_named(keys), how="inner"
+    )
     labeled = indexed.join(
-        matches.select("_turn", *(pl.col(name).alias(new_name) for name, new_name in new_names.items())),
+        matches.select("_turn", *(column_named(name).alias(new_name) for name, new_name in new_names.items())),
         on="_turn",
         how="left",
         maintain_order="left",
@@ -130,7 +133,11 @@ def _keys(turns: pl.DataFrame, labels: pl.DataFrame, on: str | Iterable[str] | N
     rollout_ids = turns["rollout_id"].cast(pl.String).unique().to_list()
     are_ids_shared = "rollout_id" in ids and labels["rollout_id"].cast(pl.String).is_in(rollout_ids).any()
     facts = [name for name in FACTS if name in labels.columns and name in turns.columns]
-    facts = [name for name in facts if labels[name].drop_nulls().len() > 0 and turns[name].drop_nulls().len() > 0]
+    facts = [
+        name
+        for name in facts
+        if values_named(labels, name).drop_nulls().len() > 0 and values_named(turns, name).drop_nulls().len() > 0
+    ]
     keys = [name for name in ids if name in turns.columns] if are_ids_shared or not facts else facts
     if not keys:
         raise ArgumentError(
@@ -177,16 +184,16 @@ def _report(
     """Return JOINED: how many labels and turns were joined, and what was not."""
     names_turns = any(name in IN_TURNS for name in keys)
     count = pl.len() if names_turns else pl.col("rollout_id").n_unique()
-    groups = rows.group_by(keys).agg(matches=pl.len(), several=count > 1)
-    counted = named.join(groups, on=keys, how="left")
-    disputed = counted.join(contradictory, on=keys, how="semi")
-    joined = counted.join(contradictory, on=keys, how="anti").filter(pl.col("matches").is_not_null())
+    groups = rows.group_by(columns_named(keys)).agg(matches=pl.len(), several=count > 1)
+    counted = named.join(groups, on=columns_named(keys), how="left")
+    disputed = counted.join(contradictory, on=columns_named(keys), how="semi")
+    joined = counted.join(contradictory, on=columns_named(keys), how="anti").filter(pl.col("matches").is_not_null())
     unmatched = labels.filter(~pl.col("_label").is_in([*disputed["_label"], *joined["_label"]]))
     single, several = joined.filter(~pl.col("several")), joined.filter("several")
     # Each turn is counted once as well.
-    turns_named = rows.join(named.select(keys).unique(), on=keys, how="semi")
-    turns_disputed = turns_named.join(contradictory, on=keys, how="semi")
-    turns_several = turns_named.join(several.select(keys).unique(), on=keys, how="semi")
+    turns_named = rows.join(named.select(columns_named(keys)).unique(), on=columns_named(keys), how="semi")
+    turns_disputed = turns_named.join(contradictory, on=columns_named(keys), how="semi")
+    turns_several = turns_named.join(several.select(columns_named(keys)).unique(), on=columns_named(keys), how="semi")
     turns_unlabeled = rows.join(turns_named.select("_turn"), on="_turn", how="anti")
     counts = [
         ("joined", single.height, turns_named.height - turns_disputed.height - turns_several.height, single),
@@ -205,5 +212,5 @@ def _report(
 def _example(frame: pl.DataFrame, keys: list[str]) -> str | None:
     if frame.is_empty():
         return None
-    values = frame.select(keys).row(0, named=True)
+    values = frame.select(columns_named(keys)).row(0, named=True)
     return ", ".join(f"{name} {str(value)[:60]!r}" for name, value in values.items())

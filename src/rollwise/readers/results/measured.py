@@ -14,6 +14,7 @@ from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
+from rollwise.schema.named import column_named
 
 IN_A_TURN = frozenset({"turn", "prompt", "response"})  # columns of turns
 MEASURED = frozenset({"num_turns", "num_judged"})  # columns that only `measure` makes
@@ -138,7 +139,7 @@ def read_finished(path: str | Path) -> pl.DataFrame | None:
         if set(SUMMARY.required) <= document.keys:
             summary = plain_frame(document)
             summary = summary.with_columns(
-                pl.col(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in summary.columns
+                column_named(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in summary.columns
             )
     return summary
 
@@ -173,5 +174,5 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     ids = frame["rollout_id"].cast(pl.String)
     return frame.with_columns(
         *(cast(frame[name], ROLLOUTS.dtypes[name], ids) for name in facts),
-        *(pl.col(name).cast(TIME_TO_EVENT) for name in times),
+        *(column_named(name).cast(TIME_TO_EVENT) for name in times),
     )

@@ -17,6 +17,7 @@ from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named, columns_named
 
 
 @overload
@@ -96,8 +97,10 @@ def read_rollouts(
     keys = ["rollout_id", *ROLLOUTS.facts]
     missing = [pl.lit(None, ROLLOUTS.dtypes[name]).alias(name) for name in keys if name not in frame.columns]
     extras = [name for name in frame.columns if name not in keys]
-    frame = frame.with_columns(missing).with_columns(pl.col(name).fill_null(value) for name, value in values.items())
-    rollouts = frame.select(*keys, *extras)
+    frame = frame.with_columns(missing).with_columns(
+        column_named(name).fill_null(value) for name, value in values.items()
+    )
+    rollouts = frame.select(*columns_named(keys), *columns_named(extras))
     return problems.with_rows(rollouts)
 
 
@@ -108,7 +111,7 @@ def _rollouts(table: TurnsBuilder, naming: Naming) -> list[pl.DataFrame]:
     _, added = table.parts()
     names = {*ROLLOUTS.names} | (set() if added is None else added[1])
     return [
-        frame.select(name for name in frame.columns if name in names).unique(
+        frame.select(columns_named(name for name in frame.columns if name in names)).unique(
             "rollout_id", keep="first", maintain_order=True
         )
         for frame in native.understood(table, naming.names)

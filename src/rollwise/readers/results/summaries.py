@@ -14,6 +14,7 @@ from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import SUMMARY
 from rollwise.schema.kinds import check_kinds
+from rollwise.schema.named import column_named
 
 ABOUT = ("source", "run", "target", "attack", "task", "ours", "file")  # the columns before those of SUMMARY
 KNOWN_BY = "figures are in logs of " + ", ".join(
@@ -118,7 +119,7 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with the dtypes of SUMMARY; NaN becomes null."""
     dtypes = {name: dtype for name, dtype in SUMMARY.dtypes.items() if name in frame.columns}
     try:
-        frame = frame.with_columns(pl.col(name).cast(dtype, strict=True) for name, dtype in dtypes.items())
+        frame = frame.with_columns(column_named(name).cast(dtype, strict=True) for name, dtype in dtypes.items())
     except pl.exceptions.PolarsError as error:
         raise broken("is not a SUMMARY table", error) from error
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
@@ -129,6 +130,6 @@ def _arranged(frame: pl.DataFrame) -> pl.DataFrame:
     # Also columns that only some producers have, such as `params`, come before the figures.
     about = [name for name in (*ABOUT, *frame.columns) if name not in SUMMARY.names]
     return frame.select(
-        pl.col(name) if name in frame.columns else pl.lit(None, SUMMARY.dtypes.get(name, pl.String())).alias(name)
+        column_named(name) if name in frame.columns else pl.lit(None, SUMMARY.dtypes.get(name, pl.String())).alias(name)
         for name in dict.fromkeys([*about, *SUMMARY.names])
     )

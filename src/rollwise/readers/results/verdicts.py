@@ -122,7 +122,7 @@ def _verdicts(document: Document, problems: Problems) -> pl.DataFrame:
     columns = Columns()
     for verdict in kind.verdicts(document, problems):
         columns.append({"source": kind.source, **verdict})
-    frame = pl.DataFrame([column(name, values, nested=False) for name, values in columns.padded().items()])
+    frame = pl.DataFrame({name: column(name, values, nested=False) for name, values in columns.padded().items()})
     if frame.is_empty():
         return frame
     ids = frame["rollout_id"].cast(pl.String)

@@ -11,6 +11,7 @@ import polars as pl
 
 from rollwise.readers.problems import BrokenError, broken
 from rollwise.readers.sources.panics import next_without_backtraces, without_backtraces
+from rollwise.schema.named import columns_named
 
 BATCH = 512  # rows
 LONGEST_SCHEMA = 1 << 27  # bytes
@@ -149,7 +150,7 @@ def values_in(source: Path | io.BytesIO, names: Sequence[str]) -> pl.DataFrame:
     try:
         lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False)
         with without_backtraces():
-            return lazy.select(names).unique().collect(engine="streaming")
+            return lazy.select(columns_named(names)).unique().collect(engine="streaming")
     except _BROKEN as error:
         raise _incomplete("parquet", error) from error
 
@@ -201,7 +202,8 @@ def table_in(
     try:
         with without_backtraces():
             if kind == "parquet":
-                return pl.read_parquet(source, glob=False, hive_partitioning=False, n_rows=rows, columns=columns)
+                lazy = pl.scan_parquet(source, glob=False, hive_partitioning=False, n_rows=rows)
+                return (lazy if columns is None else lazy.select(columns_named(columns))).collect()
             data = source.read_bytes() if isinstance(source, Path) else source.getvalue()
             read = pl.read_ipc_stream if is_stream(data[:8]) else pl.read_ipc
             return read(io.BytesIO(data), n_rows=rows, columns=columns)

@@ -33,6 +33,7 @@ from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
 from rollwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from rollwise.readers.sources.nesting import bounded
+from rollwise.schema.named import columns_named
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
 
@@ -168,7 +169,7 @@ class Document(Contents):
             # Columns of bytes, such as images, are left out here: JSON has no bytes.
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
             rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.folder_facts))
-            texts = lines_of_rows(rows.select(plain)).splitlines()
+            texts = lines_of_rows(rows.select(columns_named(plain))).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
         return [record for record in map(surface_if_any, texts) if isinstance(record, dict)]

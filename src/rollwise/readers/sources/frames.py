@@ -66,7 +66,7 @@ def _from_records(data: Iterable[Any], words: AbstractSet[str]) -> pl.DataFrame:
 
 def _from_lists(data: Mapping[Any, Any], words: AbstractSet[str]) -> pl.DataFrame:
     lists = {str(name): [plain(value) for value in values] for name, values in data.items()}
-    return pl.DataFrame([column(name, values, words=name in words) for name, values in lists.items()])
+    return pl.DataFrame({name: column(name, values, words=name in words) for name, values in lists.items()})
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -99,7 +99,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def from_columns(columns: Columns, words: AbstractSet[str]) -> pl.DataFrame:
     """Return columns that were built from records as a frame, each of one dtype."""
-    return pl.DataFrame([column(name, values, words=name in words) for name, values in columns.padded().items()])
+    return pl.DataFrame({name: column(name, values, words=name in words) for name, values in columns.padded().items()})
 
 
 def _from_pandas(data: Any, words: AbstractSet[str]) -> pl.DataFrame:

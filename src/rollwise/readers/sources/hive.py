@@ -16,6 +16,7 @@ from rollwise.readers.native.casting import cast, guessed
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.binary import constants_in, values_in
 from rollwise.schema import TURNS
+from rollwise.schema.named import columns_named, values_named
 
 NULL = "__HIVE_DEFAULT_PARTITION__"  # name of the folder for null, in all of these tools
 FOLDER = re.compile(r"([\w%][\w%. -]*)(?<! )=([^=]*)")  # one equals sign, after a possible name of a column
@@ -56,16 +57,19 @@ def typed(file_facts: Sequence[Mapping[str, str | None]]) -> list[pl.DataFrame]:
     """
     names = dict.fromkeys(chain.from_iterable(file_facts))
     # All files together: if one value of a column is text, the column is text in all files.
-    texts = [pl.Series(name, [facts.get(name) for facts in file_facts], dtype=pl.String) for name in names]
-    rows = pl.DataFrame([_typed(series) for series in texts])
-    return [rows.slice(row, 1).select(list(facts)) if facts else pl.DataFrame() for row, facts in enumerate(file_facts)]
+    texts = {name: pl.Series([facts.get(name) for facts in file_facts], dtype=pl.String) for name in names}
+    rows = pl.DataFrame({name: _typed(name, series) for name, series in texts.items()})
+    return [
+        rows.slice(row, 1).select(columns_named(list(facts))) if facts else pl.DataFrame()
+        for row, facts in enumerate(file_facts)
+    ]
 
 
-def _typed(texts: pl.Series) -> pl.Series:
-    dtype = TURNS.dtypes.get(texts.name)
+def _typed(name: str, texts: pl.Series) -> pl.Series:
+    dtype = TURNS.dtypes.get(name)
     try:
         with strictly():
-            return guessed(texts) if dtype is None else cast(texts, dtype, texts)
+            return guessed(texts) if dtype is None else cast(texts.alias(name), dtype, texts)
     except SchemaError:
         return texts  # making TURNS of it will report the error
 
@@ -87,7 +91,7 @@ def facts_missing_in(
     texts, constants = folders(path), constants_in(source, shared)
     confirmed = {name for name in shared if str(constants.get(name)) == texts[name]}
     unconfirmed = [name for name in shared if name not in confirmed]
-    facts = facts.drop(confirmed)
+    facts = facts.drop(columns_named(confirmed))
     return remaining(facts, values_in(source, unconfirmed), texts) if unconfirmed else facts
 
 
@@ -112,7 +116,7 @@ def remaining(facts: pl.DataFrame, values: pl.DataFrame, texts: Mapping[str, str
         if name not in values:
             columns.append(facts[name])
             continue
-        distinct = values[name].drop_nulls().unique()
+        distinct = values_named(values, name).drop_nulls().unique()
         # A folder for null says nothing about the values in its files.
         contradicting = distinct.clear() if text is None else distinct.filter(~_means(text, distinct))
         if contradicting.len():

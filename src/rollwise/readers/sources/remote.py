@@ -14,6 +14,7 @@ from rollwise.files.object_stores import Options, address_of, joined, sizes
 from rollwise.readers.problems import Problems, first_line
 from rollwise.readers.sources import hive
 from rollwise.readers.sources.paths import checked_manifest, passed_over
+from rollwise.schema.named import columns_named
 
 GLOB = "*?["  # characters of patterns in Polars
 _FILE = "__rollwise_file"
@@ -56,7 +57,7 @@ def scan_remote(remote: Sequence[str], options: Options | None, problems: Proble
             texts[file] = hive.folders(file)
     facts = dict(zip(texts, hive.typed(list(texts.values())), strict=True))
     # The manifest of `convert` confirms that these columns agree, so they need not be read.
-    facts = {file: row.drop(confirmed[file], strict=False) for file, row in facts.items()}
+    facts = {file: row.drop(columns_named({*confirmed[file]} & {*row.columns})) for file, row in facts.items()}
     missing: dict[str, pl.DataFrame] = {}
     for files in _by_columns(facts):
         missing |= _missing_facts({file: facts[file] for file in files}, options, problems)
@@ -145,7 +146,7 @@ def _missing_facts(
         shared = [name for name in facts[files[0]].columns if columns.get(name, pl.Null) != pl.Null]
         if not shared:
             return dict(facts)
-        rows = lazy.select(_FILE, *shared).unique().collect(engine="streaming")
+        rows = lazy.select(_FILE, *columns_named(shared)).unique().collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _nothing_readable(files[0], first_line(error)) from error
     values = {str(file): frame for (file,), frame in rows.partition_by(_FILE, include_key=False, as_dict=True).items()}

@@ -11,6 +11,7 @@ from rollwise.errors import ArgumentError, counted
 from rollwise.rollout.simulation.course import hazards, planned
 from rollwise.rollout.simulation.design import BoolArray, Design, FloatArray, Group, IntArray, beta_nodes
 from rollwise.rollout.simulation.truth import COLUMNS
+from rollwise.schema.named import columns_named
 
 MOST_NODES = 20_000_000
 
@@ -77,7 +78,7 @@ def _group(design: Design, group: Group) -> pl.DataFrame:
         pruned=pl.lit(value=False),
         target_call=pl.Series(number[order], dtype=pl.Int32),
     )
-    return turns.select(name for name in schema.TURNS.names if name in turns.columns)
+    return turns.select(columns_named(name for name in schema.TURNS.names if name in turns.columns))
 
 
 def _levels(design: Design, group: Group, hazard: FloatArray) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:

@@ -7,6 +7,7 @@ from rollwise.rollout.simulation import words
 from rollwise.rollout.simulation.course import Course, attacked, benign
 from rollwise.rollout.simulation.design import BoolArray, Design, FloatArray, Group, IntArray
 from rollwise.schema import ENDINGS, OUTCOMES, TURNS
+from rollwise.schema.named import columns_but, columns_named
 
 CRASH = "simulated crash: the target did not answer"
 DOLLARS_PER_TOKEN = 3e-6, 15e-6  # read, written
@@ -16,7 +17,7 @@ def table(design: Design) -> pl.DataFrame:
     """Return all rollouts as TURNS, group by group."""
     turns = pl.concat([_group(design, group) for group in design.groups()], rechunk=True)
     columns = [name for name in TURNS.names if name in turns.columns]
-    return turns.select(*columns, pl.exclude(columns))
+    return turns.select(*columns_named(columns), columns_but(columns))
 
 
 def _group(design: Design, group: Group) -> pl.DataFrame:

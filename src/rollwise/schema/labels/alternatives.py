@@ -19,6 +19,7 @@ from rollwise.schema.labels.words import (
     label,
     quantity,
 )
+from rollwise.schema.named import columns_named
 
 _ENOUGH = 10  # fewest goals behind a point that is described
 _COURSES = {"CURVE", "TRAINING", "FORECAST", "PROFILE"}  # frames over a position
@@ -57,7 +58,7 @@ def alt_text(
     describe = _curve_text if shape.name in _COURSES else _panel_text
     if not panels:
         return sentence(_panel_text(frame, shape))
-    parts = [describe(part, shape) for part in frame.partition_by(panels, maintain_order=True)]
+    parts = [describe(part, shape) for part in frame.partition_by(columns_named(panels), maintain_order=True)]
     # More than three panels would make a sentence that no one listens to.
     most = 3
     more = f"; and {counted(len(parts) - most, f'more {panel}')}" if len(parts) > most else ""
@@ -106,7 +107,11 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
         ends, where = estimated.filter(pl.col("at").eq_missing(half)), f"above {threshold}"
     else:
         order = "estimate" if kind == "hazard" else "at"
-        ends = estimated.sort(order).group_by(by, maintain_order=True).last() if by else estimated.sort(order).tail(1)
+        ends = (
+            estimated.sort(columns_named(order)).group_by(columns_named(by), maintain_order=True).last()
+            if by
+            else estimated.sort(columns_named(order)).tail(1)
+        )
         where = "at its highest" if kind == "hazard" else _reach_text(ends, axis if kind != "FORECAST" else "attempt")
     what = {
         "TRAINING": quantity(first["metric"], "mean", part),
@@ -115,7 +120,7 @@ def _curve_text(part: pl.DataFrame, shape: schema.Schema) -> str:
     }.get(kind) or curve_quantity(kind, axis, first["metric"])
     joint = " " if kind == "PROFILE" else ", "
     if ends.is_empty():
-        ends = rows.group_by(by, maintain_order=True).last() if by else rows.tail(1)
+        ends = rows.group_by(columns_named(by), maintain_order=True).last() if by else rows.tail(1)
         return _range_text(what, ends, by, rate=rate)
     return _range_text(f"{what}{joint}{where}", ends, by, rate=rate)
 

@@ -12,6 +12,7 @@ from rollwise.schema.labels.frames import shape_of
 from rollwise.schema.labels.groups import grouping
 from rollwise.schema.labels.numbers import counted, level_text
 from rollwise.schema.labels.text import plain
+from rollwise.schema.named import column_named, columns_named, values_named
 
 _INDEPENDENT = re.compile(r"\bunits?\b\s*(?:is|are|of)?\s*[:=]?\s*(?:the\s+|a\s+)?(\w+(?: x \w+)?)")
 _DETAILS = re.compile(r"[,;] ([^()]+)$")  # put in parentheses if another method follows
@@ -53,7 +54,7 @@ def caption(frame: pl.DataFrame) -> str:
     intervals = f"Intervals: {', '.join([level_text(_distinct(with_interval, 'level')), *_methods(with_interval)])}"
     if with_interval.is_empty():
         intervals = "No intervals"
-    several = frame.select(grouping(frame)).n_unique() > 1 if grouping(frame) else False
+    several = frame.select(columns_named(grouping(frame))).n_unique() > 1 if grouping(frame) else False
     counted_rows = frame.drop_nulls("estimate") if shape.name == "CURVE" else with_interval
     sizes, pooled = _sizes(frame if counted_rows.is_empty() else counted_rows, shape)
     per = [*(["step"] if shape.name == "TRAINING" else []), *(["group"] if several else [])]
@@ -82,7 +83,7 @@ def _methods(frame: pl.DataFrame) -> list[str]:
 
 
 def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
-    return frame[column].drop_nulls().unique().sort().to_list() if column in frame.columns else []
+    return values_named(frame, column).drop_nulls().unique().sort().to_list() if column in frame.columns else []
 
 
 def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
@@ -106,8 +107,8 @@ def _sizes(frame: pl.DataFrame, shape: schema.Schema) -> tuple[str, str]:
     if shape.name == "CURVE":
         keys = [*grouping(frame), *(name for name in ("metric", "kind", "axis", "ending", "level"))]
         present = [name for name in keys if name in frame.columns]
-        frame = frame.group_by(present, maintain_order=True).agg(
-            pl.col(name).max() for name in ("at_risk", "n_clusters") if name in frame.columns
+        frame = frame.group_by(columns_named(present), maintain_order=True).agg(
+            column_named(name).max() for name in ("at_risk", "n_clusters") if name in frame.columns
         )
     text = f"n = {counted(frame[column] if column in frame.columns else [], what, goals if what == goal else None)}"
     if "n_clusters" not in frame.columns or frame["n_clusters"].null_count() == frame.height:

@@ -6,6 +6,7 @@ from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
+from rollwise.schema.named import column_named
 
 _MAKES = {
     "SUMMARY": "rw.summarize(rollouts)",
@@ -71,7 +72,9 @@ def finished(frame: object, shape: schema.Schema, verb: str, **values: object) -
         else pl.lit(None, dtype=column.dtype).alias(column.name)
         for column in shape.columns
     )
-    table = table.with_columns(pl.when(pl.col(floats).abs() <= schema.LARGEST_DRAWN).then(pl.col(floats)))
+    table = table.with_columns(
+        pl.when(number.abs() <= schema.LARGEST_DRAWN).then(number) for number in map(column_named, floats)
+    )
     return choose(table, verb, **values)
 
 
@@ -91,7 +94,7 @@ def choose(frame: pl.DataFrame, verb: str, **values: object) -> pl.DataFrame:
                 f"{verb}: there is no column {column!r} to choose by; there is {listing(frame.columns)}"
             )
         try:
-            chosen = frame.filter(pl.col(column) == value)
+            chosen = frame.filter(column_named(column) == value)
         except pl.exceptions.PolarsError:  # a column of another kind never has the value
             chosen = frame.clear()
         if chosen.is_empty():

@@ -9,6 +9,7 @@ from rollwise import schema
 from rollwise.schema.labels.frames import shape_of
 from rollwise.schema.labels.text import plain
 from rollwise.schema.labels.words import label
+from rollwise.schema.named import column_named, columns_named
 
 NONE = "(none)"  # a null among the groups
 ALL = "all rollouts"  # the one group of a frame without grouping columns
@@ -69,7 +70,7 @@ def group_names(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     >>> group_names(pl.DataFrame({"target": ["a", None, "(none)", "a"]}), ["target"])
     ['a', '(none)', '(none) (2)', 'a']
     """
-    rows = frame.select(by).to_dicts() if by else [{} for _ in range(frame.height)]
+    rows = frame.select(columns_named(by)).to_dicts() if by else [{} for _ in range(frame.height)]
     keys = [repr(row) for row in rows]  # repr also works for lists, which cannot be dict keys
     # A null and the text "(none)" have the same label: the second one gets a number.
     names: dict[str, str] = {}
@@ -94,8 +95,8 @@ def own_order(frame: pl.DataFrame, by: Sequence[str]) -> list[str]:
     """
     if not any(frame.schema[name].is_numeric() for name in by):
         return []
-    named = frame.select(by).with_columns(pl.Series("\0name", group_names(frame, by)))
-    return named.unique("\0name").sort(by, nulls_last=True)["\0name"].to_list()
+    named = frame.select(columns_named(by)).with_columns(pl.Series("\0name", group_names(frame, by)))
+    return named.unique("\0name").sort(columns_named(by), nulls_last=True)["\0name"].to_list()
 
 
 def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -106,7 +107,7 @@ def unpooled(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     >>> unpooled(pl.DataFrame({"target": ["a", None, "all"]}), ["target"])["target"].to_list()
     ['a', None]
     """
-    pooled = [pl.col(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
+    pooled = [column_named(name).cast(pl.String).eq_missing(pl.lit(schema.POOLED)) for name in by]
     single = frame.filter(~pl.any_horizontal(pooled)) if pooled else frame
     return single if single.height else frame
 

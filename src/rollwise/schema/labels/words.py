@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.schema.labels.text import plain
+from rollwise.schema.named import columns_named
 
 _WORDS = {
     "attack_success": "attack success",
@@ -103,7 +104,7 @@ def is_rate(metric: str, rows: pl.DataFrame | Mapping[str, Any] | None = None) -
             return False
         metric_rows = rows.filter(pl.col("metric") == metric)
         return any(
-            set(names) <= set(metric_rows.columns) and metric_rows.select(names).drop_nulls().height > 0
+            set(names) <= set(metric_rows.columns) and metric_rows.select(columns_named(names)).drop_nulls().height > 0
             for names in _OF_BOOLEANS
         )
     return any(all(rows.get(name) is not None for name in names) for names in _OF_BOOLEANS)

@@ -29,12 +29,24 @@ SECRET: ContextVar[bytes] = ContextVar("SECRET", default=_OF_PROCESS)
 """The key of check codes: a secret of this process, or that of a store while its verdicts are asked for."""
 _LONG = 20  # characters: a shorter text may appear in an answer by chance
 _OBJECT = re.compile(r'\{\s*"')  # the beginning of an object that is not empty
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")  # in a text; `float` takes more
+MOST_CHARACTERS = 1_000_000  # of an answer, whose reading takes less than a second
+_MOST_VERDICTS = 1_000  # of an answer: each is looked for in the question
+_FIRST_LOOK = 128  # characters that are decoded first, twice as many if they are not enough
+_MOST_IN_VAIN = 10_000_000  # characters that are decoded without finding an object
 _Object: TypeAlias = tuple[int, int, dict[str, Any]]  # start, end and content of a JSON object in an answer
+_ESCAPE = re.compile(r"\\(?:[nrtbf]|u([0-9a-fA-F]{4}))")
 _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
 class UnreadableError(ValueError):
     """An answer without a verdict, or whose verdict may come from the question."""
+
+
+class _Repeating(dict[str, Any]):
+    """An object that has keys twice, with values that differ: nobody knows which of them is meant."""
+
+    repeated: frozenset[str] = frozenset()
 
 
 class Reading(NamedTuple):
@@ -142,6 +154,8 @@ def score_in(
     code: str | None,
     field: str | None = None,
     unsigned: Unsigned = "null",
+    *,
+    truths: bool = True,
 ) -> Reading:
     r"""Return the score in a judge's answer, and the reasoning with it.
 
@@ -160,12 +174,14 @@ def score_in(
     unsigned
         Whether a verdict without a check code is an error (``"null"``), or counts if no text of others contains it
         (``"accept"``). Without a `code`, it always counts in this way.
+    truths
+        Whether true and false are the scores 1 and 0.
 
     Raises
     ------
     UnreadableError
-        If it has no score, if several scores differ, if none has the check code, or if every score also appears in the
-        question.
+        If it has no score, if several scores differ, if none has the check code, if every score also appears in the question,
+        or if the answer is too long.
 
     Examples
     --------
@@ -176,6 +192,7 @@ def score_in(
     ...
     rollwise.judges.replies.UnreadableError: its only verdict appears in the text that it was shown
     """
+    check_length(answer)
     own, place = unquoted(answer, question, []), place_of_score(field or SCORE)
     verdicts = list(_verdicts(own, place))
     if not verdicts:
@@ -201,7 +218,9 @@ def score_in(
             raise UnreadableError("its verdict has another check code than its instructions")
     if not valid:
         raise UnreadableError("its only verdict appears in the text that it was shown")
-    scores = {_number(value_at(content, place)) for _, _, content in valid}
+    if any(_repeats(content, place) for _, _, content in valid):
+        raise UnreadableError("it holds 2 verdicts that differ: one key is there twice")
+    scores = {_number(value_at(content, place), truths=truths) for _, _, content in valid}
     if len(scores) > 1:
         raise UnreadableError(f"it holds {len(scores)} verdicts that differ")
     begin, end, verdict = valid[-1]
@@ -212,9 +231,15 @@ def score_in(
     return Reading(scores.pop(), reasons, None if code is None else is_signed)
 
 
+def check_length(answer: str) -> None:
+    """Raise UnreadableError for an answer that is too long to be read."""
+    if len(answer) > MOST_CHARACTERS:
+        raise UnreadableError(f"it has {len(answer):,} characters, and at most {MOST_CHARACTERS:,} are read")
+
+
 def _outside(texts: Sequence[str], answer: str, verdicts: Sequence[_Object]) -> list[_Object]:
-    """Return the verdicts that none of these texts contains, however it is quoted."""
-    quotable = [_squeezed(text) for text in texts] if verdicts else []
+    """Return the verdicts that none of these texts contains, however it is quoted, and even if it contains them as JSON."""
+    quotable = [_squeezed(form) for text in texts for form in _read_as_json(text)] if verdicts else []
     return [
         verdict
         for verdict in verdicts
@@ -238,20 +263,71 @@ def unquoted(answer: str, question: str, texts: Sequence[str]) -> str:
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
     """Return start, end and content of each outermost JSON object with a score."""
-    decoder, key = json.JSONDecoder(strict=False), place[0]  # models write line breaks and tabs without escaping them
+    # Models write line breaks and tabs without escaping them.
+    decoder, key = json.JSONDecoder(strict=False, object_pairs_hook=_paired), place[0]
     # No object that begins after the last occurrence of the key can hold it: this bounds the search in long answers.
     last = max(text.rfind(json.dumps(key, ensure_ascii=is_escaped)) for is_escaped in (True, False))
-    opening = _OBJECT.search(text)
+    opening, in_vain, number = _OBJECT.search(text), 0, 0
     while opening is not None and (at := opening.start()) < last:
+        content, length, looked_at = _object_at(text, at, decoder)
+        in_vain += 0 if length else looked_at
+        if in_vain > _MOST_IN_VAIN:
+            raise UnreadableError("it begins too many JSON objects that are none")
+        if length and (_has(content, place) or _repeats(content, place)):
+            number += 1
+            if number > _MOST_VERDICTS:
+                raise UnreadableError(f"it holds more than {_MOST_VERDICTS:,} verdicts")
+            yield at, at + length, content
+        opening = _OBJECT.search(text, at + max(length, 1))
+
+
+def _object_at(text: str, at: int, decoder: json.JSONDecoder) -> tuple[dict[str, Any], int, int]:
+    """Return the JSON object that begins here, its length (0 if there is none), and how many characters were looked at."""
+    size, looked_at = _FIRST_LOOK, 0
+    while True:
+        part = text[
+            at : at + size
+        ]  # a part, as copies of the rest, and errors with their line, would add up to a square
+        looked_at += len(part)
         try:
-            content, length = decoder.raw_decode(text[at:])  # a slice, as an error would count all lines before `at`
-        except (ValueError, RecursionError):
-            end = at + 1
+            content, length = decoder.raw_decode(part)
+        except RecursionError:
+            return {}, 0, looked_at
+        except ValueError as error:
+            # More may help if the part ends in the middle: of a text, a word, a number or an escape.
+            stopped = getattr(error, "pos", 0)
+            is_cut = "Unterminated" in str(error) or stopped > len(part) - _LONG
+            if not is_cut or at + size >= len(text):
+                return {}, 0, looked_at
+            size *= 2
         else:
-            end = at + length
-            if _has(content, place):
-                yield at, end, content
-        opening = _OBJECT.search(text, end)
+            return content, length, looked_at
+
+
+def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict that notes which keys have values that differ."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        # As texts, because True equals 1, and NaN does not equal itself.
+        repeated = frozenset(key for key, value in pairs if repr(value) != repr(content[key]))
+        if repeated:
+            content = _Repeating(content)
+            content.repeated = repeated
+    return content
+
+
+def _repeats(verdict: Any, place: Sequence[str | int]) -> bool:
+    """Return whether a key on the way to the score, or that of the check code, is there twice with values that differ."""
+    is_outermost = True
+    for step in place:
+        if isinstance(verdict, _Repeating) and verdict.repeated & ({step, CHECK} if is_outermost else {step}):
+            return True
+        try:
+            verdict = value_at(verdict, [step])
+        except LookupError:
+            return False
+        is_outermost = False
+    return False
 
 
 def _has(verdict: Any, place: Sequence[str | int]) -> bool:
@@ -266,15 +342,24 @@ def _has(verdict: Any, place: Sequence[str | int]) -> bool:
     return not isinstance(holder, str)
 
 
-def _number(score: object) -> float:
-    """Return a score as a number; a number in quotes counts too."""
+def _number(score: object, *, truths: bool) -> float:
+    """Return a score as a number; a number in quotes counts too, and true and false do where they are scores."""
+    is_no_number = (isinstance(score, bool) and not truths) or (isinstance(score, str) and not _NUMBER.fullmatch(score))
     try:
-        number = float(score)  # type: ignore[arg-type]  # anything that float takes
+        number = math.nan if is_no_number else float(score)  # type: ignore[arg-type]  # anything that float takes
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise UnreadableError(f"its score is {score!r:.40}, which is not a number")
+        shown = json.dumps(score) if isinstance(score, bool) else f"{score!r:.40}"
+        raise UnreadableError(f"its score is {shown}, which is not a number")
     return number
+
+
+def _read_as_json(text: str) -> Iterator[str]:
+    """Yield the text, and the text as it reads where it is within JSON, as conversations and tool calls are."""
+    yield text
+    if "\\" in text:
+        yield _ESCAPE.sub(lambda escape: " " if escape[1] is None else chr(int(escape[1], 16)), text)
 
 
 def _squeezed(text: str) -> str:

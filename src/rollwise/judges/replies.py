@@ -31,11 +31,13 @@ _LONG = 20  # characters: a shorter text may appear in an answer by chance
 _OBJECT = re.compile(r'\{\s*"')  # the beginning of an object that is not empty
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")  # in a text; `float` takes more
 MOST_CHARACTERS = 1_000_000  # of an answer, whose reading takes less than a second
-_MOST_VERDICTS = 1_000  # of an answer: each is looked for in the question
+_MOST_VERDICTS = 1_000  # of one kind in an answer: each is looked for in the question
 _FIRST_LOOK = 128  # characters that are decoded first, twice as many if they are not enough
 _MOST_IN_VAIN = 10_000_000  # characters that are decoded without finding an object
 _Object: TypeAlias = tuple[int, int, dict[str, Any]]  # start, end and content of a JSON object in an answer
-_ESCAPE = re.compile(r"\\(?:[nrtbf]|u([0-9a-fA-F]{4}))")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
+_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_DEPTH = 3  # JSON within JSON within JSON
 _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
@@ -239,6 +241,8 @@ def check_length(answer: str) -> None:
 
 def _outside(texts: Sequence[str], answer: str, verdicts: Sequence[_Object]) -> list[_Object]:
     """Return the verdicts that none of these texts contains, however it is quoted, and even if it contains them as JSON."""
+    if len(verdicts) > _MOST_VERDICTS:
+        raise UnreadableError(f"it holds more than {_MOST_VERDICTS:,} verdicts")
     quotable = [_squeezed(form) for text in texts for form in _read_as_json(text)] if verdicts else []
     return [
         verdict
@@ -267,16 +271,13 @@ def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
     decoder, key = json.JSONDecoder(strict=False, object_pairs_hook=_paired), place[0]
     # No object that begins after the last occurrence of the key can hold it: this bounds the search in long answers.
     last = max(text.rfind(json.dumps(key, ensure_ascii=is_escaped)) for is_escaped in (True, False))
-    opening, in_vain, number = _OBJECT.search(text), 0, 0
+    opening, in_vain = _OBJECT.search(text), 0
     while opening is not None and (at := opening.start()) < last:
         content, length, looked_at = _object_at(text, at, decoder)
         in_vain += 0 if length else looked_at
         if in_vain > _MOST_IN_VAIN:
             raise UnreadableError("it begins too many JSON objects that are none")
         if length and (_has(content, place) or _repeats(content, place)):
-            number += 1
-            if number > _MOST_VERDICTS:
-                raise UnreadableError(f"it holds more than {_MOST_VERDICTS:,} verdicts")
             yield at, at + length, content
         opening = _OBJECT.search(text, at + max(length, 1))
 
@@ -356,10 +357,20 @@ def _number(score: object, *, truths: bool) -> float:
 
 
 def _read_as_json(text: str) -> Iterator[str]:
-    """Yield the text, and the text as it reads where it is within JSON, as conversations and tool calls are."""
+    """Yield the text, and the text as it reads where it is within JSON, as conversations are, or within JSON within JSON."""
     yield text
-    if "\\" in text:
-        yield _ESCAPE.sub(lambda escape: " " if escape[1] is None else chr(int(escape[1], 16)), text)
+    for _ in range(_DEPTH):
+        if "\\" not in text:
+            break
+        # Halves of characters, as JSON may write them, become whole.
+        halves = _ESCAPE.sub(_escaped, text).encode("utf-16", "surrogatepass")
+        yield (text := halves.decode("utf-16", "replace"))
+
+
+def _escaped(escape: re.Match[str]) -> str:
+    """Return the character of an escape of JSON."""
+    digits, sign = escape.groups()
+    return chr(int(digits, 16)) if digits else _SIGNS.get(sign, sign)
 
 
 def _squeezed(text: str) -> str:

@@ -18,6 +18,7 @@ from rollwise.files.masking import for_message
 from rollwise.files.masking import without_secrets as without_secret_entries
 from rollwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
 from rollwise.judges.transport import TOO_LONG, bounded, is_too_long, redirect_of
+from rollwise.schema.arguments import shown
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
@@ -86,26 +87,27 @@ class Endpoint:
     def __post_init__(self) -> None:
         """Raise an error for settings that can never work."""
         check_installed("openai", extra="judge", of="Endpoint")
-        if not self.model:
-            raise ArgumentError("Endpoint: model is empty; name a model that the address serves")
+        self._check_texts()
         retries: object = self.max_retries
         if not isinstance(retries, Integral) or int(retries) < 0:
-            raise ArgumentError(f"Endpoint: max_retries is {retries!r}; give a whole number, 0 or more")
+            raise ArgumentError(f"Endpoint: max_retries is {shown(retries)}; give a whole number, 0 or more")
         if not _is_positive(self.timeout):
-            raise ArgumentError(f"Endpoint: timeout is {self.timeout!r}; give seconds, more than 0")
+            raise ArgumentError(f"Endpoint: timeout is {shown(self.timeout)}; give seconds, more than 0")
         if self.requests_per_minute is not None:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
             if not _is_positive(self.requests_per_minute):
-                raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; give more than 0")
+                raise ArgumentError(
+                    f"Endpoint: requests_per_minute is {shown(self.requests_per_minute)}; give more than 0"
+                )
         # Annotations are not enough: these values come from YAML, too.
         prices: object = self.prices
         if prices is not None and not (
             isinstance(prices, Sequence)
             and len(prices) == 2
-            and all(price == 0 or _is_positive(price) for price in prices)
+            and all(isinstance(price, Real) and float(price) >= 0 for price in prices)
         ):
             raise ArgumentError(
-                f"Endpoint: prices is {prices!r}; give dollars for a million tokens read, and for a million written"
+                f"Endpoint: prices is {shown(prices)}; give dollars for a million tokens read, and for a million written"
             )
         self._check_options(self.options)
         if self._address is None and self._key is None:
@@ -120,6 +122,26 @@ class Endpoint:
             raise ArgumentError(
                 f"Endpoint: base_url is {public!r}, not a web address; give one such as 'http://localhost:8000/v1'"
             )
+
+    def _check_texts(self) -> None:
+        """Raise an error for a name or key that is no text; the key is not shown."""
+        model: object = self.model
+        if not isinstance(model, str):
+            raise ArgumentError(f"Endpoint: model is {shown(model)}, not text; name a model that the address serves")
+        if not model:
+            raise ArgumentError("Endpoint: model is empty; name a model that the address serves")
+        address: object = self.base_url
+        key: object = self.api_key
+        if not isinstance(address, str | None):
+            raise ArgumentError(
+                f"Endpoint: base_url is {shown(address)}, not text; give an address such as 'http://localhost:8000/v1'"
+            )
+        if not isinstance(key, str | None):
+            raise ArgumentError("Endpoint: the API key cannot be sent as a header, as it is not text")
+        for name in ("temperature", "max_tokens"):
+            value = getattr(self, name)
+            if not isinstance(value, Real | None):
+                raise ArgumentError(f"Endpoint: {name} is {shown(value)}; give a number, or leave it out")
 
     @staticmethod
     def _check_options(options: object) -> None:

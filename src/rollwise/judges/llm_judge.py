@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, counted
+from rollwise.errors import ArgumentError, counted, type_and_message
 from rollwise.jobs.identity import additions, identity
 from rollwise.judges.clients import CallError, Reply, name_of
 from rollwise.judges.endpoint import without_secrets
@@ -303,7 +303,7 @@ class LLMJudgeMetric(ResponseMetric):
             try:
                 reading = Reading(float(self.parser(text)), text.strip() or None, None)
             except Exception as error:
-                raise UnreadableError(f"{type(error).__name__}: {error}; it said {text.strip()[:120]!r}") from error
+                raise UnreadableError(f"{type_and_message(error)}; it said {text.strip()[:120]!r}") from error
             if math.isnan(reading.score):
                 raise UnreadableError(f"the parser gives no number; it said {text.strip()[:120]!r}")
         low, high = self.scale

@@ -1,6 +1,6 @@
 """A workflow whose address redirects: each item says so, and nobody else is asked."""
 
-from judges.odd_server import serving
+from odd_server import serving
 
 
 def test_an_evaluation_asks_nobody_else(bench, capsys) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("openai", reason="openai is not installed (extra judge)")
 
-from judges.odd_server import OddServer, completion, serving
+from odd_server import OddServer, completion, serving
 from signing import signed
 
 import rollwise as rw

@@ -43,7 +43,7 @@ def test_a_rule_takes_the_name_of_a_metric(odd: Any) -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     """As they were."""
-    assert Below("attack_success", np.float64(0.01), level=np.float32(0.5)).threshold == 0.01
+    assert Below("attack_success", np.float64(0.01), level=np.float64(0.5)).threshold == 0.01
 
 
 @pytest.mark.parametrize("odd", [np.array(["a", "b"]), 5, None, pl.DataFrame(), ["m"], b"m"], ids=range(6))

@@ -54,7 +54,7 @@ def is_settled(model: Any, options: Mapping[str, Any]) -> bool:
     (True, False)
     """
     # Later ones win: they are sent in the place of earlier ones.
-    layers = [{"temperature": getattr(model, "temperature", None)}]
+    layers: list[Mapping[str, Any]] = [{"temperature": getattr(model, "temperature", None)}]
     for further in (getattr(model, "options", None), options):
         if isinstance(further, Mapping):
             body = further.get("extra_body")

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rollwise.errors import ArgumentError
 from rollwise.files.references import json_steps, value_at
+from rollwise.judges.json_objects import Repeating, object_at
 
 Unsigned: TypeAlias = Literal["null", "accept"]
 CHECK, SCORE = "check", "score"
@@ -32,7 +33,6 @@ _OBJECT = re.compile(r'\{\s*"')  # the beginning of an object that is not empty
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")  # in a text; `float` takes more
 MOST_CHARACTERS = 1_000_000  # of an answer, whose reading takes less than a second
 _MOST_VERDICTS = 1_000  # of one kind in an answer: each is looked for in the question
-_FIRST_LOOK = 128  # characters that are decoded first, twice as many if they are not enough
 _MOST_IN_VAIN = 10_000_000  # characters that are decoded without finding an object
 _Object: TypeAlias = tuple[int, int, dict[str, Any]]  # start, end and content of a JSON object in an answer
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
@@ -43,12 +43,6 @@ _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 class UnreadableError(ValueError):
     """An answer without a verdict, or whose verdict may come from the question."""
-
-
-class _Repeating(dict[str, Any]):
-    """An object that has keys twice, with values that differ: nobody knows which of them is meant."""
-
-    repeated: frozenset[str] = frozenset()
 
 
 class Reading(NamedTuple):
@@ -233,6 +227,33 @@ def score_in(
     return Reading(scores.pop(), reasons, None if code is None else is_signed)
 
 
+def signed_object(answer: str, question: str, code: str) -> dict[str, Any]:
+    """Return the one JSON object of an answer that has the check code and is not part of the question, without the code.
+
+    Raises
+    ------
+    UnreadableError
+        If there is none, or several that differ, also by a key that is there twice.
+
+    Examples
+    --------
+    >>> signed_object('So: {"check": "0a", "points": 4}', "Rate it.", "0a")
+    {'points': 4}
+    """
+    check_length(answer)
+    own = unquoted(answer, question, [])
+    found = [verdict for verdict in _verdicts(own, [CHECK]) if str(verdict[2].get(CHECK)).strip().lower() == code]
+    valid = _outside([question], own, found)
+    if not valid:
+        raise UnreadableError("it holds no JSON object with its check code that is its own")
+    contents = [content for _, _, content in valid]
+    if any(isinstance(content, Repeating) for content in contents) or any(
+        content != contents[0] for content in contents
+    ):
+        raise UnreadableError("it holds 2 objects that differ")
+    return {key: value for key, value in contents[0].items() if key != CHECK}
+
+
 def check_length(answer: str) -> None:
     """Raise UnreadableError for an answer that is too long to be read."""
     if len(answer) > MOST_CHARACTERS:
@@ -267,13 +288,12 @@ def unquoted(answer: str, question: str, texts: Sequence[str]) -> str:
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
     """Return start, end and content of each outermost JSON object with a score."""
-    # Models write line breaks and tabs without escaping them.
-    decoder, key = json.JSONDecoder(strict=False, object_pairs_hook=_paired), place[0]
+    key = place[0]
     # No object that begins after the last occurrence of the key can hold it: this bounds the search in long answers.
     last = max(text.rfind(json.dumps(key, ensure_ascii=is_escaped)) for is_escaped in (True, False))
     opening, in_vain = _OBJECT.search(text), 0
     while opening is not None and (at := opening.start()) < last:
-        content, length, looked_at = _object_at(text, at, decoder)
+        content, length, looked_at = object_at(text, at)
         in_vain += 0 if length else looked_at
         if in_vain > _MOST_IN_VAIN:
             raise UnreadableError("it begins too many JSON objects that are none")
@@ -282,46 +302,11 @@ def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
         opening = _OBJECT.search(text, at + max(length, 1))
 
 
-def _object_at(text: str, at: int, decoder: json.JSONDecoder) -> tuple[dict[str, Any], int, int]:
-    """Return the JSON object that begins here, its length (0 if there is none), and how many characters were looked at."""
-    size, looked_at = _FIRST_LOOK, 0
-    while True:
-        part = text[
-            at : at + size
-        ]  # a part, as copies of the rest, and errors with their line, would add up to a square
-        looked_at += len(part)
-        try:
-            content, length = decoder.raw_decode(part)
-        except RecursionError:
-            return {}, 0, looked_at
-        except ValueError as error:
-            # More may help if the part ends in the middle: of a text, a word, a number or an escape.
-            stopped = getattr(error, "pos", 0)
-            is_cut = "Unterminated" in str(error) or stopped > len(part) - _LONG
-            if not is_cut or at + size >= len(text):
-                return {}, 0, looked_at
-            size *= 2
-        else:
-            return content, length, looked_at
-
-
-def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict that notes which keys have values that differ."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        # As texts, because True equals 1, and NaN does not equal itself.
-        repeated = frozenset(key for key, value in pairs if repr(value) != repr(content[key]))
-        if repeated:
-            content = _Repeating(content)
-            content.repeated = repeated
-    return content
-
-
 def _repeats(verdict: Any, place: Sequence[str | int]) -> bool:
     """Return whether a key on the way to the score, or that of the check code, is there twice with values that differ."""
     is_outermost = True
     for step in place:
-        if isinstance(verdict, _Repeating) and verdict.repeated & ({step, CHECK} if is_outermost else {step}):
+        if isinstance(verdict, Repeating) and verdict.repeated & ({step, CHECK} if is_outermost else {step}):
             return True
         try:
             verdict = value_at(verdict, [step])

@@ -9,6 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise import metrics as m
+from rollwise.errors import ArgumentError
 
 THINGS = (
     "rollouts|turns|goals|tasks|attempts|clusters|successes|labels|verdicts|abstentions|judges|samples|requirements|scores|"
@@ -111,3 +112,41 @@ def test_one_is_never_several_in_what_is_refused(wrong: Callable[[], Any], sente
     """Nor does the sentence of an error."""
     with pytest.raises(rw.errors.RollwiseError, match=sentence):
         wrong()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        repr("x" * 100_000),
+        f"`{'y' * 9_000}`",
+        repr("it's " * 5_000),
+        "9" * 5_000,
+        repr(['"' * 500]),
+        "a b " * 30_000,
+        "'" * 50_000,
+        "\\" * 50_000,
+    ],
+)
+def test_a_long_value_is_cut_and_the_remedy_stays(value: str) -> None:
+    """In quotes to 200 characters; as it is, where it is too long for a path; and any sentence at last."""
+    sentence = str(ArgumentError(f"eval: `key` is {value}, which is unknown; correct it"))
+    assert sentence.startswith("eval: `key` is ")
+    assert sentence.endswith("; correct it")
+    assert len(sentence) < 5_000
+    assert str(ArgumentError(sentence)) == sentence
+    if "b" not in value and len(set(value)) > 1:
+        assert len(sentence) < 300
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"/home/{'deep/' * 200}log.jsonl: is not there; check the path",
+        f"the judge's answers, and the target's, {'are words ' * 30} 'short' and 'it' say; choose one's own",
+        f"there is {', '.join(f'column_{n}' for n in range(100))}; choose one",
+        f"'{'/home/me' * 100}': no such file",
+    ],
+)
+def test_paths_and_words_are_not_cut(sentence: str) -> None:
+    """However long the sentence is."""
+    assert str(ArgumentError(sentence)) == sentence

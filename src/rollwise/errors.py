@@ -19,12 +19,19 @@ import difflib
 import re
 from collections.abc import Mapping
 
+_LONGEST_VALUE = 200  # characters of a value that a sentence shows
+_LONGEST_NAME, _LONGEST_PATH = 255, 4096  # bytes of the name of a file, and of a path
+_LONGEST_SENTENCE = 5_000
+# Values in quotes, also short ones, so that no closing quote counts as an opening one; and words.
+_VALUE = re.compile(r"(?<!\w)(?P<quote>['\"`])(?P<value>(?>(?:(?!(?P=quote))[^\\]|\\.)*))(?P=quote)(?!\w)", re.DOTALL)
+_WORD = re.compile(r"\S{256,}")
+
 
 class RollwiseError(ValueError):
     """The root: any error that rollwise raises on purpose; its message is always a single line."""
 
     def __init__(self, *messages: object) -> None:
-        super().__init__(*(" ".join(str(message).split("\n")) for message in messages))
+        super().__init__(*(brief(" ".join(str(message).split("\n"))) for message in messages))
 
 
 class SchemaError(RollwiseError):
@@ -55,6 +62,38 @@ class UnkeptError(WriteError):
     """An answer that cannot be stored. Further answers would cost money and be lost, so the caller stops."""
 
 
+def brief(sentence: str) -> str:
+    """Return a sentence with long values in it cut: to 200 characters in quotes, and words that are too long for a path.
+
+    Examples
+    --------
+    >>> len(brief(f"the column '{'x' * 1000}' is not there; name another one")), brief("it's 'a' or 'b'")
+    (244, "it's 'a' or 'b'")
+    """
+    if len(sentence) <= _LONGEST_VALUE:
+        return sentence
+    sentence = _WORD.sub(lambda word: _cut(word[0]) if _is_no_path(word[0]) else word[0], _VALUE.sub(_quoted, sentence))
+    if len(sentence) <= _LONGEST_SENTENCE:
+        return sentence
+    return (
+        f"{sentence[: _LONGEST_SENTENCE // 2]} ... {sentence[-_LONGEST_SENTENCE // 3 :]}"  # the end says what to type
+    )
+
+
+def _quoted(value: re.Match[str]) -> str:
+    is_path = re.search(r"[/\\]", value["value"]) and not _is_no_path(value["value"])
+    return value[0] if is_path else f"{value['quote']}{_cut(value['value'])}{value['quote']}"
+
+
+def _is_no_path(value: str) -> bool:
+    """Return whether no file can be named so."""
+    return len(value) > _LONGEST_PATH or max(map(len, re.split(r"[/\\]", value))) > _LONGEST_NAME
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 3]}..."
+
+
 def type_and_message(error: BaseException) -> str:
     """Return an error's type and message, as text that any file can hold.
 
@@ -63,7 +102,22 @@ def type_and_message(error: BaseException) -> str:
     >>> type_and_message(KeyError("goal")), type_and_message(TimeoutError())
     ("KeyError: 'goal'", 'TimeoutError')
     """
-    return writable(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    message = message_of(error)
+    return writable(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+
+
+def message_of(error: BaseException) -> str:
+    """Return an error's message; that of a user's class which fails to give one is empty.
+
+    Examples
+    --------
+    >>> message_of(ValueError("no goal"))
+    'no goal'
+    """
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # a user's `__str__` may raise anything
+        return ""
 
 
 def is_interrupt(error: BaseException) -> bool:

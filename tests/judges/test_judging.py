@@ -351,15 +351,21 @@ def test_a_judge_may_read_the_whole_conversation() -> None:
     judge = Counting(columns=("conversation", "train_step"))
     rw.judge(turns, judge, progress=False)
     told = [texts["conversation"] for texts, _ in judge.asked]
-    assert told[0] == "System: be kind\n\nUser: p1\n\nAssistant: r1"
-    assert told[1] == "System: be kind\n\nUser: p1\n\nAssistant: r1\n\nUser: p2\n\nAssistant: r2"
+    first = [("system", "be kind"), ("user", "p1"), ("assistant", "r1")]
+    assert [(message["role"], message["content"]) for message in json.loads(told[0])] == first
+    second = [*first, ("user", "p2"), ("assistant", "r2")]
+    assert [(message["role"], message["content"]) for message in json.loads(told[1])] == second
+    assert told[0].splitlines()[1:3] == [
+        '{"role": "system", "content": "be kind"},',
+        '{"role": "user", "content": "p1"},',
+    ]
     assert judge.asked[0][0]["train_step"] == "7"
 
 
 def test_the_whole_conversation_may_be_what_is_judged() -> None:
     """By a function of a text as well; nothing is judged where there is no answer."""
     turns = table("r1", None, "r2", prompt=["p1", "p2", "p3"])
-    told = rw.judge(turns, lambda text: text.count("User: "), column="conversation", progress=False)
+    told = rw.judge(turns, lambda text: text.count('"role": "user"'), column="conversation", progress=False)
     assert told.select("turn", "value").rows() == [(1, 1.0), (3, 3.0)]
 
 

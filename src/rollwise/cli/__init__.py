@@ -19,7 +19,7 @@ from rollwise.cli import gate, runs  # noqa: F401  # the same
 from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say
-from rollwise.errors import ArgumentError, RollwiseError, is_interrupt, type_and_message
+from rollwise.errors import ArgumentError, RollwiseError, brief, is_interrupt, type_and_message
 
 __all__ = ["app", "run"]
 
@@ -65,7 +65,7 @@ def _code(words: list[str]) -> int:
     # and a code. Any other exception is a bug and keeps its traceback.
     except typer.exceptions.TyperException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "rollwise")
-        message = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
+        message = brief(" ".join(error.format_message().replace("Value error, ", "").split())).rstrip(".")
         if message:  # without any argument, the help is printed already
             say(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
         code = BAD_INPUT
@@ -76,7 +76,9 @@ def _code(words: list[str]) -> int:
         code = _quietly()
     except OSError as error:
         say(
-            f"{error.filename or 'stdout, or the working folder'}: {error.strerror}; check the path and its permissions"
+            brief(
+                f"{error.filename or 'stdout, or the working folder'}: {error.strerror}; check the path and its permissions"
+            )
         )
         code = BAD_INPUT
     except SystemExit as error:  # rollwise's own commands return a code; Typer's shell completion exits

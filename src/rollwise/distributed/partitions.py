@@ -12,7 +12,7 @@ import polars as pl
 import polars.selectors as cs
 
 from rollwise import schema
-from rollwise.errors import MetricError, ReadError, RollwiseError, listing
+from rollwise.errors import MetricError, ReadError, RollwiseError, listing, message_of
 from rollwise.estimation.merging import State, state_of
 from rollwise.estimation.summary import to_merge
 from rollwise.files.manifests import Part, check_content, check_part, check_whole, manifest_of, parquet_in
@@ -248,4 +248,4 @@ def combined(items: Sequence[Item], frames: Mapping[int, pl.DataFrame]) -> pl.Da
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:300]
+    return (message_of(error).strip().splitlines() or [""])[0][:300]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, MetricError, meant
+from rollwise.errors import ArgumentError, MetricError, meant, message_of
 from rollwise.estimation.arguments import rollouts_frame
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import Unit, strata_of, unit_of
@@ -186,7 +186,9 @@ def _estimates(
         point = value_of(options.statistic, arrays)
     except Exception as error:
         arguments = f"it is given an array of each of {', '.join(options.columns)}"
-        raise MetricError(f"bootstrap: {options.name} failed on the data themselves: {error} ({arguments})") from error
+        raise MetricError(
+            f"bootstrap: {options.name} failed on the data themselves: {message_of(error)} ({arguments})"
+        ) from error
     # Without a value on the original data, replicates would have no center.
     if np.isnan(point):
         return [Estimate(n=rows.size, n_clusters=clusters.count, reason=f"{options.name} has no value here")] * len(

@@ -374,7 +374,7 @@ def _import(place: str, folder: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         raise ArgumentError(
-            f"the plug-in {place!r} cannot be imported ({type(error).__name__}: {error}); is it installed, and spelled so?"
+            f"the plug-in {place!r} cannot be imported ({type_and_message(error)}); is it installed, and spelled so?"
         ) from error
 
 

@@ -1,7 +1,8 @@
 """Post a question to an HTTP address, with retries after temporary errors."""
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import httpx2
@@ -9,7 +10,7 @@ import msgspec
 import tenacity
 
 from rollwise.files.hiding import hidden, secrets_of_request
-from rollwise.judges.transport import TOO_LONG, bounded, is_too_long
+from rollwise.judges.transport import TOO_LONG, bounded, is_too_long, redirect_of
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.json_texts import lenient
 
@@ -25,6 +26,10 @@ _LINES = re.compile(
 
 class RefusedError(Exception):
     """The server answered with an error."""
+
+
+class MovedError(RefusedError):
+    """The server redirects to another address."""
 
 
 class BusyError(RefusedError):
@@ -49,7 +54,9 @@ async def posted(options: Any, body: Any) -> Any:
         async with client_class(timeout=options.timeout, headers=options.headers, verify=_trusted()) as client:
             async for attempt in retrying:
                 with attempt:
-                    return _read(await client.post(options.url, json=body))
+                    return _read(await client.post(options.url, json=body), partial(hidden, secrets=secrets))
+    except MovedError:  # which has no secret, and an address that should not be cut
+        raise
     # A server may repeat the request, and the client a header that cannot be sent.
     except RefusedError as error:
         raise type(error)(hidden(str(error), secrets)[:_SHOWN]) from None
@@ -67,7 +74,9 @@ def _trusted() -> Any:
     return httpx2.create_ssl_context()
 
 
-def _read(response: Any) -> Any:
+def _read(response: Any, hide: Callable[[str], str]) -> Any:
+    if (moved := redirect_of(response, hide)) is not None:
+        raise MovedError(f"HTTP {response.status_code}: {moved}")
     if is_too_long(response):
         raise RefusedError(f"HTTP {response.status_code}: {TOO_LONG}")
     text = response.text
@@ -84,10 +93,10 @@ def _read(response: Any) -> Any:
 def _value(text: str) -> Any:
     """Return the value of a JSON text; a text that is not JSON is returned as it is."""
     try:
-        return msgspec.json.decode(text)
+        return msgspec.json.decode(text.removeprefix("\ufeff"))
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         try:
-            return lenient(text.encode(errors="replace"))[0]
+            return lenient(text.removeprefix("\ufeff").encode(errors="replace"))[0]
         except BrokenError:
             return text
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, type_and_message
 
 _STEP = re.compile(r"""\.([^][.'"*?@()]+)|\[(-?\d+)]|\['([^']*)']|\["([^"]*)"]""")  # .name [0] ['name'] ["name"]
 
@@ -48,7 +48,7 @@ def object_at(reference: str, folder: Path | None = None) -> Any:
                 value = getattr(value, part)
         except (Exception, SystemExit) as error:  # a script may end with SystemExit when it is imported
             raise ArgumentError(
-                f"{reference!r} cannot be imported ({type(error).__name__}: {error}); check its spelling, and that it is installed"
+                f"{reference!r} cannot be imported ({type_and_message(error)}); check its spelling, and that it is installed"
             ) from error
     return value
 

@@ -18,6 +18,7 @@ T = TypeVar("T")
 LOOK_EVERY = 0.1
 # Generous: a call that ran out of time keeps its thread until it returns, and so does a rollout that waits for a judge.
 MOST_THREADS = 10_000
+_CLOSED = "GeneratorExit: it was closed from within"
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
@@ -64,17 +65,29 @@ async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any
 
 
 async def contained(work: Awaitable[T]) -> T:
-    """Await a result, and turn an exit or a cancellation that comes from user code into an ordinary error."""
+    """Await a result, and turn an exit, an end or a cancellation that comes from user code into an ordinary error."""
+    task = asyncio.current_task()
     try:
         return await work
     except SystemExit as error:
         raise RuntimeError(f"it would end the process: {type_and_message(error)}") from error
+    except GeneratorExit as error:
+        # Python itself closes a coroutine in this way, but never while its task is running.
+        if _running_task() is not task:
+            raise
+        raise RuntimeError(_CLOSED) from error
     except asyncio.CancelledError as error:
         # `cancelling()` counts requests to cancel this task; 0 means that the cancellation comes from within.
-        task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         raise RuntimeError("it was cancelled from within: CancelledError") from error
+
+
+def _running_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop is running
+        return None
 
 
 class Threads(Executor):
@@ -131,9 +144,11 @@ def threads() -> Threads:
 
 
 def finite(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function and convert StopIteration: a future cannot carry it, and its awaiter would wait for ever."""
+    """Call a function and convert StopIteration, which no future can carry, and GeneratorExit, which would close its awaiter."""
     try:
         return function(*args, **kwargs)
+    except GeneratorExit as error:
+        raise RuntimeError(_CLOSED) from error
     except StopIteration as error:
         raise RuntimeError("StopIteration: it has nothing more to give") from error
 

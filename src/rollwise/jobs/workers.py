@@ -214,7 +214,14 @@ class Crew:
     async def _work(self, position: int) -> None:
         """Put the outcome of one item into the queue; begin nothing further while too many outcomes wait to be stored."""
         if not self._closing:
-            self._queue.put(await self._outcome(position))
+            try:
+                outcome = await self._outcome(position)
+            except (KeyboardInterrupt, SystemExit) as error:
+                # Such an error would leave the event loop at once, and its tasks would complain that nobody looked at them.
+                self._closing = True
+                self._queue.put(_Stop(error))
+                return
+            self._queue.put(outcome)
             await self._unstored.acquire()
 
     async def _outcome(self, position: int) -> Outcome:

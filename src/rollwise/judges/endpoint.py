@@ -17,7 +17,8 @@ from rollwise.files.hiding import hidden, secrets_of_request
 from rollwise.files.masking import for_message
 from rollwise.files.masking import without_secrets as without_secret_entries
 from rollwise.judges.clients import CallError, Messages, Reply, UnservedError, check_installed, count_of
-from rollwise.judges.transport import TOO_LONG, bounded, is_too_long
+from rollwise.judges.transport import TOO_LONG, bounded, is_too_long, redirect_of
+from rollwise.schema.arguments import shown
 
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _OF_THE_CLIENT = frozenset({"extra_headers", "extra_query", "extra_body"})
@@ -37,6 +38,7 @@ _MOST = 10_000  # characters of what a server says that are looked at for a mess
 class Endpoint:
     """A model behind an OpenAI-compatible address: OpenAI, vLLM, NIM, Ollama, llama.cpp and gateways (extra ``judge``).
 
+    A redirect is not followed, because keys and questions would go to another address: the error names it.
     After a rate limit (429, after the time in ``Retry-After``, up to two minutes), a server error, a time-out, a dropped
     connection or an unusable answer (broken JSON, no choices), the same request is sent again, unchanged. If a filter blocks
     the request (400 with the code ``content_filter``) or the answer, the result is an empty answer that is `refused`.
@@ -85,26 +87,27 @@ class Endpoint:
     def __post_init__(self) -> None:
         """Raise an error for settings that can never work."""
         check_installed("openai", extra="judge", of="Endpoint")
-        if not self.model:
-            raise ArgumentError("Endpoint: model is empty; name a model that the address serves")
+        self._check_texts()
         retries: object = self.max_retries
         if not isinstance(retries, Integral) or int(retries) < 0:
-            raise ArgumentError(f"Endpoint: max_retries is {retries!r}; give a whole number, 0 or more")
+            raise ArgumentError(f"Endpoint: max_retries is {shown(retries)}; give a whole number, 0 or more")
         if not _is_positive(self.timeout):
-            raise ArgumentError(f"Endpoint: timeout is {self.timeout!r}; give seconds, more than 0")
+            raise ArgumentError(f"Endpoint: timeout is {shown(self.timeout)}; give seconds, more than 0")
         if self.requests_per_minute is not None:
             check_installed("aiolimiter", extra="judge", of="Endpoint")
             if not _is_positive(self.requests_per_minute):
-                raise ArgumentError(f"Endpoint: requests_per_minute is {self.requests_per_minute!r}; give more than 0")
+                raise ArgumentError(
+                    f"Endpoint: requests_per_minute is {shown(self.requests_per_minute)}; give more than 0"
+                )
         # Annotations are not enough: these values come from YAML, too.
         prices: object = self.prices
         if prices is not None and not (
             isinstance(prices, Sequence)
             and len(prices) == 2
-            and all(price == 0 or _is_positive(price) for price in prices)
+            and all(isinstance(price, Real) and float(price) >= 0 for price in prices)
         ):
             raise ArgumentError(
-                f"Endpoint: prices is {prices!r}; give dollars for a million tokens read, and for a million written"
+                f"Endpoint: prices is {shown(prices)}; give dollars for a million tokens read, and for a million written"
             )
         self._check_options(self.options)
         if self._address is None and self._key is None:
@@ -119,6 +122,26 @@ class Endpoint:
             raise ArgumentError(
                 f"Endpoint: base_url is {public!r}, not a web address; give one such as 'http://localhost:8000/v1'"
             )
+
+    def _check_texts(self) -> None:
+        """Raise an error for a name or key that is no text; the key is not shown."""
+        model: object = self.model
+        if not isinstance(model, str):
+            raise ArgumentError(f"Endpoint: model is {shown(model)}, not text; name a model that the address serves")
+        if not model:
+            raise ArgumentError("Endpoint: model is empty; name a model that the address serves")
+        address: object = self.base_url
+        key: object = self.api_key
+        if not isinstance(address, str | None):
+            raise ArgumentError(
+                f"Endpoint: base_url is {shown(address)}, not text; give an address such as 'http://localhost:8000/v1'"
+            )
+        if not isinstance(key, str | None):
+            raise ArgumentError("Endpoint: the API key cannot be sent as a header, as it is not text")
+        for name in ("temperature", "max_tokens"):
+            value = getattr(self, name)
+            if not isinstance(value, Real | None):
+                raise ArgumentError(f"Endpoint: {name} is {shown(value)}; give a number, or leave it out")
 
     @staticmethod
     def _check_options(options: object) -> None:
@@ -176,8 +199,10 @@ class Endpoint:
             except openai.APIStatusError as error:
                 if error.code in _FILTERED:
                     return Reply("", None, None, "content_filter", perf_counter() - started, refused=True)
-                kind = UnservedError if error.status_code in _UNSERVED else CallError
-                raise self._failed(f"{error.status_code}, {_tries(sent, error)}: {_reason(error)}", kind) from None
+                moved = redirect_of(error.response, self.hide)
+                kind = UnservedError if moved or error.status_code in _UNSERVED else CallError
+                why = moved or _reason(error)
+                raise self._failed(f"{error.status_code}, {_tries(sent, error)}: {why}", kind) from None
             except openai.APITimeoutError as error:
                 raise self._failed(f"no answer within {self.timeout:g} s, {_tries(sent, error)}") from None
             except openai.APIConnectionError as error:
@@ -185,7 +210,7 @@ class Endpoint:
             except (openai.OpenAIError, ValueError, TypeError) as error:
                 raise self._failed(str(error)) from None
             sent += raw.retries_taken + 1
-            reply, flaw = _read(raw.http_response.text, self.hide)
+            reply, flaw = _read(raw.http_response, self.hide)
             if (fault := _lasting_fault(raw.http_response, reply)) is not None:
                 raise self._failed(fault)
             if reply is None:
@@ -330,11 +355,20 @@ def _tries(sent: int, error: Any = None) -> str:
     return "asked once" if number == 1 else f"asked {number} times"
 
 
-def _read(text: str, hide: Callable[[str], str]) -> tuple[Reply | None, str]:
+def _json(content: bytes, text: str) -> Any:
+    """Return the value of a body: JSON is in UTF-8, whatever charset its header says, else in UTF-16 or in that charset."""
+    try:
+        return json.loads(content)
+    except UnicodeDecodeError:
+        return json.loads(text)
+
+
+def _read(response: Any, hide: Callable[[str], str]) -> tuple[Reply | None, str]:
     """Return the answer in the body of a response, or None and the reason; secrets are hidden before the text is cut."""
+    text = response.text
     # Servers differ in details: anything that cannot be read in this way is reported as unusable, and retried.
     try:
-        body = json.loads(text)
+        body = _json(response.content, text)
         choice = body["choices"][0]
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")

@@ -45,10 +45,23 @@ def model_with(who: str, model: Any, options: Mapping[str, Any], tokenizer: Any,
     return model_of(f"{who}: the model", model, LocalModel)
 
 
-def is_settled(model: ChatModel, options: Mapping[str, Any]) -> bool:
-    """Return whether a model with these options gives the same answer each time."""
-    temperature = options.get("temperature", getattr(model, "temperature", None))
-    return temperature == 0 or options.get("do_sample") is False
+def is_settled(model: Any, options: Mapping[str, Any]) -> bool:
+    """Return whether a model with these options gives the same answer each time.
+
+    Examples
+    --------
+    >>> is_settled(None, {"extra_body": {"temperature": 0}}), is_settled(None, {})
+    (True, False)
+    """
+    # Later ones win: they are sent in the place of earlier ones.
+    layers: list[Mapping[str, Any]] = [{"temperature": getattr(model, "temperature", None)}]
+    for further in (getattr(model, "options", None), options):
+        if isinstance(further, Mapping):
+            body = further.get("extra_body")
+            layers += [further, body if isinstance(body, Mapping) else {}]
+    temperatures = [layer["temperature"] for layer in layers if layer.get("temperature") is not None]
+    samples = [layer["do_sample"] for layer in layers if layer.get("do_sample") is not None]
+    return bool(temperatures and temperatures[-1] == 0) or bool(samples and samples[-1] is False)
 
 
 def _set(model: Endpoint | LocalModel, options: Mapping[str, Any]) -> ChatModel:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 import polars as pl
 
-from rollwise.errors import ArgumentError, RollwiseError, SchemaError, listing, type_and_message
+from rollwise.errors import ArgumentError, RollwiseError, SchemaError, listing, message_of, type_and_message
 from rollwise.jobs.calls import contained
 from rollwise.jobs.progress import progress_bar
 from rollwise.jobs.workers import Crew, Outcome
@@ -282,7 +282,8 @@ def _verdict(outcome: Outcome) -> Verdict:
         verdict: Verdict = outcome.result
         return verdict
     is_own = isinstance(outcome.error, RollwiseError)
-    return sound(Verdict(None, error=str(outcome.error) if is_own else type_and_message(outcome.error)))
+    message = message_of(outcome.error) if is_own else ""
+    return sound(Verdict(None, error=message or type_and_message(outcome.error)))
 
 
 def _report(judge: Judge, outcomes: pl.DataFrame, num_asked: int) -> None:

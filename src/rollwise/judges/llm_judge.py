@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, counted
+from rollwise.errors import ArgumentError, counted, type_and_message
 from rollwise.jobs.identity import additions, identity
 from rollwise.judges.clients import CallError, Reply, name_of
 from rollwise.judges.endpoint import without_secrets
@@ -21,6 +21,7 @@ from rollwise.judges.replies import (
     UnreadableError,
     Unsigned,
     check_code,
+    check_length,
     instructions,
     listed,
     place_of_score,
@@ -34,6 +35,11 @@ from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
 
 BOUNDS = ("lower_bound", "upper_bound")
+# Why an answer ended, where a verdict that it lacks may have been cut off.
+_ENDED = {
+    "content_filter": "a content filter cut its answer",
+    "length": "it used up its tokens before its answer ended, so raise max_tokens",
+}
 # Attributes of the class itself; a subclass may add others, on which its verdicts depend too.
 _OF_CLASS = frozenset({*("batch_size", "choices", "columns", "gen_kwargs", "max_retries", "model", "name", "num_return_sequences"),
                        *("out_of_range", "parser", "reasoning", "samples", "scale", "score_field", "store", "structured_output"),
@@ -274,7 +280,7 @@ class LLMJudgeMetric(ResponseMetric):
                 replies.append(await self.model.complete(messages, seed=_seed(sample, retry)))
                 reading = self._read(replies[-1].text, question, texts, code)
             except UnreadableError as error:
-                flaw = str(error)
+                flaw = _flaw(replies[-1], error)
             except CallError as error:
                 return _with_costs(Verdict(None, error=str(error)), replies, started)
             else:
@@ -289,13 +295,16 @@ class LLMJudgeMetric(ResponseMetric):
         """Return the score in an answer, which may be used, and the reasoning with it."""
         # A parser of the user sees the answer without what it quotes of the question: a forged score there is not read.
         if self.parser is None:
-            reading = score_in(answer, question, texts, code, self.score_field, self.unsigned)
+            # On a scale from 0 to 1 a judge may say true for 1; on any other it said no number.
+            truths = tuple(self.scale) == (0, 1)
+            reading = score_in(answer, question, texts, code, self.score_field, self.unsigned, truths=truths)
         else:
+            check_length(answer)
             text = unquoted(answer, question, texts)
             try:
                 reading = Reading(float(self.parser(text)), text.strip() or None, None)
             except Exception as error:
-                raise UnreadableError(f"{type(error).__name__}: {error}; it said {text.strip()[:120]!r}") from error
+                raise UnreadableError(f"{type_and_message(error)}; it said {text.strip()[:120]!r}") from error
             if math.isnan(reading.score):
                 raise UnreadableError(f"the parser gives no number; it said {text.strip()[:120]!r}")
         low, high = self.scale
@@ -354,6 +363,13 @@ def _choices(choices: Any, low: float, high: float, who: str) -> tuple[float, ..
     if not (numbers and all(is_finite(number) and low <= number <= high for number in numbers)):
         raise ArgumentError(f"{who}: choices={choices!r}; give numbers from {low:g} to {high:g}, the scale")
     return numbers
+
+
+def _flaw(reply: Reply, error: UnreadableError) -> str:
+    """Say why an answer cannot be read, and first of all whether it was cut."""
+    if reply.finish_reason not in _ENDED:
+        return str(error)
+    return f"{_ENDED[reply.finish_reason]}; {error}" if reply.text.strip() else _ENDED[reply.finish_reason]
 
 
 def _seed(sample: int, retry: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rollwise.errors import ArgumentError, counted
+from rollwise.errors import ArgumentError, counted, message_of
 from rollwise.judges.clients import CallError, Messages, Reply, check_installed
 
 PLAIN = "{{ messages[-1]['content'] }}"  # a chat template that adds nothing
@@ -111,7 +111,7 @@ class LocalModel:
                 return_dict=True,
             ).to(model.device)
         except Exception as error:  # a template is a program, which can raise anything
-            raise CallError(f"{self.name}: its chat template refuses the conversation: {error}") from error
+            raise CallError(f"{self.name}: its chat template refuses the conversation: {message_of(error)}") from error
         prompt_tokens = int(inputs["input_ids"].shape[1])
         most = getattr(model.config, "max_position_embeddings", None)
         if most is not None and prompt_tokens + self.max_tokens > most:

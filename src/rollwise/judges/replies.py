@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rollwise.errors import ArgumentError
 from rollwise.files.references import json_steps, value_at
+from rollwise.judges.json_objects import Repeating, object_at
 
 Unsigned: TypeAlias = Literal["null", "accept"]
 CHECK, SCORE = "check", "score"
@@ -29,7 +30,14 @@ SECRET: ContextVar[bytes] = ContextVar("SECRET", default=_OF_PROCESS)
 """The key of check codes: a secret of this process, or that of a store while its verdicts are asked for."""
 _LONG = 20  # characters: a shorter text may appear in an answer by chance
 _OBJECT = re.compile(r'\{\s*"')  # the beginning of an object that is not empty
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")  # in a text; `float` takes more
+MOST_CHARACTERS = 1_000_000  # of an answer, whose reading takes less than a second
+_MOST_VERDICTS = 1_000  # of one kind in an answer: each is looked for in the question
+_MOST_IN_VAIN = 10_000_000  # characters that are decoded without finding an object
 _Object: TypeAlias = tuple[int, int, dict[str, Any]]  # start, end and content of a JSON object in an answer
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([^u]))", re.DOTALL)
+_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_DEPTH = 3  # JSON within JSON within JSON
 _QUOTING = re.compile(r"[\s\\\"'`*_“”„‟«»‘’]")
 
 
@@ -142,6 +150,8 @@ def score_in(
     code: str | None,
     field: str | None = None,
     unsigned: Unsigned = "null",
+    *,
+    truths: bool = True,
 ) -> Reading:
     r"""Return the score in a judge's answer, and the reasoning with it.
 
@@ -160,12 +170,14 @@ def score_in(
     unsigned
         Whether a verdict without a check code is an error (``"null"``), or counts if no text of others contains it
         (``"accept"``). Without a `code`, it always counts in this way.
+    truths
+        Whether true and false are the scores 1 and 0.
 
     Raises
     ------
     UnreadableError
-        If it has no score, if several scores differ, if none has the check code, or if every score also appears in the
-        question.
+        If it has no score, if several scores differ, if none has the check code, if every score also appears in the question,
+        or if the answer is too long.
 
     Examples
     --------
@@ -176,6 +188,7 @@ def score_in(
     ...
     rollwise.judges.replies.UnreadableError: its only verdict appears in the text that it was shown
     """
+    check_length(answer)
     own, place = unquoted(answer, question, []), place_of_score(field or SCORE)
     verdicts = list(_verdicts(own, place))
     if not verdicts:
@@ -201,7 +214,9 @@ def score_in(
             raise UnreadableError("its verdict has another check code than its instructions")
     if not valid:
         raise UnreadableError("its only verdict appears in the text that it was shown")
-    scores = {_number(value_at(content, place)) for _, _, content in valid}
+    if any(_repeats(content, place) for _, _, content in valid):
+        raise UnreadableError("it holds 2 verdicts that differ: one key is there twice")
+    scores = {_number(value_at(content, place), truths=truths) for _, _, content in valid}
     if len(scores) > 1:
         raise UnreadableError(f"it holds {len(scores)} verdicts that differ")
     begin, end, verdict = valid[-1]
@@ -212,9 +227,44 @@ def score_in(
     return Reading(scores.pop(), reasons, None if code is None else is_signed)
 
 
+def signed_object(answer: str, question: str, code: str) -> dict[str, Any]:
+    """Return the one JSON object of an answer that has the check code and is not part of the question, without the code.
+
+    Raises
+    ------
+    UnreadableError
+        If there is none, or several that differ, also by a key that is there twice.
+
+    Examples
+    --------
+    >>> signed_object('So: {"check": "0a", "points": 4}', "Rate it.", "0a")
+    {'points': 4}
+    """
+    check_length(answer)
+    own = unquoted(answer, question, [])
+    found = [verdict for verdict in _verdicts(own, [CHECK]) if str(verdict[2].get(CHECK)).strip().lower() == code]
+    valid = _outside([question], own, found)
+    if not valid:
+        raise UnreadableError("it holds no JSON object with its check code that is its own")
+    contents = [content for _, _, content in valid]
+    if any(isinstance(content, Repeating) for content in contents) or any(
+        content != contents[0] for content in contents
+    ):
+        raise UnreadableError("it holds 2 objects that differ")
+    return {key: value for key, value in contents[0].items() if key != CHECK}
+
+
+def check_length(answer: str) -> None:
+    """Raise UnreadableError for an answer that is too long to be read."""
+    if len(answer) > MOST_CHARACTERS:
+        raise UnreadableError(f"it has {len(answer):,} characters, and at most {MOST_CHARACTERS:,} are read")
+
+
 def _outside(texts: Sequence[str], answer: str, verdicts: Sequence[_Object]) -> list[_Object]:
-    """Return the verdicts that none of these texts contains, however it is quoted."""
-    quotable = [_squeezed(text) for text in texts] if verdicts else []
+    """Return the verdicts that none of these texts contains, however it is quoted, and even if it contains them as JSON."""
+    if len(verdicts) > _MOST_VERDICTS:
+        raise UnreadableError(f"it holds more than {_MOST_VERDICTS:,} verdicts")
+    quotable = [_squeezed(form) for text in texts for form in _read_as_json(text)] if verdicts else []
     return [
         verdict
         for verdict in verdicts
@@ -238,20 +288,32 @@ def unquoted(answer: str, question: str, texts: Sequence[str]) -> str:
 
 def _verdicts(text: str, place: Sequence[str | int]) -> Iterator[_Object]:
     """Return start, end and content of each outermost JSON object with a score."""
-    decoder, key = json.JSONDecoder(strict=False), place[0]  # models write line breaks and tabs without escaping them
+    key = place[0]
     # No object that begins after the last occurrence of the key can hold it: this bounds the search in long answers.
     last = max(text.rfind(json.dumps(key, ensure_ascii=is_escaped)) for is_escaped in (True, False))
-    opening = _OBJECT.search(text)
+    opening, in_vain = _OBJECT.search(text), 0
     while opening is not None and (at := opening.start()) < last:
+        content, length, looked_at = object_at(text, at)
+        in_vain += 0 if length else looked_at
+        if in_vain > _MOST_IN_VAIN:
+            raise UnreadableError("it begins too many JSON objects that are none")
+        if length and (_has(content, place) or _repeats(content, place)):
+            yield at, at + length, content
+        opening = _OBJECT.search(text, at + max(length, 1))
+
+
+def _repeats(verdict: Any, place: Sequence[str | int]) -> bool:
+    """Return whether a key on the way to the score, or that of the check code, is there twice with values that differ."""
+    is_outermost = True
+    for step in place:
+        if isinstance(verdict, Repeating) and verdict.repeated & ({step, CHECK} if is_outermost else {step}):
+            return True
         try:
-            content, length = decoder.raw_decode(text[at:])  # a slice, as an error would count all lines before `at`
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            end = at + length
-            if _has(content, place):
-                yield at, end, content
-        opening = _OBJECT.search(text, end)
+            verdict = value_at(verdict, [step])
+        except LookupError:
+            return False
+        is_outermost = False
+    return False
 
 
 def _has(verdict: Any, place: Sequence[str | int]) -> bool:
@@ -266,15 +328,34 @@ def _has(verdict: Any, place: Sequence[str | int]) -> bool:
     return not isinstance(holder, str)
 
 
-def _number(score: object) -> float:
-    """Return a score as a number; a number in quotes counts too."""
+def _number(score: object, *, truths: bool) -> float:
+    """Return a score as a number; a number in quotes counts too, and true and false do where they are scores."""
+    is_no_number = (isinstance(score, bool) and not truths) or (isinstance(score, str) and not _NUMBER.fullmatch(score))
     try:
-        number = float(score)  # type: ignore[arg-type]  # anything that float takes
+        number = math.nan if is_no_number else float(score)  # type: ignore[arg-type]  # anything that float takes
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise UnreadableError(f"its score is {score!r:.40}, which is not a number")
+        shown = json.dumps(score) if isinstance(score, bool) else f"{score!r:.40}"
+        raise UnreadableError(f"its score is {shown}, which is not a number")
     return number
+
+
+def _read_as_json(text: str) -> Iterator[str]:
+    """Yield the text, and the text as it reads where it is within JSON, as conversations are, or within JSON within JSON."""
+    yield text
+    for _ in range(_DEPTH):
+        if "\\" not in text:
+            break
+        # Halves of characters, as JSON may write them, become whole.
+        halves = _ESCAPE.sub(_escaped, text).encode("utf-16", "surrogatepass")
+        yield (text := halves.decode("utf-16", "replace"))
+
+
+def _escaped(escape: re.Match[str]) -> str:
+    """Return the character of an escape of JSON."""
+    digits, sign = escape.groups()
+    return chr(int(digits, 16)) if digits else _SIGNS.get(sign, sign)
 
 
 def _squeezed(text: str) -> str:

@@ -1,5 +1,6 @@
 """Texts that a judge reads: columns of a table as text, the conversation so far, and a template filled with them."""
 
+import json
 from collections.abc import Mapping
 from string import Formatter
 
@@ -12,44 +13,56 @@ from rollwise.schema import is_tree
 from rollwise.schema.named import column_named, values_named
 
 CONVERSATION = "conversation"
-_SPEAKERS = {"context": "System", "prompt": "User", "response": "Assistant"}
+_ROLES = {"context": "system", "prompt": "user", "response": "assistant"}
+# What some readers take for the end of a line is escaped too, so that a message is always one line.
+_LINE_ENDS = str.maketrans({"\x7f": "\\u007f", "\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def conversations(turns: pl.DataFrame) -> pl.Series:
-    """Return the conversation up to and including each answer: ``User: ...``, ``Assistant: ...``, turn by turn.
+    r"""Return the conversation up to and including each answer as JSON: a list of messages, each on a line of its own.
+
+    Nothing that a target says can look like a further message, because the quotes and line breaks of its text are escaped.
 
     Examples
     --------
-    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [2, 1], "prompt": ["B?", "A?"], "response": ["b", "a"]})
+    >>> turns = pl.DataFrame(
+    ...     {"rollout_id": ["a", "a"], "turn": [2, 1], "prompt": ["B?", "A?"], "response": ['"b"', "a"]}
+    ... )
     >>> print(conversations(turns)[0])
-    User: A?
-    <BLANKLINE>
-    Assistant: a
-    <BLANKLINE>
-    User: B?
-    <BLANKLINE>
-    Assistant: b
+    [
+    {"role": "user", "content": "A?"},
+    {"role": "assistant", "content": "a"},
+    {"role": "user", "content": "B?"},
+    {"role": "assistant", "content": "\"b\""}
+    ]
     """
     if is_tree(turns):
         raise ArgumentError(
             "judge: `conversation` needs rollouts without branches; judge `rw.trees.paths(turns)` instead"
         )
-    lines = [
-        pl.format(f"{speaker}: {{}}", column_named(name).cast(pl.String))
-        for name, speaker in _SPEAKERS.items()
-        if name in turns.columns
-    ]
-    texts = turns.select("rollout_id", "turn", text=pl.concat_str(*lines, separator="\n\n", ignore_nulls=True))
+    names = [name for name in _ROLES if name in turns.columns]
+    roles = [_ROLES[name] for name in names]
+    texts = turns.select(
+        "rollout_id", "turn", *(column_named(name).cast(pl.String).alias(f"__{name}") for name in names)
+    )
     # Rows may be in any order: collect each rollout's turns with their row, then walk through them by turn.
-    parts: dict[str, list[tuple[int, int, str]]] = {}
-    for row, (rollout, turn, text) in enumerate(texts.iter_rows()):
-        parts.setdefault(rollout, []).append((turn or 0, row, text))
+    parts: dict[str, list[tuple[int, int, list[str]]]] = {}
+    for row, (rollout, turn, *said) in enumerate(texts.iter_rows()):
+        messages = [_message(role, text) for role, text in zip(roles, said, strict=True) if text is not None]
+        parts.setdefault(rollout, []).append((turn or 0, row, messages))
     so_far = [""] * turns.height
     for rollout in parts.values():
-        before = ""
-        for _, row, text in sorted(rollout):
-            before = so_far[row] = f"{before}\n\n{text}" if before else text
+        before: list[str] = []
+        for _, row, messages in sorted(rollout):
+            before += messages
+            so_far[row] = "[\n" + ",\n".join(before) + "\n]"
     return pl.Series(CONVERSATION, so_far, dtype=pl.String)
+
+
+def _message(role: str, text: str) -> str:
+    """Return a message as one line of JSON."""
+    content = json.dumps(text, ensure_ascii=False).translate(_LINE_ENDS)
+    return f'{{"role": "{role}", "content": {content}}}'
 
 
 def questions(frame: pl.DataFrame, judge: Judge, column: str = TEXT) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, message_of, type_and_message
 from rollwise.jobs.calls import called, takes
 from rollwise.jobs.identity import identity
 from rollwise.judges.clients import CallError, ChatModel, Messages, Model, Reply, model_of, name_of
@@ -264,7 +264,7 @@ class ChatSampler(Sampler[str | None, str | None]):
         return reward, reward >= self.at
 
     def _failed(self, talk: _Talk, turn: int, who: str, error: Exception) -> RolloutError:
-        what = str(error) if isinstance(error, CallError) else f"{type(error).__name__}: {error}"
+        what = message_of(error) if isinstance(error, CallError) else type_and_message(error)
         attempt = "" if talk.attempt is None else f"attempt {talk.attempt} at "
         return RolloutError(f"ChatSampler: {who} failed in turn {turn} of {attempt}{talk.goal!r:.80}: {what}")
 

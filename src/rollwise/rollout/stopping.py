@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ArgumentError, counted
+from rollwise.schema.arguments import shown
 from rollwise.schema.labels import bracket, level_text, number
 from rollwise.stats.estimate import FloatArray
 from rollwise.stats.sequential import (
@@ -96,9 +97,14 @@ class Rule(ABC):
     level: float = field(default=0.95, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
+        metric: object = self.metric
+        if not isinstance(metric, str) or not metric:
             raise ArgumentError(
-                f"{type(self).__name__}: level={self.level}; give a number between 0 and 1, such as 0.95"
+                f"{type(self).__name__}: metric={shown(metric)}; give the name of a metric, such as 'attack_success'"
+            )
+        if not (is_number(self.level) and 0 < self.level < 1):
+            raise ArgumentError(
+                f"{type(self).__name__}: level={shown(self.level)}; give a number between 0 and 1, such as 0.95"
             )
 
     @abstractmethod
@@ -149,9 +155,9 @@ class Precision(Rule):
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
-        if not 0 < self.half_width < 0.5:
+        if not (is_number(self.half_width) and 0 < self.half_width < 0.5):
             raise ArgumentError(
-                f"Precision: half_width={self.half_width}; give a number between 0 and 0.5, such as 0.03"
+                f"Precision: half_width={shown(self.half_width)}; give a number between 0 and 0.5, such as 0.03"
             )
 
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
@@ -165,9 +171,10 @@ class _Threshold(Rule):
 
     def __post_init__(self) -> None:
         Rule.__post_init__(self)
-        if not 0 < self.threshold < 1:
+        if not (is_number(self.threshold) and 0 < self.threshold < 1):
             raise ArgumentError(
-                f"{type(self).__name__}: threshold={self.threshold}; give a number between 0 and 1, such as 0.01 for one per cent"
+                f"{type(self).__name__}: threshold={shown(self.threshold)}; give a number between 0 and 1, such as 0.01 for "
+                "one per cent"
             )
 
 
@@ -216,6 +223,11 @@ class Endless(Rule):
     def enough(self, ends: Bounds) -> NDArray[np.bool_]:
         """Mark no observation."""
         return np.zeros(ends[0].shape, dtype=np.bool_)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is one number, and neither True nor False."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def family_means(observations: Iterable[Observation], families: Iterable[object]) -> list[float | None]:

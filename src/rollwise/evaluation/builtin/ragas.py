@@ -2,9 +2,13 @@
 
 The package is not part of rollwise. What its metrics call `retrieved_contexts` is what tools and searches returned on the way to
 the answer, unless the data set has the contexts itself.
+
+A model's replies are signed as those of rollwise's own judges are: its JSON object must hold the check code of the question, and
+may not be a part of the question. So an answer that holds such an object, which the model repeats, is no score.
 """
 
 import inspect
+import json
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
@@ -23,9 +27,14 @@ from rollwise.evaluation.items import EvalInput, EvalInputItem, EvalOutput, Eval
 from rollwise.evaluation.plugins import EvalBuilder, EvaluatorBaseConfig, EvaluatorInfo, register_evaluator
 from rollwise.jobs.calls import called, complete
 from rollwise.judges.clients import ChatModel, model_of
+from rollwise.judges.judge_models import is_settled
+from rollwise.judges.replies import UnreadableError, check_code, signed_object
 
 METRICS = "ragas.metrics.collections"
-_FORM = "{prompt}\n\nAnswer with one JSON object that fits this schema, and nothing else:\n{schema}"
+_FORM = (
+    "{prompt}\n\nAnswer with one JSON object that fits this schema, and nothing else:\n{schema}\n\n"
+    'Outermost, it has as well, first of all: "check": "{code}"'
+)
 
 
 class RagasMetric(BaseModel):
@@ -134,14 +143,18 @@ def _asking(model: ChatModel, max_retries: int) -> Any:
 
     async def agenerate(_: Any, prompt: str, response_model: type[BaseModel]) -> BaseModel:
         schema = msgspec.json.encode(response_model.model_json_schema()).decode()
-        messages = [{"role": "user", "content": _FORM.format_map({"prompt": prompt, "schema": schema})}]
-        for place in range(max_retries + 1):
-            text = (await model.complete(messages, seed=place)).text
+        question = _FORM.format_map({"prompt": prompt, "schema": schema, "code": (code := check_code(prompt))})
+        messages = [{"role": "user", "content": question}]
+        most = 0 if is_settled(model, {}) else max_retries
+        for place in range(most + 1):
+            reply = await model.complete(messages, seed=place)
             try:
-                return response_model.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
-            except ValidationError as error:
-                flaw = f"the model's answer does not fit {response_model.__name__}: {text!r:.80}"
-                if place == max_retries:
+                return response_model.model_validate_json(json.dumps(signed_object(reply.text, question, code)))
+            except (ValidationError, UnreadableError) as error:
+                why = str(error) if isinstance(error, UnreadableError) else "it has other fields or values"
+                cut = "; a content filter cut it" if reply.finish_reason == "content_filter" else ""
+                flaw = f"the model's answer does not fit {response_model.__name__}: {reply.text!r:.80} ({why}{cut})"
+                if place == most:
                     raise ValueError(flaw) from error
         raise AssertionError  # the loop returns or raises
 

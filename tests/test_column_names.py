@@ -235,7 +235,10 @@ def test_logs_with_a_key_of_any_name(key: str, tmp_path: Path) -> None:
             continue
         for text in logs_with(log, key, 3):
             path.write_text(text)
-            after = read(path, errors="collect")
+            try:
+                after = read(path, errors="collect")
+            except RollwiseError:  # the only record is no longer one of its format
+                continue
             assert after.frame["turn"].count() >= turns or after.problems.height, f"{log.name}: {text[:80]}"
 
 

@@ -127,15 +127,7 @@ class BrokenError(Exception):
 
 
 class Reading(NamedTuple):
-    """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> frame, rows = problems.with_rows(pl.DataFrame({"rollout_id": ["a"]}))
-    >>> frame.height, rows.height
-    (1, 0)
-    """
+    """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be."""
 
     frame: pl.DataFrame
     problems: pl.DataFrame

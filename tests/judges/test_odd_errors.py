@@ -132,6 +132,7 @@ async def coroutine(response):
 def model(messages):
     sync(messages[-1]["content"][0])
     return '{{"score": 1}}'
+sync.version = coroutine.version = model.version = 1
 judge = rw.judges.LLMJudgeMetric(model, "{{response}} {{lower_bound}} {{upper_bound}}", unsigned="accept")
 try:
     rw.judge(turns, {judge}, progress=False, max_concurrency={workers}, timeout={timeout}, store={store!r})

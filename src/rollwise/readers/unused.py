@@ -104,15 +104,14 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
         is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
         turns = turns if is_own.all() else turns.filter(is_own)
     rows = []
+    beside = [turns[name] for name in _OF_TURNS if name in turns.columns]
     for column, dtype in turns.schema.items():
         if column in TURNS.names or column.startswith(("prompt_", "observation_")) or dtype.is_nested():
             continue
         if turns[column].head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
             continue
-        # Only a few columns of the rows that have a value: texts are not copied.
-        present = turns.select(name for name in (column, *_OF_TURNS) if name in turns.columns).filter(
-            pl.col(column).is_not_null()
-        )
+        # Only a few columns of the rows that have a value: texts are not copied, nor thousands of columns looked through.
+        present = pl.DataFrame([turns[column], *beside]).filter(turns[column].is_not_null())
         name = _meaning(present, column)
         if name is not None:
             values = present[column].unique(maintain_order=True)

@@ -87,7 +87,7 @@ def _value(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         try:
-            return lenient(text.encode(errors="replace"))[0]
+            return lenient(text.encode(errors="backslashreplace"))[0]
         except BrokenError:
             return text
 

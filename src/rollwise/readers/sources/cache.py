@@ -62,8 +62,8 @@ class Cache:
         for log in logs:
             # A file that cannot be read is a problem of the reading itself.
             with suppress(OSError):
-                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
-        key.update(repr(settings).encode("utf-8", "replace"))
+                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "backslashreplace"))
+        key.update(repr(settings).encode("utf-8", "backslashreplace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")
 

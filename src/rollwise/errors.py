@@ -120,6 +120,17 @@ def message_of(error: BaseException) -> str:
         return ""
 
 
+def in_one_line(error: BaseException) -> str:
+    r"""Return an error's type and message for a sentence: other packages write theirs on several lines.
+
+    Examples
+    --------
+    >>> in_one_line(ImportError("no module\n  named x"))
+    'ImportError: no module named x'
+    """
+    return " ".join(type_and_message(error).split())
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Return whether an error is Ctrl-C: Polars makes a panic of one that comes while Rust calls Python.
 

@@ -2,6 +2,8 @@
 """`bootstrap`: any function of columns, over whole clusters, with its edges said in words."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -261,3 +263,36 @@ def test_coverage_is_that_of_scipy(draw, statistic, of_sums, truth, interval, go
     record_property("coverage", {"ours": ours / repetitions, "scipy": theirs / repetitions})
     assert abs(only_ours - only_theirs) <= 3 * np.sqrt(max(1, only_ours + only_theirs))
     assert only_ours + only_theirs <= 0.05 * repetitions
+
+
+def ragged(x: Any) -> float:
+    """A statistic that has no value where a row is drawn twice."""
+    if len(set(x)) < len(x):
+        raise KeyError("twice\nor more")
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options", "message"),
+    [
+        (ragged, {}, r"bootstrap: ragged failed on replicate 1, which .* \(KeyError.*return None where"),
+        (lambda x: 1.0 if len(set(x)) == len(x) else "no", {}, "failed on replicate 1.*could not convert"),
+        (lambda x: 1.0 if len(x) == 30 else 1 / 0, {"interval": "bca"}, r"the data without one cluster \(ZeroDivision"),
+        (np.ptp, {"vectorized": True, "strata": None}, None),
+        (lambda x: x.mean(), {"vectorized": True}, r"vectorized=True, .* is given .* axis=-1, and failed \(TypeError"),
+        (lambda x, axis=0: x.mean(), {"vectorized": True}, r"and returned shape \(\) for \d+ replicates; take axis"),
+        (lambda x, axis=0: "text" if axis else 1.0, {"vectorized": True}, r"axis=-1, and failed \(ValueError"),
+    ],
+)  # fmt: skip
+def test_a_statistic_that_fails_on_draws_is_one_sentence(
+    statistic: Callable[..., Any], options: dict[str, Any], message: str | None
+) -> None:
+    """It names the function and where it failed; one number for a whole block of replicates was taken for each of them."""
+    ids = [f"r{number}" for number in range(30)]
+    frame = pl.DataFrame({"rollout_id": ids, "goal": ids, "x": [number / 7 for number in range(30)]})
+    if message is None:
+        assert rw.bootstrap(frame, statistic, columns="x", resamples=100, **options).height == 1
+        return
+    with pytest.raises(ArgumentError, match=message) as caught:
+        rw.bootstrap(frame, statistic, columns="x", resamples=100, **options)
+    assert "\n" not in str(caught.value)

@@ -768,3 +768,22 @@ def test_numbers_that_are_only_named_like_a_share_stay_within_their_interval(met
     frame = pl.DataFrame({"rollout_id": [f"r{row:02}" for row in range(24)], "refusal_rate": values})
     row = rw.summarize(frame, method=method, resamples=200, statistics="mean").row(0, named=True)
     assert row["low"] < row["estimate"] < row["high"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"), [(rw.summarize, {}), (rw.contrast, {"of": "target"}), (rw.iqm, {"by": "target"})]
+)
+def test_very_many_metrics_are_announced(
+    verb: Callable[..., pl.DataFrame], options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten thousand columns take minutes: a sentence comes before; none if they are few, or if they were named."""
+    frame = rollouts(goal=["g", "h", "i", "j"], target=["a", "a", "b", "b"])
+    frame = frame.with_columns(pl.Series(f"m{number}", [0.5, 0.25, 1.5, 2.5]) for number in range(600))
+    verb(frame, **options, resamples=100)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{verb.__name__}: 600 columns are metrics here" in said
+    assert 'metrics=["m0"]' in said
+    verb(frame, metrics=[f"m{number}" for number in range(600)], **options, resamples=100)
+    verb(frame.select("rollout_id", "goal", "target", "m0"), **options, resamples=100)
+    assert not capsys.readouterr().err

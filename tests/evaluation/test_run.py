@@ -322,6 +322,17 @@ def test_a_path_of_another_kind_is_refused_before_anything_is_asked(path: str) -
         json_steps(path)
 
 
+@pytest.mark.parametrize("path", ["$." + "9" * 5000, f"$[-{'9' * 5000}]", "$.a[" + "1" * 19 + "]"])
+def test_a_json_path_with_a_number_of_thousands_of_digits_is_one_sentence(path: str) -> None:
+    """Python refuses to read such a number, and no list is that long; the path is not repeated."""
+    with pytest.raises(
+        ArgumentError, match=r"result_json_path has a number of [\d,]+ digits; write a position"
+    ) as caught:
+        json_steps(path)
+    assert len(str(caught.value)) < 120
+    assert json_steps(f"$['{'9' * 5000}'].0") == ["9" * 5000, 0]
+
+
 def test_a_path_leads_into_the_answer_of_any_workflow(bench, items) -> None:
     """Of a function as of a service; where there is nothing is the error of that item."""
     bench.data(items[:2])

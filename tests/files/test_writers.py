@@ -320,3 +320,45 @@ def test_who_was_faster_is_not_overwritten(tmp_path: Path) -> None:
         both()
     assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [("a.txt", "first")]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("suffix", sorted(WRITERS))
+def test_a_disk_that_is_full_for_the_last_bytes_is_one_sentence(tmp_path: Path, suffix: str) -> None:
+    """Wherever the disk ends: a JSON file without its last bytes was taken for written."""
+    code = (
+        "import resource, signal, sys, pathlib, polars as pl, rollwise as rw\n"
+        "sys.dont_write_bytecode = True  # else the limit cuts it, and the module is broken ever after\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "frame, path = pl.DataFrame({'a': [str(i * i) * 9 for i in range(4000)]}), pathlib.Path(sys.argv[1])\n"
+        "size = rw.write(frame, path).stat().st_size\n"
+        "path.unlink()\n"
+        "for free in [0, 1, 9, *range(size - 9000, size, 900), *range(size - 12, size)]:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (free, resource.RLIM_INFINITY))\n"
+        "    try: print('written', free, size, rw.write(frame, path, overwrite=True))\n"
+        "    except rw.errors.WriteError as error: assert 'File too large' in str(error), error\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / f"a{suffix}")], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", ["Invalid thrift: transport error", "underlying IO error: No space left (os error 28)"]
+)
+def test_a_disk_that_is_full_inside_a_parquet_file_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    """Polars reports it as Parquet out of specification, also where the footer is written; the cache of a reading as well."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError(f"parquet: File out of specification: {words}")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fails)
+    log = tmp_path / "a.csv"
+    log.write_text("rollout_id,prompt,response\na,p,r\n")
+    with pytest.raises(WriteError, match=r"cannot be written \((the disk is full or fails|No space left)"):
+        rw.write(pl.DataFrame({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(WriteError, match=r"cannot be written \((the disk is full or fails|No space left)"):
+        rw.read(log, cache=tmp_path / "cache")

@@ -8,6 +8,7 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise import schema
+from rollwise.errors import MetricError
 
 # name: (outcome, ending, verdicts of the turns) -> attack_success, success_within(2), time_to_success as (duration, observed)
 ROLLOUTS: dict[
@@ -119,3 +120,17 @@ def test_first_turn_is_the_first_known() -> None:
     frame = pl.DataFrame({"id": ["a", "a", "b"], "turn": [1, 2, 1], "score": [None, 0.9, 0.1]})
     got = frame.group_by("id", maintain_order=True).agg(m.first_turn(pl.col("score") > 0.5))
     assert got["first_turn"].to_list() == [2, None]
+
+
+@pytest.mark.parametrize("k", [2**31, 10**30, pytest.param(10**5000, id="long"), 0, True, 1.5])
+def test_within_a_number_of_turns_that_no_rollout_has_is_one_sentence(k: Any) -> None:
+    """Int32 counts turns, and Python does not even write a number of 5,000 digits."""
+    with pytest.raises(MetricError, match="give a whole number of turns, from 1 to 2,147,483,647") as caught:
+        m.success_within(k)
+    assert len(str(caught.value)) < 160
+
+
+def test_within_as_many_turns_as_there_can_be() -> None:
+    """The largest number is fine: a rollout that was judged to its end failed within it."""
+    measured = rw.measure(turns(), m.success_within(2**31 - 1)).rows_by_key("rollout_id", named=True, unique=True)
+    assert measured["never, all judged"]["success_within_2147483647"] is False

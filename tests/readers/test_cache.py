@@ -1,5 +1,7 @@
 """The cache: what was read once is found again, and only that."""
 
+import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -127,3 +129,31 @@ def test_the_cache_is_faster_than_the_logs(shared, tmp_path):
     frame = read(shared / "mint", cache=tmp_path)
     lazy = scan(shared / "mint", cache=tmp_path).select(pl.col("turn").count())
     assert lazy.collect().item() == frame["turn"].count() == 4639
+
+
+def test_a_flipped_byte_is_read_again(logs: Path, tmp_path: Path) -> None:
+    """Wherever it is, in the turns or in the problems: the checksum shows it before anything is used."""
+    folder = tmp_path / "cache"
+    first, problems = read(logs, errors="collect", cache=folder)
+    chance = random.Random(9)
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for place in [0, 4, len(whole) - 1, len(whole) - 6, *(chance.randrange(len(whole)) for _ in range(12))]:
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            again, problems_again = read(logs, errors="collect", cache=folder)
+            assert again.equals(first)
+            assert problems_again.equals(problems)
+            assert path.read_bytes() == whole, "the cache is not mended"
+
+
+def test_the_cached_turns_of_another_reading_are_not_used(logs: Path, tmp_path: Path) -> None:
+    """A sound Parquet file of other turns under the name of the cache, and problems without a checksum as of old."""
+    folder = tmp_path / "cache"
+    first = read(logs, errors="collect", cache=folder)[0]
+    parquet, memory = next(folder.glob("*.parquet")), next(folder.glob("*.json"))
+    first.with_columns(pl.lit(value=True).alias("succeeded")).write_parquet(parquet)
+    assert read(logs, errors="collect", cache=folder)[0].equals(first)
+    memory.write_text(json.dumps(json.loads(memory.read_text())["problems"]))
+    assert read(logs, errors="collect", cache=folder)[0].equals(first)

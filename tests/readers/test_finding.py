@@ -4,12 +4,15 @@ import json
 import os
 import socket
 import stat
+import subprocess
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 import rollwise as rw
-from rollwise.errors import ReadError
+from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import tables_of
@@ -180,3 +183,26 @@ def test_a_file_that_begins_with_blank_lines_is_read(logs: Path) -> None:
     assert problems_of(logs, 4) == []
     (logs / "d.jsonl").write_text(blank)
     assert problems_of(logs, 4) == [("d.jsonl", "is empty")]
+
+
+@pytest.mark.parametrize("errors", ["raise", "collect"])
+def test_a_log_below_a_thousand_folders_is_read(tmp_path: Path, errors: Any) -> None:
+    """`os.walk` of Python 3.11 fails there; a pattern is one sentence, as Python's own matching of patterns fails."""
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):  # one by one, as a path is limited to 4,096 bytes, and a name may be long
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    file = os.open("a.csv", os.O_WRONLY | os.O_CREAT, dir_fd=here)
+    os.write(file, b"rollout_id,goal,prompt,response,succeeded\na,g,p,r,true\n")
+    os.close(file)
+    os.close(here)
+    made = rw.read(tmp_path, errors=errors)
+    turns = made if isinstance(made, pl.DataFrame) else made.frame
+    assert turns["rollout_id"].to_list() == ["a"]
+    try:
+        assert rw.read(f"{tmp_path}/**/*.csv").equals(turns)
+    except ArgumentError as error:
+        assert "the folders are too deep for a pattern; name the folder itself" in str(error)  # noqa: PT017
+    subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)  # which pytest could not

@@ -532,7 +532,7 @@ def test_nan_becomes_null_and_is_counted(tmp_path, capsys):
 def test_half_a_surrogate_pair_is_read(tmp_path):
     text = json.dumps([{"rollout_id": "a", "prompt": "cut \ud83d", "response": "\ud83d\ude00"}])
     (tmp_path / "a.json").write_text(text)
-    assert read(tmp_path).select("prompt", "response").row(0) == ("cut ?", "\U0001f600")
+    assert read(tmp_path).select("prompt", "response").row(0) == ("cut \\ud83d", "\U0001f600")
 
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path):
@@ -643,3 +643,31 @@ def test_agentdojo_reads_in_a_second(shared):
     start = time.perf_counter()
     read(shared / "agentdojo_drift")
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("shape", ["lines", "list", "turns", "chats", "tool"])
+def test_texts_that_differ_only_in_half_a_surrogate_pair_stay_two(tmp_path: Path, shape: str) -> None:
+    """Two goals, ids or answers, in a log or in rows of one's own: both became `a?`, so that two goals were one."""
+    names = ("a\ud800", "a\ud801")
+    rows = [{"rollout_id": name, "goal": name, "prompt": name, "response": name} for name in names]
+    chat = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    made: dict[str, Any] = {
+        "lines": "\n".join(map(json.dumps, rows)),
+        "list": json.dumps(rows),
+        "turns": "\n".join(json.dumps({**row, "turns": [{"prompt": "p", "response": "r"}]}) for row in rows),
+        "chats": "\n".join(json.dumps({"id": row["goal"], "goal": row["goal"], "messages": chat}) for row in rows),
+        "tool": json.dumps({
+            "parameters": {"method": "PAIR", "model": "m", "attack_type": "black_box"},
+            "jailbreaks": [
+                {"index": index, "goal": name, "prompt": name, "response": "r", "jailbroken": True}
+                for index, name in enumerate(names)
+            ],
+        }),
+    }  # fmt: skip
+    path = tmp_path / ("log.json" if shape in {"list", "tool"} else "log.jsonl")
+    path.write_text(made[shape])
+    turns = read(path)
+    assert sorted(turns["goal"]) == [r"a\ud800", r"a\ud801"]
+    assert turns["rollout_id"].n_unique() == 2
+    if shape == "lines":
+        assert sorted(rw.turns(rows)["goal"]) == sorted(turns["response"]) == [r"a\ud800", r"a\ud801"]

@@ -391,7 +391,7 @@ def test_objects_of_python_become_text():
             return "thing"
 
     frame = turns([{"rollout_id": "a", "x": Thing(), "y": {1: {2}}, "z": "cut \ud83d"}])
-    assert frame.select("x", "z").row(0) == ('"thing"', "cut ?")
+    assert frame.select("x", "z").row(0) == ('"thing"', "cut \\ud83d")
 
 
 def test_files_of_every_kind_hold_the_same(tmp_path):

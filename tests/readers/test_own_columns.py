@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -369,3 +370,25 @@ def test_chats_of_sharegpt_may_be_attacks(tmp_path: Path) -> None:
     ]
     named = rw.read(path, names={"succeeded": "jailbroken", "attack": "technique"})
     assert named.select("attack", "outcome").rows() == turns.select("attack", "outcome").rows()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_the_columns_of_a_frame_are_not_looked_through_for_each_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """A record with an id as each key has thousands: what is asked of all columns at once is asked a few times, not for each."""
+    rows = pl.DataFrame({"rollout_id": ["a"], "prompt": ["p"], "response": ["r"], **{f"k{n}": [n] for n in range(300)}})
+    path = tmp_path / f"log.{suffix}"
+    path.write_bytes(rows.write_csv().encode() if suffix == "csv" else rows.write_ndjson().encode())
+    asked: Counter[str] = Counter()
+    for name in ("schema", "columns"):
+        original = getattr(pl.DataFrame, name).fget
+
+        def counting(frame: pl.DataFrame, name: str = name, original: Any = original) -> Any:
+            asked[name] += frame.width > 100
+            return original(frame)
+
+        monkeypatch.setattr(pl.DataFrame, name, property(counting))
+    assert rw.read(path).width >= 300
+    assert asked["schema"] < 60
+    assert asked["columns"] < 60

@@ -123,6 +123,26 @@ def test_an_entry_point_that_cannot_be_used_is_left_out_and_said_once(tmp_path, 
     assert f"is left out: {sentence}" in said[0]
 
 
+def test_an_import_error_of_several_lines_is_said_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The warning, and what is said of a `sniff` that raises."""
+
+    def fail(*_: object) -> Any:
+        raise RuntimeError("boom\n  second line\r\nthird")
+
+    (tmp_path / "a.csv").write_text("rollout_id,prompt,response\nmine,Hi,Hello\n")
+    (tmp_path / "notes.jsonl").write_text('{"x": 1}\n')
+    install(toy=Format("toy", "fails", (".jsonl",), fail, read_toy))
+    assert read(tmp_path, errors="collect")[0].height == 1
+    plugins.installed.cache_clear()
+    monkeypatch.setattr(EntryPoint, "load", fail)
+    assert read(tmp_path, errors="collect")[0].height == 1
+    said = capsys.readouterr().err.splitlines()
+    assert [line.startswith("rollwise: the reader `toy`") for line in said] == [True, True]
+    assert all("(RuntimeError: boom second line third)" in line for line in said)
+
+
 def test_a_reader_that_fails_is_a_problem_of_its_files_only(tmp_path, install, capsys):
     def fail(document: Document, *_: TurnsBuilder) -> Any:
         raise KeyError("ask")

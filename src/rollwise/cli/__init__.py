@@ -19,7 +19,7 @@ from rollwise.cli import gate, runs  # noqa: F401  # the same
 from rollwise.cli.app import BAD_INPUT, DONE, FAILED, INTERRUPTED, app
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import say
-from rollwise.errors import ArgumentError, RollwiseError, brief, is_interrupt, type_and_message
+from rollwise.errors import ArgumentError, RollwiseError, brief, in_one_line, is_interrupt
 
 __all__ = ["app", "run"]
 
@@ -157,7 +157,7 @@ def _ended(error: SystemExit) -> int:
     """Raise SystemExit of user code, or of Typer after a closed pipe, as an error."""
     if isinstance(error.__context__, BrokenPipeError):
         return _quietly()
-    say(f"stopped by user code ({type_and_message(error)}), before the work was done; fix that code")
+    say(f"stopped by user code ({in_one_line(error)}), before the work was done; fix that code")
     return FAILED
 
 

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from rollwise import schema
-from rollwise.errors import ArgumentError, listing, meant
+from rollwise.errors import ArgumentError, counted, listing, meant
 from rollwise.metrics import catalog
 from rollwise.schema.arguments import By, Cluster, frame_of, names_of, require_rollouts
 from rollwise.schema.foreign import joined_times, whole_times
+from rollwise.schema.labels import say
 from rollwise.schema.named import column_named, values_named
+
+MANY = 500  # metrics whose intervals may take so long that a sentence comes before
 
 
 def rollouts_frame(data: object, verb: str) -> pl.DataFrame:
@@ -71,12 +74,12 @@ def metric_columns(
 ) -> list[str]:
     """Return the requested metrics, or by default every Boolean, numeric or time column except facts, keys, groups and clusters."""
     if metrics is not None:
-        names = names_of(metrics)
+        names, dtypes = names_of(metrics), rollouts.schema
         for name in names:
-            if name not in rollouts.columns:
+            if name not in dtypes:
                 usual = metric_columns(rollouts, by, cluster, None)
                 raise ArgumentError(f"{verb}: there is no metric {name!r} in this table; {meant(name, usual)}")
-            if schema.kind_of(rollouts.schema[name]) is None:
+            if schema.kind_of(dtypes[name]) is None:
                 raise ArgumentError(f"{verb}: {no_metric(rollouts, name)}")
         return list(names)
     # Facts describe a rollout; only `num_turns` among them is also a metric. Whole numbers in a column `..._id` are keys.
@@ -90,6 +93,16 @@ def metric_columns(
         and not (name.endswith("_id") and dtype.is_integer())
         and schema.kind_of(dtype) is not None
     ]
+
+
+def announce_many(columns: Sequence[str], metrics: By | None, verb: str) -> None:
+    """Say how many metrics there are before they are estimated, where nobody named them and they are very many."""
+    if metrics is None and len(columns) > MANY:
+        named = f'metrics=["{columns[0]}"]'
+        say(
+            f"{verb}: {counted(len(columns), 'column is a metric', 'columns are metrics')} here, "
+            f"which may take minutes; name the ones that you want, as in {named}"
+        )
 
 
 def goal_column(rollouts: pl.DataFrame, cluster: str) -> str:

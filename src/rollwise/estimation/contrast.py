@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, listing, meant, plural
-from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, join_reasons, rows_of
 from rollwise.estimation.clusters import generator
 from rollwise.estimation.comparisons import Comparison, Options
@@ -151,6 +151,7 @@ def contrast(
     check_by(frame, by, schema.CONTRAST, "contrast")
     values = _arms(frame, of, baseline, by)
     columns = metric_columns(frame, (*by, of), cluster, metrics, "contrast")
+    announce_many(columns, metrics, "contrast")
     statistic_names = None if statistics is None else names_of(statistics)
     _check_options(statistic_names, paired, method, adjust, unjudged, resamples)
     options = Options(

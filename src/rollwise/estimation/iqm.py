@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, counted, meant
-from rollwise.estimation.arguments import metric_columns, rollouts_frame
+from rollwise.estimation.arguments import announce_many, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet, row_of, rows_of
 from rollwise.estimation.clusters import unit_of
 from rollwise.estimation.missingness import VALUE, Headings, counts, headings
@@ -117,6 +117,7 @@ def iqm(
         for name in metric_columns(frame, by, cluster, metrics, "iqm")
         if metrics is not None or sheet.kinds[name] != "time"
     ]
+    announce_many(columns, metrics, "iqm")
     for name in columns:
         if sheet.kinds[name] == "time":
             raise ArgumentError(f"iqm: {name!r} is a time to an event, of which `summarize` gives the restricted mean")

@@ -84,7 +84,7 @@ def _proportions(sample: Sample, level: float, interval: ShareInterval, strata: 
 
 def _zeros_and_ones(cells: Cells, sample: Sample) -> BoolArray:
     """Return where all values are 0.0 or 1.0, as evaluators write right and wrong. Integers may be counts."""
-    is_float = cells.rows.sheet.frame.schema[cells.metric].is_float()
+    is_float = cells.rows.sheet.frame[cells.metric].dtype.is_float()
     return np.asarray(is_float & (sample.groups.sums((sample.values != 0) & (sample.values != 1)) == 0))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, meant
-from rollwise.estimation.arguments import booleans, metric_columns, rollouts_frame
+from rollwise.estimation.arguments import announce_many, booleans, metric_columns, rollouts_frame
 from rollwise.estimation.arrays import Sheet
 from rollwise.estimation.clusters import Rows, columns_of
 from rollwise.estimation.estimates import Block, blocks_of
@@ -178,6 +178,7 @@ def summarize(
     frame = rollouts_frame(rollouts, "summarize")
     check_by(frame, by, schema.SUMMARY, "summarize")
     columns = metric_columns(frame, by, cluster, metrics)
+    announce_many(columns, metrics, "summarize")
     options = Options(
         cluster=cluster,
         weighting=weighting,

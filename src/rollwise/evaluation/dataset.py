@@ -171,7 +171,7 @@ def _listed(value: Any, where: str, key: str) -> Sequence[Any]:
     """Return the steps of an entry: a list, a single trajectory, or JSON text of these, as in files that hold only tables."""
     if isinstance(value, str) and value.strip():
         try:
-            value, _ = _decoded(value.encode(errors="replace"))
+            value, _ = _decoded(value.encode(errors="backslashreplace"))
         except BrokenError as error:
             raise ReadError(f"{where}: `{key}` is not JSON ({error}); fix it") from error
     if value is None or value == "":

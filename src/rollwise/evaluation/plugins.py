@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 
 import pydantic
 
-from rollwise.errors import ArgumentError, RollwiseError, type_and_message
+from rollwise.errors import ArgumentError, RollwiseError, in_one_line
 from rollwise.evaluation.atif import AtifEvalSample
 from rollwise.evaluation.items import EvalInput
 from rollwise.files.atomic import content_hash
@@ -293,9 +293,7 @@ def load_installed() -> None:
             try:
                 point.load()
             except (Exception, SystemExit) as error:  # noqa: BLE001  # a broken package must not stop an evaluation without it
-                say(
-                    f"the plug-in {point.name} ({point.value}) cannot be imported ({type_and_message(error)}); left out"
-                )
+                say(f"the plug-in {point.name} ({point.value}) cannot be imported ({in_one_line(error)}); left out")
     finally:
         _installing.reset(token)
 
@@ -374,7 +372,7 @@ def _import(place: str, folder: Path) -> None:
         raise
     except (Exception, SystemExit) as error:
         raise ArgumentError(
-            f"the plug-in {place!r} cannot be imported ({type_and_message(error)}); is it installed, and spelled so?"
+            f"the plug-in {place!r} cannot be imported ({in_one_line(error)}); is it installed, and spelled so?"
         ) from error
 
 

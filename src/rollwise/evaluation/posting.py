@@ -96,7 +96,7 @@ def _value(text: str) -> Any:
         return msgspec.json.decode(text.removeprefix("\ufeff"))
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         try:
-            return lenient(text.removeprefix("\ufeff").encode(errors="replace"))[0]
+            return lenient(text.removeprefix("\ufeff").encode(errors="backslashreplace"))[0]
         except BrokenError:
             return text
 

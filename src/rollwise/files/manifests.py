@@ -1,5 +1,7 @@
 """Manifest of a folder of Parquet files: its content when it was complete, to check later that nothing changed."""
 
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -77,7 +79,8 @@ def parquet_in(folder: str | Path, options: Options | None = None) -> dict[str, 
     if address_of(folder) is not None:
         file_sizes = sizes(str(folder), options)
     else:
-        files = [file for file in Path(folder).rglob("*.parquet") if file.is_file()]
+        names = (Path(where, name) for where, _, files in levels(folder) for name in files if name.endswith(".parquet"))
+        files = [file for file in names if file.is_file()]
         file_sizes = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
     return {name: file_sizes[name] for name in sorted(file_sizes) if is_log(name)}
 
@@ -143,3 +146,43 @@ def check_content(path: str, part: Part, options: Options | None = None) -> None
     """Check the content of a file against the hash in its manifest."""
     if content_hash(path, options) != part.blake2b:
         raise ReadError(f"{path}: is not the file in {MANIFEST} (its blake2b differs); restore it, or convert again")
+
+
+def levels(
+    folder: str | Path, report: Callable[[OSError], object] = lambda _: None, *, links: bool = False
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Iterate over a folder and all below it, with the names of folders and of all else, as `os.walk` does.
+
+    Before Python 3.12, `os.walk` and `Path.rglob` fail in folders of a thousand levels. Who iterates may sort the folders or
+    remove some; `report` is given the error of a folder that cannot be listed. With `links`, those to folders are followed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "a" / "b").mkdir(parents=True)
+    >>> [(Path(where).name, folders) for where, folders, _ in levels(folder)][1:]
+    [('a', ['b']), ('b', [])]
+    """
+    waiting = [str(folder)]
+    while waiting:
+        where = waiting.pop()
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(where) as entries:
+                for entry in entries:
+                    (folders if _is_folder(entry, links=links) else files).append(entry.name)
+        except OSError as error:
+            report(error)
+            continue
+        yield where, folders, files
+        waiting += [os.path.join(where, name) for name in reversed(folders)]  # noqa: PTH118  # faster than `Path`
+
+
+def _is_folder(entry: "os.DirEntry[str]", *, links: bool) -> bool:
+    """Return whether it is a folder, or with `links` a link to one; False for what cannot be asked."""
+    try:
+        return entry.is_dir(follow_symlinks=links)
+    except OSError:
+        return False

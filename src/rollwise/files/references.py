@@ -13,6 +13,9 @@ from rollwise.errors import ArgumentError, type_and_message
 _STEP = re.compile(r"""\.([^][.'"*?@()]+)|\[(-?\d+)]|\['([^']*)']|\["([^"]*)"]""")  # .name [0] ['name'] ["name"]
 
 
+LONGEST = 18  # digits of a position in a list
+
+
 @contextmanager
 def looking_in(folder: Path) -> Iterator[None]:
     """Look for modules also in the working folder and in `folder`, after the usual places: they hide no other module."""
@@ -74,12 +77,18 @@ def json_steps(path: str, name: str = "result_json_path") -> list[str | int]:
     ['choices', 0, 'text']
     """
     if not path.startswith("$") or _STEP.sub("", path) != "$":
-        raise ArgumentError(f"{name} {path!r} is not understood; write names and numbers, as in $.choices[0].text")
-    # Each match has one group that is not empty. A name of digits (`.0`) is a number as well.
-    return [
-        int(number or field) if number or field.isdecimal() else field or "".join(quoted)
-        for field, number, *quoted in _STEP.findall(path)
-    ]
+        raise ArgumentError(f"{name} {path[:80]!r} is not understood; write names and numbers, as in $.choices[0].text")
+    return [_step(field, number, "".join(quoted), name) for field, number, *quoted in _STEP.findall(path)]
+
+
+def _step(field: str, number: str, quoted: str, name: str) -> str | int:
+    """Return one step, of which one text is not empty; a name of digits (``.0``) is a number as well."""
+    digits = number or (field if field.isdecimal() else "")
+    if len(digits) > LONGEST:
+        raise ArgumentError(
+            f"{name} has a number of {len(digits):,} digits; write a position in a list, as in $.choices[0]"
+        )
+    return int(digits) if digits else field or quoted
 
 
 def value_at(value: Any, steps: Sequence[str | int]) -> Any:

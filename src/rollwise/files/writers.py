@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import polars as pl
 import polars.selectors as cs
@@ -202,15 +202,34 @@ def estimands(frame: pl.DataFrame) -> dict[str, str]:
     return {"rollwise.estimands": json.dumps(sentences, ensure_ascii=False)}
 
 
-def _write_parquet(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
-    """Write Parquet; a full disk raises the same error of the operating system as for other formats."""
-    try:  # the compression level of Arrow's own writer: files are a tenth larger than by Polars' default, and a fifth faster
-        frame.write_parquet(file, statistics=True, compression_level=1, metadata=estimands(frame) or None)
+def write_parquet(frame: pl.DataFrame, file: io.BufferedWriter, **options: Any) -> None:
+    """Write Parquet with options of Polars; a full disk raises an error of the operating system, as for other formats.
+
+    Raises
+    ------
+    OSError
+        Where the disk is full or fails.
+    """
+    try:
+        frame.write_parquet(file, **options)
     except pl.exceptions.ComputeError as error:
-        system_error = re.search(r"IO error: (.+)", str(error))
-        if system_error is None:
+        # Where only the footer could not be written, Polars does not say why.
+        failure = re.search(r"IO error: (.+)|transport error", str(error))
+        if failure is None:
             raise
-        raise OSError(system_error[1]) from error
+        raise OSError(failure[1] or "the disk is full or fails") from error
+
+
+def _write_parquet(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
+    # The compression level of Arrow's own writer: files are a tenth larger than by Polars' default, and a fifth faster.
+    write_parquet(frame, file, statistics=True, compression_level=1, metadata=estimands(frame) or None)
+
+
+def _write_json(frame: pl.DataFrame, file: io.BufferedWriter) -> None:
+    # By way of memory: Polars says nothing where the disk is too full for the last bytes of a JSON file.
+    text = io.BytesIO()
+    frame.write_json(text)
+    file.write(text.getbuffer())
 
 
 def _json_text(column: pl.Series) -> pl.Series:
@@ -228,7 +247,7 @@ _UNSUPPORTED: dict[str, tuple[type[pl.DataType], ...]] = {
 WRITERS: dict[str, Callable[[pl.DataFrame, io.BufferedWriter], object]] = {
     ".parquet": _write_parquet,
     ".csv": lambda frame, file: flat(frame).write_csv(file),
-    ".json": lambda frame, file: frame.write_json(file),
+    ".json": _write_json,
     ".jsonl": lambda frame, file: frame.write_ndjson(file),
     ".ndjson": lambda frame, file: frame.write_ndjson(file),
     ".arrow": lambda frame, file: frame.write_ipc(file),

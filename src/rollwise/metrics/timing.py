@@ -8,6 +8,7 @@ from rollwise.schema import ERROR, FAILURE, SUCCESS, TIME_TO_EVENT
 from rollwise.schema.kinds import check_kinds
 
 _TURN = pl.col("turn")
+_MOST_TURNS = 2**31 - 1  # that Int32 can count
 
 
 def _first(condition: pl.Expr) -> pl.Expr:
@@ -107,7 +108,7 @@ def success_within(k: int) -> pl.Expr:
     """Return whether the attack succeeded within its first `k` turns (Boolean).
 
     A rollout that ended earlier without success counts as a failure. Null if it ended in an error before turn `k`, or if
-    the verdicts stop before turn `k`. `k` is a whole number from 1: others raise `MetricError`.
+    the verdicts stop before turn `k`. `k` is a whole number from 1 to 2,147,483,647: others raise `MetricError`.
 
     Examples
     --------
@@ -116,8 +117,9 @@ def success_within(k: int) -> pl.Expr:
     >>> turns.select(success_within(2), success_within(3)).row(0)
     (False, True)
     """
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise MetricError(f"success_within: k={k!r}; give a whole number of turns, from 1")
+    if isinstance(k, bool) or not hasattr(k, "__index__") or not 1 <= k <= _MOST_TURNS:
+        shown = "a number of many digits" if abs(k) > 10**40 else repr(k)
+        raise MetricError(f"success_within: k={shown}; give a whole number of turns, from 1 to {_MOST_TURNS:,}")
     follow_up = _follow_up(pl.col("ending").first())
     duration, observed = pl.field("duration"), pl.field("observed")
     # Followed up to its last turn and not cut off by an error: no success can follow.

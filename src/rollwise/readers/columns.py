@@ -13,6 +13,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, listing
 from rollwise.readers.records import json_text
+from rollwise.readers.sources.json_texts import spelled_out
 from rollwise.schema import TREE_COLUMNS, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -100,8 +101,8 @@ def column(name: str, values: Sequence[Any], *, nested: bool = True, words: bool
     try:
         return pl.Series(name, values, dtype=dtype, strict=True)
     except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot hold
-        # Emoji that a tool cut in the middle. All values are cleaned, which is slow, and hence not done before.
-        return pl.Series(name, [_clean(value) for value in values], dtype=dtype, strict=True)
+        # Emoji that a tool cut in the middle. All values are looked through, which is slow, and hence not done before.
+        return pl.Series(name, [spelled_out(value) for value in values], dtype=dtype, strict=True)
 
 
 def dtype_of(values: Iterable[Any]) -> pl.DataType:
@@ -323,11 +324,3 @@ def _fitted(value: Any, dtype: Any) -> Any:
     if isinstance(dtype, pl.Struct):
         return {name: _fitted(value[name], inner) for name, inner in dict(dtype).items()}
     return float(value) if dtype == pl.Float64 else value
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
-    return {_clean(name): _clean(item) for name, item in value.items()} if isinstance(value, dict) else value

@@ -17,6 +17,7 @@ from rollwise.schema.named import column_named, columns_named, values_named
 NOTHING = ("", "false", "none", "null", "nan", "no", "0", "{}", "[]", '""', "ok")  # texts that report no error
 TIMEOUTS = ("true", "yes", "timeout", "timed out", "timed_out")
 FAILED = ("error", "errored", "failed", "timeout", "timed_out", "timed out", "exception", "crashed")  # of `status`
+_OF_CRASHES = {"error", "exception", "timeout", "timed_out", "status"}
 _CAUSE, _CRASHED, _LAST = "__rollwise_cause", "__rollwise_crashed", "__rollwise_last"
 
 
@@ -44,12 +45,12 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     """
     if frame.is_empty():
         return frame, 0
-    whole = {name for name in of_records if name in frame.columns}
+    whole = {*frame.columns} & {*of_records}
     frame = _of_turns(frame.with_columns(pl.col("rollout_id").is_last_distinct().alias(_LAST)), whole)
     causes = [
         pl.when(pl.col(_LAST)).then(cause) if column in whole else cause
-        for column in frame.columns
-        if (cause := _cause(column, frame.schema[column])) is not None
+        for column, dtype in frame.schema.items()
+        if (cause := _cause(column, dtype)) is not None
     ]
     no_text = pl.col("response").is_null() | (pl.col("response").str.strip_chars() == "")
     is_empty = no_text & (pl.col("tool_calls").is_null() | (pl.col("tool_calls").list.len() == 0))
@@ -89,7 +90,10 @@ def _of_turns(frame: pl.DataFrame, of_records: Collection[str]) -> pl.DataFrame:
 
 def _cause(column: str, dtype: pl.DataType) -> pl.Expr | None:
     """Return the error that a column reports, as text, null where it reports none; None if it is a column of something else."""
-    name, values = plain_name(column), column_named(column)
+    name = plain_name(column)
+    if name not in _OF_CRASHES:  # before anything else, as there may be thousands of columns
+        return None
+    values = column_named(column)
     words = values.str.strip_chars().str.to_lowercase()
     if name in {"error", "exception"}:
         return _error(name, values, words, dtype)

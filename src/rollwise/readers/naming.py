@@ -355,10 +355,10 @@ class Naming:
         if document.kind == "table":
             frame = from_csv(document, {*TURNS.names, *self.names.values()})
         elif rows is not None:
-            frame = first_in(document.source, document.kind, document.columns, rows)
+            frame = first_in(document.rows_source, document.kind, document.columns, rows)
             frame = frame.with_columns(literals(document.folder_facts))
         else:
-            frame = table_in(document.source, document.kind).with_columns(literals(document.folder_facts))
+            frame = table_in(document.rows_source, document.kind).with_columns(literals(document.folder_facts))
         self._columns |= {*frame.columns}
         new_names = self._new_names(frame.columns)
         if not new_names:

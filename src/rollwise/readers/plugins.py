@@ -13,7 +13,7 @@ from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from rollwise.errors import RollwiseError, type_and_message
+from rollwise.errors import RollwiseError, in_one_line
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
 from rollwise.schema.labels import say
@@ -123,7 +123,7 @@ def installed(names: frozenset[str]) -> tuple[Format, ...]:
         try:
             form = point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001  # another package may raise anything when imported
-            say(f"{who} is left out: {point.value} cannot be imported ({type_and_message(error)})")
+            say(f"{who} is left out: {point.value} cannot be imported ({in_one_line(error)})")
             continue
         if not isinstance(form, Format):
             say(f"{who} is left out: {point.value} is a {type(form).__name__}, not a rollwise.readers.Format")
@@ -150,7 +150,7 @@ def _guarded(form: Format, who: str) -> Format:
             raise
         except Exception as error:  # noqa: BLE001  # as above
             if not failures:  # once, not for each file of a folder
-                say(f"{who} fails to check whether {document.name} has its format ({type_and_message(error)})")
+                say(f"{who} fails to check whether {document.name} has its format ({in_one_line(error)})")
             failures.append(error)
             return False
 
@@ -161,6 +161,6 @@ def _guarded(form: Format, who: str) -> Format:
         except (BrokenError, RollwiseError, RecursionError):
             raise
         except Exception as error:
-            raise BrokenError(f"{who} fails ({type_and_message(error)})", remedy="report it to that package") from error
+            raise BrokenError(f"{who} fails ({in_one_line(error)})", remedy="report it to that package") from error
 
     return replace(form, sniff=recognizes, read=reads)

@@ -203,7 +203,7 @@ def prompt_id(text: str) -> str:
     >>> prompt_id("2 + 2?") == prompt_id("2 + 2?") != prompt_id("2 + 3?")
     True
     """
-    return f"prompt-{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+    return f"prompt-{hashlib.blake2b(text.encode('utf-8', 'backslashreplace'), digest_size=6).hexdigest()}"
 
 
 def json_text(value: object) -> str | None:
@@ -223,4 +223,4 @@ def json_text(value: object) -> str | None:
     try:
         return json.dumps(value, default=str, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        return repr(value).encode("utf-8", "replace").decode()
+        return repr(value).encode("utf-8", "backslashreplace").decode()

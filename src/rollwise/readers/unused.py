@@ -12,7 +12,7 @@ from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
 from rollwise.schema.kinds import check_kinds
-from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.named import values_named
 
 # Names that columns are likely to have, the most likely first; see `likely_names`.
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -105,15 +105,14 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
         is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
         turns = turns if is_own.all() else turns.filter(is_own)
     rows = []
+    beside = {name: turns[name] for name in _OF_TURNS if name in turns.columns}
     for column, dtype in turns.schema.items():
         if column in TURNS.names or column.startswith(("prompt_", "observation_")) or dtype.is_nested():
             continue
         if turns[column].head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
             continue
-        # Only a few columns of the rows that have a value: texts are not copied.
-        present = turns.select(columns_named(name for name in (column, *_OF_TURNS) if name in turns.columns)).filter(
-            column_named(column).is_not_null()
-        )
+        # Only a few columns of the rows that have a value: texts are not copied, nor thousands of columns looked through.
+        present = pl.DataFrame({column: turns[column], **beside}).filter(turns[column].is_not_null())
         name = _meaning(present, column)
         if name is not None:
             values = values_named(present, column).unique(maintain_order=True)

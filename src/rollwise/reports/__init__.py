@@ -6,7 +6,7 @@ makes the top of the page; `figures.py` draws; `viewer.py` packs the transcripts
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import polars as pl
 from rollwise import __version__, schema
 from rollwise.errors import listing
 from rollwise.files.atomic import content_hash, whole_folder
+from rollwise.files.manifests import levels
 from rollwise.files.object_stores import path_of
 from rollwise.files.swaps import inside
 from rollwise.files.writers import defused, flat, formulas_in_words, write
@@ -210,16 +211,15 @@ def _name_of(baseline: object) -> str | None:
     return str(baseline) if isinstance(baseline, str | Path) else "a table in memory"
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    return (Path(where, name) for where, _, files in levels(folder) for name in files)
+
+
 def _run(data: Frames, problems: pl.DataFrame, inputs: Sequence[str | Path], **options: Any) -> dict[str, Any]:
     """Describe the run: inputs, versions and options, enough to reproduce the folder."""
     # Hash every input, so that a report can be traced to the exact files.
     files = sorted(
-        {
-            file
-            for path in map(Path, inputs)
-            for file in (path.rglob("*") if path.is_dir() else [path])
-            if file.is_file()
-        }
+        {file for path in map(Path, inputs) for file in (_below(path) if path.is_dir() else [path]) if file.is_file()}
     )
     return {
         "answer": bottom_line(data),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.errors import ArgumentError
+from rollwise.errors import ArgumentError, type_and_message
 from rollwise.stats.clusters import Grouping
 from rollwise.stats.estimate import FloatArray, IntArray
 
@@ -73,13 +73,14 @@ def gathered_replicates(
         )
         if vectorized:
             row_index = order[(starts[drawn_clusters][:, :, None] + np.arange(size)).reshape(n_replicates, -1)]
-            replicates[start : start + n_replicates] = np.asarray(
-                statistic(*(column[row_index] for column in columns), axis=-1)
-            )
+            replicates[start : start + n_replicates] = _values_of(statistic, [column[row_index] for column in columns])
         else:
             for number, clusters in enumerate(drawn_clusters):
                 row_index = order[_rows_of(starts[clusters], sizes[clusters])]
-                replicates[start + number] = value_of(statistic, [column[row_index] for column in columns])
+                drawn = [column[row_index] for column in columns]
+                replicates[start + number] = _value_of(
+                    statistic, drawn, f"replicate {start + number + 1}, which repeats some rows and lacks others"
+                )
     replicates[~np.isfinite(replicates)] = np.nan
     return replicates
 
@@ -93,7 +94,8 @@ def gathered_jackknife(statistic: Statistic, columns: Columns, unit: Grouping) -
     [3.0, 3.0, 2.0]
     """
     row_masks = (unit.codes != cluster for cluster in range(unit.count))
-    return np.array([value_of(statistic, [column[rows] for column in columns]) for rows in row_masks])
+    without = "the data without one cluster"
+    return np.array([_value_of(statistic, [column[rows] for column in columns], without) for rows in row_masks])
 
 
 def value_of(statistic: Statistic, columns: Columns) -> float:
@@ -108,6 +110,35 @@ def value_of(statistic: Statistic, columns: Columns) -> float:
         value = statistic(*columns)
     number = float("nan") if value is None else float(value)  # type: ignore[arg-type]
     return number if np.isfinite(number) else float("nan")
+
+
+def _value_of(statistic: Statistic, columns: Columns, which: str) -> float:
+    """Return the statistic of drawn rows, as `value_of` does; one that fails on them is an error that names it."""
+    try:
+        return value_of(statistic, columns)
+    except Exception as error:
+        raise ArgumentError(
+            f"bootstrap: {_name(statistic)} failed on {which} ({type_and_message(error)}); return None where it has no value"
+        ) from error
+
+
+def _values_of(statistic: Statistic, columns: Columns) -> FloatArray:
+    """Return the statistic of all replicates of a block, which are the rows of the arrays."""
+    want = f"with vectorized=True, {_name(statistic)} is given arrays (replicates, n) and axis=-1"
+    ask = "take axis and return a number for each replicate, or leave out vectorized"
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(statistic(*columns, axis=-1), dtype=np.float64)
+    except Exception as error:
+        raise ArgumentError(f"bootstrap: {want}, and failed ({type_and_message(error)}); {ask}") from error
+    count = columns[0].shape[0]
+    if values.shape != (count,):
+        raise ArgumentError(f"bootstrap: {want}, and returned shape {values.shape} for {count} replicates; {ask}")
+    return values
+
+
+def _name(statistic: Statistic) -> str:
+    return str(getattr(statistic, "__name__", type(statistic).__name__))
 
 
 def _rows_of(starts: IntArray, sizes: IntArray) -> IntArray:

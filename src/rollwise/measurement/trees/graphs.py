@@ -328,7 +328,7 @@ def _text_of(value: Any, name: str, location: Callable[[int], str], index: int) 
     if value is None:
         return None
     if isinstance(value, str):
-        return value.encode(errors="replace").decode()  # half of a surrogate pair is not valid text
+        return value.encode(errors="backslashreplace").decode()  # half of a surrogate pair is not valid text
     raise SchemaError(f"flatten: the {name} of {location(index)} is a {type(value).__name__}; make it text")
 
 

@@ -350,7 +350,7 @@ def calls(values: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[
 def _call(call: Any, field: str) -> dict[str, str | None]:
     if isinstance(call, str):
         with suppress(BrokenError):
-            call, _ = lenient(call.encode(errors="replace"))
+            call, _ = lenient(call.encode(errors="backslashreplace"))
     if not isinstance(call, dict):
         raise BrokenError(f"expected a tool call with a name, got {type(call).__name__}", field=field)
     inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)

@@ -135,7 +135,7 @@ def config_id(params: Any) -> str:
     """
     # The same text as AISteer360 hashes, so that its ids can be found again.
     text = json.dumps(params or {}, sort_keys=True, default=_as_hashed)
-    return hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:8]
+    return hashlib.md5(text.encode("utf-8", "backslashreplace"), usedforsecurity=False).hexdigest()[:8]
 
 
 def _as_hashed(value: Any) -> str:

@@ -186,7 +186,7 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str) or value[:1] not in {"{", "["}:
         return None if value == NULL else value
     try:
-        return lenient(value.encode("utf-8", "replace"))[0]
+        return lenient(value.encode("utf-8", "backslashreplace"))[0]
     except BrokenError:
         pass
     try:

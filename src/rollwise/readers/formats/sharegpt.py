@@ -199,7 +199,7 @@ def _message(value: Any, place: int) -> Message:
 def _calls(text: str | None) -> list[Any] | None:
     """Return the tool calls in a JSON text; any other text is the arguments of an unnamed tool."""
     try:
-        parsed, _ = lenient((text or "").encode(errors="replace"))
+        parsed, _ = lenient((text or "").encode(errors="backslashreplace"))
         return calls(parsed if isinstance(parsed, list) else [parsed])
     except BrokenError:
         return calls([{"name": CALL, "arguments": text}])

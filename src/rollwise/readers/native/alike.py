@@ -157,6 +157,7 @@ def _likeness_of_parquet(document: Document) -> tuple[Any, list[Row], int]:
         return None, [], 0  # who reads it says what is wrong
     if document.packed or size > SMALL:
         return None, [], 0
+    _ = document.rows_source  # not too large
     return (tuple(document.schema.items()), document.folder_facts.rows()), [], size
 
 

@@ -185,7 +185,7 @@ def from_binary(document: Document) -> pl.DataFrame:
         # `without_nulls` would drop them; not reading them at all saves time and memory.
         unused = null_columns(document.source) & ADDED
         columns = [name for name in document.columns if name not in unused]
-    frame = table_in(document.source, document.kind, columns=columns)
+    frame = table_in(document.rows_source, document.kind, columns=columns)
     return without_nulls(frame.with_columns(literals(document.folder_facts)))
 
 

@@ -138,7 +138,7 @@ def _as_text(document: Document) -> Iterator[str]:
         text = next((value for value in _first(document, name) if value is not None), None)
         if not isinstance(text, str) or not text.lstrip().startswith("["):
             continue
-        is_json = isinstance(surface_if_any(text.encode(errors="replace")), list)
+        is_json = isinstance(surface_if_any(text.encode(errors="backslashreplace")), list)
         decode = "json.loads" if is_json else "ast.literal_eval"
         read = f"{_frame(document)}.to_dicts()"
         rows = f'[row | {{"{name}": {decode}(row["{name}"])}} for row in {read}]'

@@ -11,13 +11,14 @@ import polars as pl
 
 from rollwise.errors import ArgumentError
 from rollwise.files.atomic import content_hash, whole
+from rollwise.files.writers import write_parquet
 from rollwise.readers.problems import Problems
 
 PREFIX = ".rollwise-"  # hidden, so that a cache among the logs is not read as a log
 
 
 class Cache:
-    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems beside it.
+    r"""One reading in a folder of cached readings: TURNS as Parquet, and the problems with a checksum beside it.
 
     Its name is a hash of the paths and contents of all files, of the settings, and of the code of the readers: after a
     change of a file, a new or removed file, or in another version of rollwise, files are read again. Old readings are not
@@ -61,8 +62,8 @@ class Cache:
         for log in logs:
             # A file that cannot be read is a problem of the reading itself.
             with suppress(OSError):
-                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "replace"))
-        key.update(repr(settings).encode("utf-8", "replace"))
+                key.update(json.dumps([str(log.absolute()), content_hash(log)]).encode("utf-8", "backslashreplace"))
+        key.update(repr(settings).encode("utf-8", "backslashreplace"))
         self._turns = place / f"{PREFIX}{key.hexdigest()}.parquet"
         self._problems = self._turns.with_suffix(".json")
 
@@ -70,19 +71,28 @@ class Cache:
     def load(self, problems: Problems) -> pl.LazyFrame | None:
         """Return the cached turns and add the cached problems to `problems`; None without a complete cache."""
         try:
-            memory = json.loads(self._problems.read_bytes())
-            pl.read_parquet_schema(self._turns)
-            problems.recall(memory)
+            beside = json.loads(self._problems.read_bytes())
+            # Before Polars sees a byte of it: damaged Parquet may end the process, or hold other turns.
+            if beside["checksum"] != self._checksum(beside["problems"]):
+                return None
+            problems.recall(beside["problems"])
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             return None
         return pl.scan_parquet(self._turns, glob=False)
 
     def save(self, turns: pl.DataFrame, problems: Problems) -> None:
-        """Save a reading; each file appears complete or not at all."""
-        with whole(self._turns, overwrite=True) as draft:
-            turns.write_parquet(draft)
+        """Save a reading; each file appears complete or not at all. The problems are last, with a checksum of both."""
+        with whole(self._turns, overwrite=True) as draft, draft.open("wb") as file:
+            write_parquet(turns, file)
+        # As they are read again: JSON has lists for tuples.
+        memory = json.loads(json.dumps(problems.memory()))
         with whole(self._problems, overwrite=True) as draft:
-            draft.write_text(json.dumps(problems.memory()), "utf-8")
+            draft.write_text(json.dumps({"checksum": self._checksum(memory), "problems": memory}), "utf-8")
+
+    def _checksum(self, memory: object) -> str:
+        """Return the digest of the Parquet file and of the problems beside it."""
+        text = json.dumps([content_hash(self._turns), memory])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @cache

@@ -5,7 +5,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from rollwise.readers.problems import BrokenError, broken
@@ -16,6 +16,8 @@ SMALL = 1 << 26
 MOST_TIMES = 250
 # All files of one reading may unpack to SMALL_TOGETHER bytes, or to MOST_TIMES their sizes: many small bombs are a large one.
 SMALL_TOGETHER = 1 << 29
+# A table in memory may take so many times its size: its columns are alike, and most of them may be null.
+MOST_TIMES_IN_MEMORY = 1000
 MOST_MEMORY = 1 << 28  # bytes that xz may ask for to unpack a file
 
 
@@ -70,7 +72,7 @@ MARKS = tuple(codec.mark for codec in CODECS)
 
 
 class Budget:
-    """How many bytes the compressed files of one reading may unpack to, together.
+    """How many bytes the compressed files of one reading may unpack to, together: `times` their size, or SMALL_TOGETHER.
 
     Examples
     --------
@@ -83,8 +85,14 @@ class Budget:
     would unpack, with the files before it, to more than 536870912 bytes: unpack it first
     """
 
-    def __init__(self) -> None:
+    def __init__(self, times: int = MOST_TIMES) -> None:
+        self._times = times
         self._packed = self._unpacked = 0
+
+    @cached_property
+    def tables(self) -> "Budget":
+        """How much the values of Parquet and Arrow may take in memory."""
+        return Budget(MOST_TIMES_IN_MEMORY)
 
     def spend(self, packed: int, unpacked: int) -> None:
         """Count a file or a member of an archive; one that is refused is not counted.
@@ -94,7 +102,7 @@ class Budget:
         BrokenError
             Where it would unpack to more than all files together may.
         """
-        limit = max(SMALL_TOGETHER, MOST_TIMES * (self._packed + packed))
+        limit = max(SMALL_TOGETHER, self._times * (self._packed + packed))
         if self._unpacked + unpacked > limit:
             raise BrokenError(f"would unpack, with the files before it, to more than {limit} bytes: unpack it first")
         self._packed += packed

@@ -33,6 +33,7 @@ from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
 from rollwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
 from rollwise.readers.sources.nesting import bounded
+from rollwise.readers.sources.sizes import check_sizes
 from rollwise.schema.named import columns_named
 
 Kind = Literal["json", "lines", "table", "parquet", "arrow", "zip", "sqlite", "empty", "other"]
@@ -82,9 +83,8 @@ class Document(Contents):
         self._path_facts = path_facts
         self.num_records: int | None = None  # lines, rows or items, once all of them were read
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
-        self.too_deep: dict[
-            tuple[object, str], None
-        ] = {}  # record and field of values that became null for their depth
+        # Record and field of values that became null for their depth.
+        self.too_deep: dict[tuple[object, str], None] = {}
         self.named: frozenset[str] = frozenset()  # columns of TURNS for which the user named one of this file
 
     @cached_property
@@ -96,8 +96,7 @@ class Document(Contents):
         BrokenError
             Where its suffix is that of JSON, and its content is not JSON.
         """
-        # The content decides, and the suffix only where the content leaves it open.
-        head = self.head
+        head = self.head  # the content decides, and the suffix only where the content leaves it open
         if is_stream(head):
             return "arrow"
         for magic, kind in _MAGIC:
@@ -168,7 +167,7 @@ class Document(Contents):
         elif self.by_line:
             # Columns of bytes, such as images, are left out here: JSON has no bytes.
             plain = [name for name, dtype in self.schema.items() if not holds_bytes(dtype)]
-            rows = first_in(self.source, self.kind, self.columns, EARLY).with_columns(literals(self.folder_facts))
+            rows = first_in(self.rows_source, self.kind, self.columns, EARLY).with_columns(literals(self.folder_facts))
             texts = lines_of_rows(rows.select(columns_named(plain))).splitlines()
         elif self.kind == "json":
             texts = self.top[:EARLY] if isinstance(self.top, list) else [self.top]
@@ -185,6 +184,12 @@ class Document(Contents):
     def columns(self) -> dict[str, pl.DataType]:
         """The columns in a Parquet or Arrow file."""
         return columns_in(self.source, self.kind)
+
+    @cached_property
+    def rows_source(self) -> Path | io.BytesIO:
+        """The `source` of the rows of a Parquet or Arrow file; a `BrokenError` where they would take all memory."""
+        check_sizes(self.source, self.kind, self.budget)
+        return self.source
 
     @cached_property
     def folder_facts(self) -> pl.DataFrame:
@@ -259,7 +264,7 @@ class Document(Contents):
 
     def batches(self, size: int | None = None) -> Iterator[pl.DataFrame]:
         """Iterate over the rows of a Parquet or Arrow file, at most `size` at a time."""
-        return batches_in(self.source, self.kind, self.columns, literals(self.folder_facts), size)
+        return batches_in(self.rows_source, self.kind, self.columns, literals(self.folder_facts), size)
 
     def decoded(self, text: Any) -> Any:
         """Decode a JSON text; return the error, instead of raising it, where it is not JSON. A decoded value is returned as it is.

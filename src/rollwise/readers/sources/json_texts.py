@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rollwise.errors import writable
 from rollwise.readers.problems import BrokenError, broken
 from rollwise.readers.sources.nesting import is_deep
 
@@ -17,7 +18,7 @@ _shallow = msgspec.json.Decoder(_Top)
 def lenient(text: bytes) -> tuple[Any, int]:
     """Decode JSON as Python's own writer leaves it; also return how many numbers were NaN or infinite and became null.
 
-    Half of a surrogate pair, a remainder of a cut emoji, becomes ``?``.
+    Half of a surrogate pair, a remainder of a cut emoji, is spelled out, see `spelled_out`.
 
     Examples
     --------
@@ -38,7 +39,7 @@ def lenient(text: bytes) -> tuple[Any, int]:
     try:
         value = json.loads(text.decode("utf-8"), parse_constant=number, parse_float=number)
         if b"\\ud" in text.lower():  # an escaped surrogate
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+            value = spelled_out(value)
     except json.JSONDecodeError as error:
         # An error at the very end, or in an open string, is typical of a process that was killed while writing.
         half = ", perhaps half-written" if error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg else ""
@@ -52,6 +53,21 @@ def lenient(text: bytes) -> tuple[Any, int]:
     except ValueError as error:  # a whole number of thousands of digits
         raise broken("holds a number that cannot be read", error) from error
     return value, len(odd_numbers)
+
+
+def spelled_out(value: Any) -> Any:
+    r"""Return a JSON value with half of a surrogate pair spelled out in every text: texts that differ stay different.
+
+    Examples
+    --------
+    >>> spelled_out({"goal": ["half \ud83d"]})
+    {'goal': ['half \\ud83d']}
+    """
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, list | tuple):
+        return [spelled_out(item) for item in value]
+    return {spelled_out(name): spelled_out(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def surface(value: Any) -> Any:

@@ -11,7 +11,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.atomic import MANIFEST
-from rollwise.files.manifests import Manifest, check_whole, manifest_of
+from rollwise.files.manifests import Manifest, check_whole, levels, manifest_of
 from rollwise.files.object_stores import Options, address_of
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.sources import hive
@@ -104,10 +104,14 @@ def listed(paths: Paths, verb: str) -> list[Path]:
 def _matches(path: Path) -> list[Path]:
     """Return the path itself, or its matches if it is a pattern: not the name of a file, nor an address in an object store."""
     pattern = str(path)
-    with suppress(OSError, ValueError):
+    try:
         if glob.has_magic(pattern) and address_of(path) is None and not path.exists():
             matches = glob.glob(pattern, recursive=True)  # noqa: PTH207  # without hidden files, as in a shell
             return [Path(match) for match in sorted(matches)] or [path]
+    except RecursionError as error:
+        raise ArgumentError(f"{pattern}: the folders are too deep for a pattern; name the folder itself") from error
+    except (OSError, ValueError):
+        pass
     return [path]
 
 
@@ -185,14 +189,14 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple
         problems.broken(str(error.filename), BrokenError(f"cannot be listed ({error.strerror})", remedy=LEAVE))
 
     visited: set[tuple[int, int]] = set()
-    for where, folders, files in os.walk(folder, onerror=report, followlinks=True):
+    for where, folders, files in levels(folder, report, links=True):
         inode = _entered(where, problems)
         if inode is None or inode in visited:  # a link back to a folder above
             folders.clear()
             continue
         visited.add(inode)
         is_table = any(name.endswith(".parquet") for name in files) or any("=" in name for name in folders)
-        # In place: os.walk goes on with what is left in this list.
+        # In place: the walk goes on with what is left in this list.
         folders[:] = sorted(
             name
             for name in folders

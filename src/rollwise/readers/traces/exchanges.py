@@ -146,7 +146,7 @@ def _decoded(body: Any) -> Any:
     if not isinstance(body, str) or not body.lstrip().startswith("{"):
         return body
     with suppress(BrokenError):
-        value, _ = lenient(body.encode(errors="replace"))
+        value, _ = lenient(body.encode(errors="backslashreplace"))
         if isinstance(value, dict) and (provider(value) is not None or value.keys() & HTTP):
             return value
     return body

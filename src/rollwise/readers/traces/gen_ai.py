@@ -167,7 +167,7 @@ def _decoded(content: Any, names: frozenset[str]) -> Any:
     if not isinstance(content, str) or not content.lstrip().startswith(("[", "{")):
         return content
     try:
-        value, _ = lenient(content.encode(errors="replace"))
+        value, _ = lenient(content.encode(errors="backslashreplace"))
     except BrokenError:
         return content
     items = value if isinstance(value, list) else [value] if names >= MESSAGE else []

@@ -94,5 +94,5 @@ def _decoded(value: Any) -> Any:
     """Decode a value that is JSON text, as in tables."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         with suppress(BrokenError):
-            return lenient(value.encode(errors="replace"))[0]
+            return lenient(value.encode(errors="backslashreplace"))[0]
     return value

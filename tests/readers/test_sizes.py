@@ -29,7 +29,7 @@ def table(**columns: Any) -> pl.DataFrame:
 def written(folder: Path, frame: pl.DataFrame, kind: str, compression: Any) -> Path:
     """Write a frame in one of the forms that are read."""
     path = folder / f"log.{'parquet' if kind == 'parquet' else 'arrow'}"
-    how = {"parquet": frame.write_parquet, "file": frame.write_ipc, "stream": frame.write_ipc_stream}
+    how: dict[str, Any] = {"parquet": frame.write_parquet, "file": frame.write_ipc, "stream": frame.write_ipc_stream}
     how[kind](path, compression=compression)
     return path
 

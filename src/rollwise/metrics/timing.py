@@ -118,7 +118,8 @@ def success_within(k: int) -> pl.Expr:
     (False, True)
     """
     if isinstance(k, bool) or not hasattr(k, "__index__") or not 1 <= k <= _MOST_TURNS:
-        shown = "a number of many digits" if abs(k) > 10**40 else repr(k)
+        number: object = k  # others than numbers come as well
+        shown = "a number of many digits" if isinstance(number, int) and abs(number) > 10**40 else repr(k)
         raise MetricError(f"success_within: k={shown}; give a whole number of turns, from 1 to {_MOST_TURNS:,}")
     follow_up = _follow_up(pl.col("ending").first())
     duration, observed = pl.field("duration"), pl.field("observed")

@@ -109,10 +109,11 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     for column, dtype in turns.schema.items():
         if column in TURNS.names or column.startswith(("prompt_", "observation_")) or dtype.is_nested():
             continue
-        if turns[column].head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
+        held = values_named(turns, column)
+        if held.head(_FIRST).n_unique() > MOST_LABELS + 1 and plain_name(column) not in _NAMES:
             continue
         # Only a few columns of the rows that have a value: texts are not copied, nor thousands of columns looked through.
-        present = pl.DataFrame({column: turns[column], **beside}).filter(turns[column].is_not_null())
+        present = pl.DataFrame({column: held, **beside}).filter(held.is_not_null())
         name = _meaning(present, column)
         if name is not None:
             values = values_named(present, column).unique(maintain_order=True)

@@ -56,7 +56,7 @@ def sizes_of(source: Path | BytesIO, kind: str) -> Sizes | None:
     >>> file = BytesIO()
     >>> pl.DataFrame({"text": ["x" * 10**6]}).write_parquet(file)
     >>> sizes = sizes_of(file, "parquet")
-    >>> sizes.packed < 1000, sizes.unpacked > 10**6
+    >>> sizes.packed < 10_000, sizes.unpacked > 10**6
     (True, True)
     """
     read = _parquet if kind == "parquet" else _arrow
@@ -146,10 +146,10 @@ def _buffers(file: BinaryIO, place: int) -> int:
     first, count = _vector(message, buffers)
     parts = [struct.unpack_from("<qq", message, first + 16 * number) for number in range(count)]
     if _field(message, batch, 3) is None:  # without compression
-        return sum(max(int(size), 0) for _, size in parts)
+        return int(sum(max(size, 0) for _, size in parts))
     body = place + start + length
     sizes = (int.from_bytes(_bytes_at(file, body + at, 8), "little", signed=True) for at, size in parts if size >= 8)
-    return sum(size for size in sizes if size > 0) + sum(max(int(size), 0) for _, size in parts)
+    return int(sum(size for size in sizes if size > 0) + sum(max(size, 0) for _, size in parts))
 
 
 def _field(data: bytes, table: int, number: int) -> int | None:

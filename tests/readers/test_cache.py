@@ -157,3 +157,15 @@ def test_the_cached_turns_of_another_reading_are_not_used(logs: Path, tmp_path: 
     assert read(logs, errors="collect", cache=folder)[0].equals(first)
     memory.write_text(json.dumps(json.loads(memory.read_text())["problems"]))
     assert read(logs, errors="collect", cache=folder)[0].equals(first)
+
+
+def test_a_cache_that_is_a_link_is_not_written_through(tmp_path):
+    """The cache may be among the logs, and whoever made these can know its name."""
+    (tmp_path / "log.csv").write_text("rollout_id,prompt\na,Hi\n")
+    read(tmp_path / "log.csv", cache=tmp_path / "cache")
+    (tmp_path / "mine.txt").write_text("mine")
+    for path in (tmp_path / "cache").iterdir():
+        path.unlink()
+        path.symlink_to(tmp_path / "mine.txt")
+    assert read(tmp_path / "log.csv", cache=tmp_path / "cache").height == 1
+    assert (tmp_path / "mine.txt").read_text() == "mine"

@@ -82,11 +82,11 @@ class Cache:
 
     def save(self, turns: pl.DataFrame, problems: Problems) -> None:
         """Save a reading; each file appears complete or not at all. The problems are last, with a checksum of both."""
-        with whole(self._turns, overwrite=True) as draft, draft.open("wb") as file:
+        with whole(self._turns, overwrite=True, follow=False) as draft, draft.open("wb") as file:
             write_parquet(turns, file)
         # As they are read again: JSON has lists for tuples.
         memory = json.loads(json.dumps(problems.memory()))
-        with whole(self._problems, overwrite=True) as draft:
+        with whole(self._problems, overwrite=True, follow=False) as draft:
             draft.write_text(json.dumps({"checksum": self._checksum(memory), "problems": memory}), "utf-8")
 
     def _checksum(self, memory: object) -> str:

@@ -58,6 +58,8 @@ def names_in(node: ast.expr) -> Iterator[ast.expr]:
             yield from names_in(node.orelse)
         case ast.ListComp() | ast.GeneratorExp():
             yield node.elt
+        case ast.Call() if ast.unparse(node.func) == "dict.fromkeys":
+            yield from names_in(node.args[0])
         case _:
             yield node
 
@@ -104,6 +106,8 @@ WORDS_FOR_NAMES = frozenset(
             "moved",
             "confirmed",
             "panels",
+            "counted",
+            "kept",
         ),
     }
 )
@@ -143,8 +147,9 @@ def test_no_call_takes_a_name_for_a_pattern(path: Path) -> None:
 
 
 def test_the_rule_finds_each_kind_of_call() -> None:
-    wrong = "pl.col(x)\nframe.select(by)\nframe.select('a', *by)\nframe.drop(name for name in x)\nf.join(g, on=keys)\nx.over(by)"
-    assert patterns_in(wrong) == [1, 2, 3, 4, 5, 6]
+    wrong = "f.select(*dict.fromkeys([*by]))\npl.col(x)\n"
+    wrong += "frame.select(by)\nframe.select('a', *by)\nframe.drop(name for name in x)\nf.join(g, on=keys)\nx.over(by)"
+    assert patterns_in(wrong) == [1, 2, 3, 4, 5, 6, 7]
     right = "pl.col('x')\npl.col(_ROW)\nframe.select(columns_named(by))\nf.join(g, on='a')\n', '.join(names)\npl.col(pl.String)"
     assert patterns_in(right) == []
 
@@ -166,6 +171,10 @@ def test_groups_of_any_name_have_the_same_numbers(name: str) -> None:
         options: dict[str, Any] = {"resamples": 100} if verb is rw.summarize else {}
         result = verb(renamed, by=name, **options)
         assert result.rename({name: "target"}).equals(verb(rollouts, by="target", **options))
+    merged = rw.summarize(renamed, by=name, metrics="attack_success", merge=True)
+    assert merged.rename({name: "target"}).equals(
+        rw.summarize(rollouts, by="target", metrics="attack_success", merge=True)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:9]))

@@ -70,7 +70,7 @@ def state_of(rollouts: pl.DataFrame | pl.LazyFrame, counted: Sequence[str], kept
     >>> state_of(rollouts, ["goal", "attack_success"], []).counted.rows()
     [('g', True, 2), ('h', True, 1)]
     """
-    rows = rollouts.lazy().select(*dict.fromkeys([_ROW, *counted, *kept]))
+    rows = rollouts.lazy().select(columns_named(dict.fromkeys([_ROW, *counted, *kept])))
     if isinstance(rollouts, pl.DataFrame):
         return _state(rows.sort(_ROW).collect(), counted, kept)
     try:
@@ -106,7 +106,8 @@ def _state(rollouts: pl.DataFrame, counted: Sequence[str], kept: Sequence[str]) 
         raise SchemaError(_duplicate_id(duplicates[0]))
     as_categories = pl.col(pl.String).cast(pl.Categorical)  # four bytes each
     # Count equal combinations; the number of rows no longer grows with the rollouts.
-    tally = rollouts.lazy().group_by(counted).agg(pl.len().cast(pl.Int64).alias(_COUNT)) if counted else pl.LazyFrame()
+    groups = rollouts.lazy().group_by(columns_named(counted))
+    tally = groups.agg(pl.len().cast(pl.Int64).alias(_COUNT)) if counted else pl.LazyFrame()
     return State(
         ids.first(),
         ids.last(),

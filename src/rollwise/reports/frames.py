@@ -292,7 +292,7 @@ def _reach(
             rows = rows.join(
                 groups.select(columns_named(by)).unique(), on=columns_named(by), how="semi", nulls_equal=True
             )
-        goals = rows.group_by(*dict.fromkeys((*by, "target", "attack", "goal", "task"))).len()
+        goals = rows.group_by(columns_named(dict.fromkeys((*by, "target", "attack", "goal", "task")))).len()
         numbers = [k for k in ATTEMPTS if k <= max(goals["len"], default=1)]
         if len(numbers) < 2:  # goals crossed with tasks are tried again, but not with the same task
             continue

@@ -1,5 +1,7 @@
 """Times to an event, and events within a number of turns."""
 
+from numbers import Integral
+
 import polars as pl
 
 from rollwise.errors import MetricError, listing
@@ -117,9 +119,10 @@ def success_within(k: int) -> pl.Expr:
     >>> turns.select(success_within(2), success_within(3)).row(0)
     (False, True)
     """
-    if isinstance(k, bool) or not hasattr(k, "__index__") or not 1 <= k <= _MOST_TURNS:
-        number: object = k  # others than numbers come as well
-        shown = "a number of many digits" if isinstance(number, int) and abs(number) > 10**40 else repr(k)
+    number: object = k  # others than numbers come as well
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= _MOST_TURNS:
+        is_long = isinstance(number, Integral) and abs(int(number)) > 10**40
+        shown = "a number of many digits" if is_long else " ".join(f"{k!r:.200}".split())
         raise MetricError(f"success_within: k={shown}; give a whole number of turns, from 1 to {_MOST_TURNS:,}")
     follow_up = _follow_up(pl.col("ending").first())
     duration, observed = pl.field("duration"), pl.field("observed")

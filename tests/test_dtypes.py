@@ -58,7 +58,8 @@ def column(series: pl.Series, dtype: Any) -> pl.Series:
     if dtype in WORDS:
         return words.cast(dtype)
     if dtype in NUMBERS:
-        return (series if series.dtype.is_numeric() or series.dtype == pl.Boolean else series.rank("dense")).cast(dtype)
+        plain = series.cast(pl.Int8) if series.dtype == pl.Boolean else series
+        return (plain if plain.dtype.is_numeric() else plain.rank("dense")).cast(dtype)
     special: dict[Any, Callable[[], pl.Series]] = {
         pl.Object: lambda: pl.Series(name, [object()] * series.len(), dtype=pl.Object),
         pl.Null: lambda: pl.Series(name, [None] * series.len(), dtype=pl.Null),

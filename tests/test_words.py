@@ -43,7 +43,7 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "ax": (None,),
     "colors": (None,),
     "title": (None,),
-    "caption": (True,),
+    "caption": (None,),
     "store": (None,),
     "storage_options": (None,),
     "overwrite": (False,),

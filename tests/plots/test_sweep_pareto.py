@@ -175,7 +175,7 @@ def test_what_cannot_be_drawn_is_said(swept):
     frame = swept(VALUES)
     apart = frame.with_columns(level=pl.when(pl.col("metric") == "task_success").then(0.9).otherwise(pl.col("level")))
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: plots.sweep_pareto(frame, choice="nonsense"), "of='nonsense' is not a grouping column"),
+        (lambda: plots.sweep_pareto(frame, choice="nonsense"), "choice='nonsense' is not a grouping column"),
         (lambda: plots.sweep_pareto(frame.filter(metric="task_success"), choice="threshold"), "needs two metrics"),
         (
             lambda: plots.sweep_pareto(frame.filter(pl.col("threshold").is_null()), choice="threshold"),

@@ -21,7 +21,7 @@ LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
 PACKAGE = '''
 """Logs of the toy harness."""
 
-from rollwise.readers import Format, Turn
+from rollwise.readers import Format, TurnRow
 
 
 def sniff(document):
@@ -32,7 +32,7 @@ def read(document, table):
     """Each line is a rollout of one turn."""
     for number, record in document.records():
         with table.record(document.name, number):
-            turns = [Turn(1, prompt=record["ask"], response=record["reply"])]
+            turns = [TurnRow(1, prompt=record["ask"], response=record["reply"])]
             table.add(document.name, f"{document.digest}/{number}", turns, {})
 
 

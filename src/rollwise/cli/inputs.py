@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rollwise.cli.options import in_options
 from rollwise.cli.tables import pairs_of, say
 from rollwise.errors import ArgumentError, ReadError, listing
-from rollwise.schema.named import columns_named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -238,6 +237,7 @@ def _measured_parquet(
     from rollwise.measurement.batches import in_order, whole_rollouts
     from rollwise.readers.native.tables import conformed as checked
     from rollwise.readers.problems import Problems
+    from rollwise.schema.named import columns_named
 
     columns = turns.collect_schema()
     read = {root for expression in expressions for root in expression.meta.root_names()} | set(keep or ())
@@ -250,7 +250,7 @@ def _measured_parquet(
     parts, num_rollouts, num_turns = [], 0, 0
     for batch in whole_rollouts(rows) if in_parts else [rows.collect()]:
         with Problems().record(str(path)):
-            part = checked(batch.with_columns(unread).select(columns.names()))
+            part = checked(batch.with_columns(unread).select(columns_named(columns.names())))
         num_rollouts += part["rollout_id"].n_unique()
         num_turns += part["turn"].count()
         parts.append(_measured(part, expressions, keep))

@@ -37,7 +37,7 @@ def agreement(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw forest plots of an AGREEMENT: one row per comparison of judges, one panel per statistic.
 
@@ -93,7 +93,7 @@ def agreement(
         verb="agreement",
         ax=ax,
         title=title,
-        caption=_caption(rows, marks) if caption else None,
+        caption=_caption(rows, marks) if caption is not False else None,
         alt=labels.alt_text(rows, shape=schema.AGREEMENT),
         choose="statistic=",
     )

@@ -38,7 +38,7 @@ def attempts(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw ASR@k (or pass@k) and pass^k over k with intervals; a forecast continues as a dashed line with a band.
 

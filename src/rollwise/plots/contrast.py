@@ -38,7 +38,7 @@ def contrast(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw a forest plot of a CONTRAST: one row per comparison, with its difference, its interval and its numbers.
 
@@ -93,7 +93,7 @@ def contrast(
             heading = interval_rows.heading(marks, "points" if scale == "points" else "difference")
             columns = [("text", heading), ("pairs", _pairs_heading(part)), *columns]
         panels.append(interval_rows.Panel(quantity, scale, columns, guide))
-    description = _caption(rows, marks) if caption else None
+    description = _caption(rows, marks) if caption is not False else None
     return interval_rows.draw(
         marks, panels, verb="contrast", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
     )

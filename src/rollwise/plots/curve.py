@@ -29,7 +29,7 @@ def curve(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw a CURVE: steps with bands, ticks where rollouts were censored, and the number at risk below.
 
@@ -59,7 +59,7 @@ def curve(
     title
         Title above the figure.
     caption
-        Whether to describe the intervals below the figure; left out where `ax` is too low.
+        Whether to describe the intervals below the figure; by default if `ax` is high enough.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def trajectory(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw mean scores by turns before and after an event, aligned at the event, which a dotted line marks.
 

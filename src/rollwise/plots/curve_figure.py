@@ -33,7 +33,7 @@ def lay_out(
     also: Also | None = None,
     title: str | None = None,
     description: str = "",
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the marks of curves into `ax`, or into a new figure with a grid of panels.
 
@@ -58,12 +58,12 @@ def lay_out(
     title, description
         The texts above and below the figure.
     caption
-        Whether the description is written, if `ax` stays high enough.
+        Whether the description is written; by default if `ax` stays high enough.
     """
     panels = marks.partition_by("panel", maintain_order=True)
     with lettering.fonts_for([*marks["group"], *marks["title"].drop_nulls()]):
         if ax is None:
-            description = description if caption else ""
+            description = "" if caption is False else description
             table = at_risk is not False
             axes = _figure(
                 panels, marks, words=words, at_risk=table, key=key, also=also, title=title, description=description
@@ -107,16 +107,16 @@ def _fitting(
     named: Sequence[Any],
     *,
     at_risk: bool | None,
-    caption: bool,
+    caption: bool | None,
 ) -> tuple[bool, str]:
-    """Decide on the table and the caption: they are drawn if the Axes stay high enough, the table also where it is asked for."""
+    """Decide on the table and the caption: unless requested or refused, they are drawn if the Axes stay high enough."""
     across, up = theme.size_in_points(ax)
     up -= legends.key_height(ax, named) if named else 0.0
     # The table has priority over the caption.
     height_left = up - curve_labels.height_of(part["series"].n_unique(), compact=False)
     at_risk = height_left >= _LEAST if at_risk is None else at_risk
     height_left = (height_left if at_risk else up) - lettering.caption_height(description, across)
-    return at_risk, description if caption and height_left >= _LEAST else ""
+    return at_risk, description if caption or (caption is None and height_left >= _LEAST) else ""
 
 
 def _grid(panels: int) -> int:

@@ -48,7 +48,7 @@ def distribution(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the distribution of a metric over ROLLOUTS, by group; rollouts without a value are counted but not drawn.
 
@@ -111,10 +111,10 @@ def distribution(
         ax.set_xlabel(quantity, fontsize=theme.NORMAL, parse_math=False)
         paint = {"ecdf": strokes.steps, "box": strokes.boxes, "histogram": strokes.bars}[kind]
         # The height of the caption limits that of the key, so it is computed before the key is drawn.
-        description = _caption(marks, groups, kind) if caption else ""
+        description = _caption(marks, groups, kind) if caption is not False else ""
         caption_height = lettering.caption_height(description, theme.size_in_points(ax)[0]) if description else 0.0
         below = paint(ax, placed, groups, new_figure=new_figure, caption=caption_height) + 13.0 * quantity.count("\n")
-        if caption:
+        if caption is not False:
             description += _of_key(ax, groups) if kind == "ecdf" else _of_rows(ax, groups)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
         # Integer data get integer ticks; bars of integers start at halves.

@@ -38,7 +38,7 @@ def forest(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw a forest plot of a SUMMARY: one row per group with its estimate, interval and numbers.
 
@@ -94,7 +94,7 @@ def forest(
     rows = labels.finished(summary, schema.SUMMARY, "forest").join(
         marks, on=columns_named(keys), how="semi", nulls_equal=True
     )
-    description = labels.caption(rows) if caption else None
+    description = labels.caption(rows) if caption is not False else None
     return interval_rows.draw(
         marks, panels, verb="forest", ax=ax, title=title, caption=description, alt=labels.alt_text(rows)
     )

@@ -52,7 +52,7 @@ def heat_map(
     sort: bool = True,
     ax: "Axes | None" = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw a heat map of a SUMMARY by two columns: successes / n in each cell, colored by estimate, fainter if less certain.
 
@@ -100,7 +100,7 @@ def heat_map(
     panels = marks.partition_by("panel", maintain_order=True)
     drawn = _drawn_rows(summary, marks)
     alt = labels.alt_text(drawn)
-    description = _caption(drawn, marks) if caption else ""
+    description = _caption(drawn, marks) if caption is not False else ""
     with lettering.fonts_for([*marks["row_name"], *marks["column_name"], *marks["title"].drop_nulls()]):
         if ax is not None:
             theme.make_room(ax)

@@ -33,7 +33,7 @@ def incidence(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the cumulative incidence of each ending, stacked: success at the bottom, the endings that compete with it above.
 

@@ -37,7 +37,7 @@ def pareto(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw two metrics of a SUMMARY against each other: a point per group with both intervals, and the Pareto front.
 
@@ -127,14 +127,14 @@ def pareto(
         else:
             named = points.clear()
             below = legends.key(ax, strokes.entries(ax, points), new_figure=new_figure)
-        if caption:
+        if caption is not False:
             trial_columns = [] if trials is None else single_out(trials, frame)
             description = " ".join([interval_sentences(frame), *sentences(marks, trial_columns, front=front)])
             description += " Named: the groups on the front." if 0 < named.height < points.height else ""
             under = lettering.caption(ax, description, new_figure=new_figure, below=below)
         # After layout the caption is wrapped to the final width.
         ticking.fit(ax)
-        if caption and under is not None:
+        if caption is not False and under is not None:
             lettering.rewrap(ax, under, description)
         strokes.name(ax, placed, named["group"].to_list(), steps)
         lettering.title_above([ax], title, new_figure=new_figure)

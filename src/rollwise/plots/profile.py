@@ -32,7 +32,7 @@ def profile(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw how success is spread over goals: the share of goals above each rate (PROFILE), or goals sorted by rate (SUMMARY).
 

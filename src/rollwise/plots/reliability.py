@@ -43,7 +43,7 @@ def reliability(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw a reliability diagram: in each bin of stated confidence the share that was right, with its interval and count.
 
@@ -106,7 +106,7 @@ def reliability(
         below = _counts(ax, marks)
         if groups.height > 1:
             below = legends.key(ax, entries, new_figure=new_figure, below=below)
-        if caption:
+        if caption is not False:
             description = _caption(chosen)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax)

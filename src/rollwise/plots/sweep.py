@@ -32,7 +32,7 @@ def sweep(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw an estimate at every value of one choice: a line with a band over numbers, points with whiskers over names.
 

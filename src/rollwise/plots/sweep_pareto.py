@@ -43,7 +43,7 @@ def sweep_pareto(
     front: bool = True,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw three panels: two metrics over one choice, as `sweep` does, and their trade-off with a point per value.
 
@@ -98,7 +98,7 @@ def sweep_pareto(
             _join(last, theme.visible(marks, last))
         lettering.title_above(panels, title, new_figure=True)
         placed = placed.with_columns(group=_short_names(last, placed, None if chosen is None else _word(chosen)))
-        if caption:
+        if caption is not False:
             few = " if there is space" if (placed["group"] == "").any() else ""
             intervals = caption_of(frame, choice, pl.concat(_curves(frame, choice, colors)), _MIN_AT_RISK)
             description = [intervals, f"Beside points{few}: {labels.label(choice)}."]

@@ -40,7 +40,7 @@ def timeline(
     most: int = 10,
     ax: "Axes | None" = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the timeline of one rollout, from its TURNS or its STEPS.
 
@@ -105,7 +105,7 @@ def timeline(
         states = marks.filter(pl.col("mark").is_in(["turn", "step", "event"])).unique("state", maintain_order=True)
         if states.height > 1 or not steps:
             below = one_rollout.key(ax, states, below=below)
-        if caption:
+        if caption is not False:
             description = _caption(rows, marks)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
         ticking.fit(ax, integers=measured != "seconds")

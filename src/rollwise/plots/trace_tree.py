@@ -41,7 +41,7 @@ def trace_tree(
     most: int = _MOST,
     ax: "Axes | None" = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the tree of one rollout: one row per node, indented below its parent.
 
@@ -97,7 +97,7 @@ def trace_tree(
             _paint(ax, mark, indent / across, across)
         states = visible_marks.unique("state", maintain_order=True)
         below = one_rollout.key(ax, states, below=4.0) if states.height > 1 else 4.0
-        if caption:
+        if caption is not False:
             description = _caption(rows, marks, visible_marks)
             lettering.caption(ax, description, new_figure=new_figure, below=below)
     return Plot([ax], alternatives.trace_tree(marks))

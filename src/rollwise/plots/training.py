@@ -28,7 +28,7 @@ def training(
     ax: "Axes | None" = None,
     colors: Mapping[str, str] | None = None,
     title: str | None = None,
-    caption: bool = True,
+    caption: bool | None = None,
 ) -> Plot:
     """Draw the mean at each training step with a band, and the number of rollouts below.
 

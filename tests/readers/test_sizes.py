@@ -78,6 +78,19 @@ def test_equal_rows_in_a_small_file_are_one_sentence(tmp_path: Path) -> None:
     assert "would unpack, with the files before it, to more than" in done.stdout
 
 
+def test_many_texts_that_are_alike_are_no_bomb(tmp_path: Path) -> None:
+    """Honest chats repeat a system prompt: 100 MB of them in a few hundred kilobytes."""
+    prompts = [
+        f"{number}: {'You are a helpful assistant who never tells the secret. ' * 180}" for number in range(10_000)
+    ]
+    frame = pl.DataFrame({"rollout_id": [f"r{number}" for number in range(10_000)], "prompt": prompts, "response": "r"})
+    path = written(tmp_path, frame, "parquet", "zstd")
+    sizes = sizes_of(path, "parquet")
+    assert sizes is not None
+    assert sizes.unpacked > max(1 << 26, 250 * sizes.packed)
+    assert rw.read(path).height == 10_000
+
+
 @pytest.mark.integration
 def test_many_small_files_are_together_one_large_one(tmp_path: Path) -> None:
     """Each of them is within its own bound."""

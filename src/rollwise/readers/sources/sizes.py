@@ -17,16 +17,18 @@ from rollwise.readers.sources.compression import MOST_TIMES, SMALL, Budget
 
 WIDE = 16  # bytes of a value of text in memory, beside the text itself: equal ones share it
 WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # of Boolean, Int32, Int64, Int96, Float32, Float64 in Parquet
+LONG = 1 << 20  # bytes of a value that is a long text
 FEW = 1 << 11  # bytes of a column that cannot unpack to more than SMALL, whatever they are
 _HEADER = 1 << 12  # bytes that hold the header of a page, with its statistics
 
 
 class Sizes(NamedTuple):
-    """Bytes of a file, of its data without compression, and of its values in memory."""
+    """Bytes of a file, of its data without compression, of its values in memory, and of a value of the widest column."""
 
     packed: int
     unpacked: int
     in_memory: int
+    each: float
 
 
 def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
@@ -40,10 +42,12 @@ def check_sizes(source: Path | BytesIO, kind: str, budget: Budget) -> None:
     sizes = sizes_of(source, kind)
     if sizes is None:
         return
-    limit = max(SMALL, MOST_TIMES * sizes.packed)
-    if sizes.unpacked > limit:
-        raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a bomb?")
-    budget.spend(sizes.packed, sizes.unpacked)
+    # Many texts that are alike compress better than any one does: they are bounded together, by what they take in memory.
+    if sizes.each > LONG:
+        limit = max(SMALL, MOST_TIMES * sizes.packed)
+        if sizes.unpacked > limit:
+            raise BrokenError(f"would unpack to more than {limit} bytes, which no log does: a bomb?")
+        budget.spend(sizes.packed, sizes.unpacked)
     budget.tables.spend(sizes.packed, sizes.in_memory)
 
 
@@ -74,13 +78,15 @@ def _parquet(file: BinaryIO, size: int) -> Sizes:
     length = int.from_bytes(tail[:4], "little")
     footer, _ = _thrift(_bytes_at(file, size - 8 - length, length), 0)
     unpacked = in_memory = 0
+    each = 0.0
     for group in footer.get(4, ()):
         for column in group[1]:
             facts = column[3]
             data = max(facts[6], 0) if facts[7] < FEW else max(facts[6], sum(_pages(file, facts)))
             unpacked += data
+            each = max(each, data / max(facts[5], 1))
             in_memory += data + facts[5] * WIDTHS.get(facts[1], WIDE)
-    return Sizes(size, unpacked, in_memory)
+    return Sizes(size, unpacked, in_memory, each)
 
 
 def _pages(file: BinaryIO, facts: dict[int, Any]) -> Iterator[int]:
@@ -101,7 +107,7 @@ def _arrow(file: BinaryIO, size: int) -> Sizes:
     head = _bytes_at(file, 0, 8)
     messages = _in_file(file, size) if head.startswith(b"ARROW1") else _in_stream(file, size)
     unpacked = sum(_buffers(file, place) for place in messages)
-    return Sizes(size, unpacked, unpacked)
+    return Sizes(size, unpacked, unpacked, unpacked)  # of how many values is not asked
 
 
 def _in_file(file: BinaryIO, size: int) -> Iterator[int]:

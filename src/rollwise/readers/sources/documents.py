@@ -176,9 +176,8 @@ class Document(Contents):
     @cached_property
     def inner(self) -> frozenset[str]:
         """The names in the first value of the outermost JSON object."""
-        if self.kind != "json" or not isinstance(self.top, dict):
-            return frozenset()
-        return next((names_in(value) for value in self.top.values()), frozenset())
+        values = self.top.values() if self.kind == "json" and isinstance(self.top, dict) else ()
+        return next((names_in(value) for value in values), frozenset())
 
     @cached_property
     def columns(self) -> dict[str, pl.DataType]:

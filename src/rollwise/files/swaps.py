@@ -247,7 +247,9 @@ def _stale_names(moving: Path, folder: Path) -> set[str] | None:
         stale = json.loads((moving / _STALE).read_bytes())
         is_ours = stale["mark"] == _mark(moving, folder)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None if any(moving.iterdir()) else set()  # an empty one is all that is left of moves that ended
+        with suppress(OSError):  # another process completed the moves
+            return None if any(moving.iterdir()) else set()  # an empty one is all that is left of moves that ended
+        return None
     return inside(stale.get("names")) if is_ours else None
 
 

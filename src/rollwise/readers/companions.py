@@ -7,6 +7,12 @@ from typing import Any
 
 from rollwise.schema.labels import counted
 
+# Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
+KINDS = {
+    "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}"),
+    "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}"),
+    "another": ("rollout has", "rollouts have", "the id of another conversation and cannot be counted", "{} of {}"),
+}
 TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
 
 
@@ -26,7 +32,8 @@ class Companions:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
-        self.repeated: Counter[tuple[str, str]] = Counter()  # rollouts that an earlier file had, by both files
+        self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
+        self.num_unknown = 0  # verdicts that contradict each other
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
@@ -48,23 +55,34 @@ class Companions:
 
     def sentences(self) -> Iterator[str]:
         """Yield what a user should know of these files, a sentence for each kind."""
-        if self.repeated:
-            copies = [f"{file} repeats {owner} ({count})" for (file, owner), count in self.repeated.items()]
-            rollouts = counted(self.repeated.total(), "rollout is", "rollouts are")
-            yield f"{rollouts} in a second file and read once: {some(copies)}; {TWO_RUNS}"
+        for kind, (one, many, what, between) in KINDS.items():
+            if counts := self.counts[kind]:
+                places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
+                hint = "" if kind == "superseded" else f"; {TWO_RUNS}"
+                yield f"{counted(counts.total(), one, many)} {what}: {some(places)}{hint}"
+        if self.num_unknown:
+            yield f"{counted(self.num_unknown, 'verdict')} unknown, since two records of one rollout contradict each other"
         if self.verdicts:
             files = counted(len(self.verdicts), "file of verdicts", "files of verdicts")
             yield f"{files} beside the logs not read: {some(self.verdicts)}; `rw.judges.read_verdicts` reads them"
 
     def memory(self) -> list[Any]:
         """Return what the sentences say as JSON values, for a cache."""
-        return [self.verdicts, [[*files, count] for files, count in self.repeated.items()]]
+        counts = [[kind, *files, count] for kind in KINDS for files, count in self.counts[kind].items()]
+        return [self.verdicts, counts, self.num_unknown]
 
     def recall(self, memory: list[Any]) -> None:
         """Add what a cache says."""
-        verdicts, repeated = memory
-        self.repeated.update({(file, owner): count for file, owner, count in repeated})
+        verdicts, counts, num_unknown = memory
+        for kind, file, owner, count in counts:
+            self.counts[kind][file, owner] += count
         self.verdicts += verdicts
+        self.num_unknown += num_unknown
+
+    @property
+    def num_settled(self) -> int:
+        """Number of rows of PROBLEMS on records whose rollout was read all the same."""
+        return self.num_unknown + sum(self.counts[kind].total() for kind in ("repeats", "superseded"))
 
 
 def some(names: list[str], most: int = 2) -> str:

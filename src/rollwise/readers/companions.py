@@ -7,13 +7,20 @@ from typing import Any
 
 from rollwise.schema.labels import counted
 
+TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
+OWN_IDS = "if these are two runs, give each rollout an id of its own"
 # Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
 KINDS = {
-    "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}"),
-    "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}"),
-    "another": ("rollout has", "rollouts have", "the id of another conversation and cannot be counted", "{} of {}"),
+    "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}", TWO_RUNS),
+    "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}", ""),
+    "another": (
+        "rollout has",
+        "rollouts have",
+        "the id of another conversation and cannot be counted",
+        "{} of {}",
+        OWN_IDS,
+    ),
 }
-TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
 
 
 class Companions:
@@ -55,11 +62,10 @@ class Companions:
 
     def sentences(self) -> Iterator[str]:
         """Yield what a user should know of these files, a sentence for each kind."""
-        for kind, (one, many, what, between) in KINDS.items():
+        for kind, (one, many, what, between, hint) in KINDS.items():
             if counts := self.counts[kind]:
                 places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
-                hint = "" if kind == "superseded" else f"; {TWO_RUNS}"
-                yield f"{counted(counts.total(), one, many)} {what}: {some(places)}{hint}"
+                yield f"{counted(counts.total(), one, many)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
         if self.num_unknown:
             yield f"{counted(self.num_unknown, 'verdict')} unknown, since two records of one rollout contradict each other"
         if self.verdicts:

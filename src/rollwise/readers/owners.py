@@ -1,6 +1,6 @@
 """The file that each rollout was read from, and the further versions of rollouts that several files have."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -48,6 +48,19 @@ class Owners:
         if not self.files.keys().isdisjoint(ids):
             return False
         self.files.update(_files_by_id(ids, file))
+        return True
+
+    def add_all(self, file: str, ids: Sequence[str], columns: Sequence[Sequence[str | None]]) -> bool:
+        """Add rollouts with columns of further names; return False, and add none, if any is known or occurs twice."""
+        pairs = (pair for column in columns for pair in zip(column, ids, strict=True))
+        names = [(name, rollout_id) for name, rollout_id in pairs if name is not None]
+        files, named = dict.fromkeys(ids, file), dict(names)
+        # A repeated id or name makes its dict shorter.
+        is_new = len(files) == len(ids) and len(named) == len(names)
+        if not (is_new and self.files.keys().isdisjoint(files) and self.named.keys().isdisjoint(named)):
+            return False
+        self.files.update(files)
+        self.named.update(named)
         return True
 
     def add_version(self, version: Version, names: Iterable[str] = ()) -> bool:

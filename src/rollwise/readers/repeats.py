@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from rollwise.readers.companions import TWO_RUNS, some
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.companions import OWN_IDS, some
+from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ERROR, TURNS
 
@@ -91,10 +91,10 @@ def settle(
             decision = decide(rows[kept], rows[other], *stamps, is_named=is_named)
             kept, lost = (other, kept) if decision.is_second else (kept, other)
             _tell(kept, lost, decision, rows, problems)
-            by_table[id(lost.table)].drop(lost)
+            num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
-                problems.accounts.pass_over(lost.file, len(rows[lost]) if lost.table.is_of_rows(lost) else 1)
+                problems.accounts.pass_over(lost.file, num_records)
             for column, places in decision.unknown.items():
                 by_table[id(kept.table)].forget(kept, column, places)
                 for turn in (rows[kept][place] for place in places if place < len(rows[kept])):
@@ -131,16 +131,20 @@ def decide(
     >>> decide([said], other).kind, decide([said], other, 1.0, 2.0).is_second
     ('another', True)
     """
-    is_same = len(first) == len(second) and _says_the_same(first, second)
+    num_turns = [sum(row.get("turn") is not None for row in rows) for rows in (first, second)]
+    # A version without turns, such as a summary, states no conversation.
+    is_same = not all(num_turns) or (len(first) == len(second) and _says_the_same(first, second))
     unknown = _contradictions(first, second)
     if first_time is not None and second_time is not None and first_time != second_time:
         return Decision(second_time > first_time, SUPERSEDED, "of a later time")
     if any(_differ(name, first[0].get(name), second[0].get(name)) for name in ABOUT if is_named or name != "run"):
         return Decision(is_second=False, kind=ANOTHER)
-    if _is_empty(first) != _is_empty(second):
+    prompts = {rows[0]["prompt"] for rows in (first, second) if rows[0].get("prompt") is not None}
+    if _is_empty(first) != _is_empty(second) and len(prompts) < 2:
         return Decision(_is_empty(first), SUPERSEDED, "with an answer or a verdict")
     if is_same:
-        return Decision(_num_verdicts(second) > _num_verdicts(first), REPEATS, unknown=unknown)
+        ranks = [(turns > 0, _num_verdicts(rows)) for turns, rows in zip(num_turns, (first, second), strict=True)]
+        return Decision(ranks[1] > ranks[0], REPEATS, unknown=unknown)
     short, long = sorted((first, second), key=len)
     if len(short) < len(long) and _says_the_same(short, long[: len(short)]):
         return Decision(long is second, SUPERSEDED, "with more turns", unknown)
@@ -216,7 +220,7 @@ def _tell(
     where = "twice in this file" if kept.file == file else f"in {kept.file} as well"
     problems.companions.counts[decision.kind][file, kept.file] += 1
     if decision.kind == ANOTHER:
-        remedy = f'read only one of them, or keep the first: errors="collect" reads the rest; {TWO_RUNS}'
+        remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
         reason = f"rollout {name!r} appears {where}, with another conversation"
         problems.broken(file, BrokenError(reason, record=name, remedy=remedy))
         return
@@ -234,6 +238,6 @@ def _tell(
     if decision.kind == REPEATS:
         reason = f"rollout {name!r} appears {where}, and counts once{rest}"
     else:
-        place = "in this file" if kept.file == file else f"in {kept.file}"
-        reason = f"rollout {name!r} is superseded by a version {decision.reason} {place}{rest}"
+        kept_in = "in this file" if kept.file == file else f"in {kept.file}"
+        reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
     problems.rows.append((file, name, None, reason))

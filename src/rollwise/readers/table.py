@@ -209,22 +209,14 @@ class TurnsBuilder:
         turns: Mapping[str, Sequence[Any]],
         facts: Mapping[str, Sequence[Any]],
         also: Sequence[Sequence[str | None]] = (),
-    ) -> bool:
-        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already."""
-        names = [
-            (f"{self.source}:{name}", rollout_id)
-            for column in also
-            for name, rollout_id in zip(column, rollout_ids, strict=True)
-            if name is not None
-        ]
-        # A repeated id, or name, within these rollouts makes the dict shorter.
-        files, named = dict.fromkeys(rollout_ids, file), dict(names)
-        owners = self.owners
-        is_new = len(files) == len(rollout_ids) and len(named) == len(names)
-        if not (is_new and owners.files.keys().isdisjoint(files) and owners.named.keys().isdisjoint(named)):
-            return False
-        owners.files.update(files)
-        owners.named.update(named)
+    ) -> None:
+        """Add several rollouts at once, all by column; each column of `also` has one further name of each, as in `add`."""
+        columns_of_names = [[None if name is None else f"{self.source}:{name}" for name in names] for names in also]
+        if not self.owners.add_all(file, rollout_ids, columns_of_names):
+            places = range(len(self._turn_counts), len(self._turn_counts) + len(rollout_ids))
+            for place, rollout_id, *names in zip(places, rollout_ids, *columns_of_names, strict=True):
+                version = Version(self, rollout_id, file, place)
+                self.owners.add_version(version, [name for name in names if name is not None])
         self.problems.accounts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
@@ -233,7 +225,6 @@ class TurnsBuilder:
         self._turn_extras.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()
-        return True
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
@@ -251,14 +242,10 @@ class TurnsBuilder:
         `are_rows` says whether each row is a record of the file, rather than each rollout.
         """
         again, self._again = self._again, {}
-        is_again = frame["rollout_id"].is_in([*again]) if again else pl.Series([False])
-        for number, name in enumerate(again):
-            rows = frame.filter(rollout_id=name).with_columns(rollout_id=pl.lit(again[name]))
-            if not number:
-                self._take(file, frame.filter(~is_again), are_rows=are_rows)
-            self._take(file, rows, are_rows=are_rows)
-        if not again:
-            self._take(file, frame, are_rows=are_rows)
+        ids = pl.col("rollout_id")
+        self._take(file, frame.filter(~ids.is_in([*again])) if again else frame, are_rows=are_rows)
+        for name, rollout_id in again.items():
+            self._take(file, frame.filter(ids == name).with_columns(rollout_id=pl.lit(rollout_id)), are_rows=are_rows)
 
     def _take(self, file: str, frame: pl.DataFrame, *, are_rows: bool) -> None:
         self.problems.accounts.of(file).num_rows += frame.height
@@ -296,11 +283,7 @@ class TurnsBuilder:
 
     def versions(self) -> Versions:
         """Return the versions of rollouts in this table, of which some do not count."""
-        return Versions(self, self._frames)
-
-    def is_of_rows(self, version: Version) -> bool:
-        """Return whether each turn of this version is a record of its file."""
-        return version.in_frame and self._are_rows[version.place]
+        return Versions(self, self._frames, self._are_rows)
 
     def added(self, place: str) -> pl.DataFrame:
         """Return the rollouts that were added one by one, with the number of each in the column `place`."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rollwise.schema.named import column_named
+from rollwise.schema import TURNS
+from rollwise.schema.named import column_named, columns_named
 
 if TYPE_CHECKING:
     from rollwise.readers.table import TurnsBuilder
@@ -62,11 +63,14 @@ class Versions:
         The table.
     frames
         Its frames that were TURNS already.
+    are_rows
+        Whether each row of a frame is a record, rather than each rollout.
     """
 
-    def __init__(self, table: "TurnsBuilder", frames: list[pl.DataFrame]) -> None:
+    def __init__(self, table: "TurnsBuilder", frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
         self.table = table
         self._frames = frames
+        self._are_rows = are_rows
         self._dropped: dict[int | None, set[Any]] = defaultdict(set)  # by part
         self._unknown: dict[int | None, list[tuple[Version, str, Sequence[int]]]] = defaultdict(list)
 
@@ -93,9 +97,10 @@ class Versions:
                 rows[row[name]].append({column: value for column, value in row.items() if column != PLACE})
             yield from ((version, rows[key]) for key, version in by_key.items())
 
-    def drop(self, version: Version) -> None:
-        """Leave out a version."""
+    def drop(self, version: Version, num_turns: int) -> int:
+        """Leave out a version with so many turns; return how many records of its file it is."""
         self._dropped[version.part].add(version.key)
+        return num_turns if version.in_frame and self._are_rows[version.place] else 1
 
     def forget(self, version: Version, column: str, turns: Sequence[int]) -> None:
         """Make a column null in these turns of a version."""
@@ -105,11 +110,16 @@ class Versions:
         """Write what was decided into the table."""
         for part in self._dropped.keys() | self._unknown.keys():
             name, frame = self._part(part)
-            frame = _without_values(frame, name, self._unknown[part]).filter(
-                ~pl.col(name).is_in([*self._dropped[part]])
-            )
+            counts = frame.count().row(0, named=True)
+            frame = _without_values(frame, name, self._unknown[part])
+            frame = frame.filter(~pl.col(name).is_in([*self._dropped[part]]))
+            # A column that only a dropped version filled is none of the table.
+            emptied = [
+                column for column, count in frame.count().row(0, named=True).items() if counts[column] and not count
+            ]
+            frame = frame.drop(columns_named(column for column in emptied if column not in TURNS.names))
             if part is None:
-                self.table.replace_added(frame.drop(PLACE))
+                self.table.replace_added(frame.drop(PLACE, strict=False))
             else:
                 self.table.replace_frame(part, frame)
 

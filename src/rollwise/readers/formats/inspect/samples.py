@@ -227,7 +227,7 @@ class _Reading:
             return False  # one by one, the broken sample is reported and the others are read
         counts, turns = turns_of([sample.messages or [] for sample in samples])
         faults = _faults(samples, counts)
-        return self._table.extend(
+        self._table.extend(
             self._document.name,
             [self._name(sample) for sample in samples],
             counts,
@@ -235,6 +235,7 @@ class _Reading:
             facts,
             names_of(self._header.eval, samples),
         )
+        return True
 
     def _add(self, name: object, text: Any) -> None:
         if isinstance(text, BrokenError):

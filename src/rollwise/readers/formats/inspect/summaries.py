@@ -74,4 +74,5 @@ def _add(document: Document, table: TurnsBuilder, header: logs.Header, summaries
     ids = [f"{run}/{summary.id}/{summary.epoch}" for summary in summaries]
     table.dates(document.name, header.eval.created)
     names = names_of(header.eval, summaries)
-    return table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, names)
+    table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, names)
+    return True

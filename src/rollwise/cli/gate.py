@@ -220,13 +220,14 @@ def unread_rollouts(problems: "Problems") -> float:
     from rollwise.readers.problems import LACKING, NULLED
 
     memory = problems.memory()
-    not_rollouts: int = sum(count for _, count in memory["left_out"]) + problems.companions.num_settled
-    rows = [(file, record) for file, record, _, reason in problems.rows if not reason.endswith((LACKING, NULLED))]
+    not_rollouts: int = sum(count for _, count in memory["left_out"])
+    told = problems.companions.told
+    rows = [row[:2] for row in problems.rows if row not in told and not row[3].endswith((LACKING, NULLED))]
     whole_files = Counter(file for file, record in rows if record is None)
     whole_files.subtract(memory["unread"])
     if any(number > 0 for number in whole_files.values()):
         return math.inf
-    # Records that are intact but no rollouts, or other versions of one that was read, are rows as well.
+    # Records that are intact but no rollouts are rows as well.
     return sum(record is not None for _, record in rows) - not_rollouts
 
 

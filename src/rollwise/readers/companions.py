@@ -40,7 +40,11 @@ class Companions:
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
         self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
+        self.decided: Counter[str] = Counter()  # fields that times decide, by file
         self.num_unknown = 0  # verdicts that contradict each other
+        self.told: dict[
+            tuple[str, str | None, str | None, str], None
+        ] = {}  # problems that cost no rollout and no verdict
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
@@ -66,6 +70,10 @@ class Companions:
             if counts := self.counts[kind]:
                 places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
                 yield f"{counted(counts.total(), one, many)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
+        if self.decided:
+            places = [f"{file} ({count})" for file, count in self.decided.items()]
+            hint = 'errors="collect" tells which'
+            yield f"{counted(self.decided.total(), 'field')} decided by times: {some(places)} ({hint})"
         if self.num_unknown:
             yield f"{counted(self.num_unknown, 'verdict')} unknown, since two records of one rollout contradict each other"
         if self.verdicts:
@@ -75,20 +83,17 @@ class Companions:
     def memory(self) -> list[Any]:
         """Return what the sentences say as JSON values, for a cache."""
         counts = [[kind, *files, count] for kind in KINDS for files, count in self.counts[kind].items()]
-        return [self.verdicts, counts, self.num_unknown]
+        return [self.verdicts, counts, self.num_unknown, list(self.told), list(self.decided.items())]
 
     def recall(self, memory: list[Any]) -> None:
         """Add what a cache says."""
-        verdicts, counts, num_unknown = memory
+        verdicts, counts, num_unknown, told, decided = memory
         for kind, file, owner, count in counts:
             self.counts[kind][file, owner] += count
         self.verdicts += verdicts
         self.num_unknown += num_unknown
-
-    @property
-    def num_settled(self) -> int:
-        """Number of rows of PROBLEMS on records whose rollout was read all the same."""
-        return self.num_unknown + sum(self.counts[kind].total() for kind in ("repeats", "superseded"))
+        self.decided.update(dict(decided))
+        self.told.update(dict.fromkeys(map(tuple, told)))
 
 
 def some(names: list[str], most: int = 2) -> str:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rollwise.readers.chronology import time_of
 from rollwise.readers.problems import Problems
-from rollwise.readers.repeats import settle, time_of
+from rollwise.readers.repeats import settle
 from rollwise.readers.versions import Version
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from rollwise.readers.companions import OWN_IDS, some
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
-from rollwise.schema import ERROR, TURNS
+from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
 SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # what makes a conversation
 ABOUT = ("run", "target", "attack", "goal", "task", "category", "attempt", "expected")  # what tells rollouts apart
 VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # which are never either of two
+UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
 OF_CONTENT = re.compile(r"(.*/)?\w+-[0-9a-f]{8}", re.DOTALL)  # a run that its file does not name
 SHOWN = 3  # columns in a sentence
@@ -156,21 +156,6 @@ def is_verdict(column: str) -> bool:
     return column in VERDICTS or column.startswith("score_")
 
 
-def time_of(stamp: object) -> float | None:
-    """Return a time in ISO 8601 in seconds since 1970, in UTC where it names no zone; None where it is none.
-
-    Examples
-    --------
-    >>> time_of("1970-01-01T00:01:00Z"), time_of("1970-01-01T00:01:00"), time_of("soon"), time_of(None)
-    (60.0, 60.0, None, None)
-    """
-    try:
-        time = datetime.fromisoformat(stamp) if isinstance(stamp, str) else None
-    except ValueError:
-        return None
-    return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-
-
 def _says_the_same(first: Sequence[Row], second: Sequence[Row]) -> bool:
     """Return whether the turns are the same; what follows the last answer may be missing in one of them."""
     for place, (one, other) in enumerate(zip(first, second, strict=True), start=1):
@@ -198,18 +183,19 @@ def _differ(name: str, first: Any, second: Any) -> bool:
     """Return whether two stated values differ; a run that is named after the content of its file is not stated."""
     if first is None or second is None or first == second:
         return False
+    if name == "outcome" and {first, second} & UNJUDGED:
+        return False
     return name != "run" or not (OF_CONTENT.fullmatch(str(first)) or OF_CONTENT.fullmatch(str(second)))
 
 
 def _is_empty(rows: Sequence[Row]) -> bool:
     """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read."""
-    is_judged = any(row.get(name) not in {None, ERROR} for row in rows for name in VERDICTS)
-    return not (rows[-1].get("response") or rows[-1].get("tool_calls") or is_judged)
+    return not (rows[-1].get("response") or rows[-1].get("tool_calls") or _num_verdicts(rows))
 
 
 def _num_verdicts(rows: Sequence[Row]) -> int:
     """Return how many verdicts a version states."""
-    return sum(row.get(name) is not None for row in rows for name in VERDICTS)
+    return sum(row.get(name) not in {None, *UNJUDGED} for row in rows for name in VERDICTS)
 
 
 def _tell(
@@ -224,6 +210,7 @@ def _tell(
         reason = f"rollout {name!r} appears {where}, with another conversation"
         problems.broken(file, BrokenError(reason, record=name, remedy=remedy))
         return
+    rows_told: list[tuple[str, str | None, str | None, str]] = []
     for column in filter(is_verdict, decision.unknown):
         place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))
         ours, theirs = (rows[version][place].get(column) for version in (lost, kept))
@@ -231,7 +218,7 @@ def _tell(
         if not problems.collect:
             remedy = 'delete the wrong one, or leave it unknown: errors="collect" does'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
-        problems.rows.append((file, name, column, reason))
+        rows_told.append((file, name, column, reason))
         problems.companions.num_unknown += 1
     others = [f"`{column}`" for column in decision.unknown if not is_verdict(column)]
     rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
@@ -240,4 +227,6 @@ def _tell(
     else:
         kept_in = "in this file" if kept.file == file else f"in {kept.file}"
         reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
-    problems.rows.append((file, name, None, reason))
+    rows_told.append((file, name, None, reason))
+    problems.rows += rows_told
+    problems.companions.told.update(dict.fromkeys(rows_told))

@@ -1,9 +1,9 @@
 """Readers: logs of any tool, or tables of the caller's own, into TURNS.
 
 Open `read.py` (`rw.read`) first: it lists the files, asks `registry.py` for the format of each, and lets that format
-fill a `table.py`. `formats/` has one file per producer, `mapping/` says how a format is declared as data, `native/` the package's own tables, `chats/` and `traces/`
-what several formats share, `sources/` the containers (compression, archives, Parquet, SQLite), and `results/` files
-that hold verdicts, summaries or prompts instead of rollouts.
+fill a `table.py`. `formats/` has one file per producer, `mapping/` says how a format is declared as data, `native/` reads
+the user's own tables, `chats/` and `traces/` what several formats share, `sources/` the containers (compression, archives,
+Parquet, SQLite), and `results/` files that hold verdicts, summaries or prompts instead of rollouts.
 
 Another installed package adds a format by an entry point of the group `rollwise.readers`: see `Format`, whose example is
 a complete reader.

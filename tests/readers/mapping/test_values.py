@@ -97,5 +97,5 @@ def test_equal_texts_have_equal_names():
     ],
 )
 def test_what_is_no_rule_is_said(rule):
-    with pytest.raises(ArgumentError, match="^mapping: "):
+    with pytest.raises(ArgumentError, match=r"^mapping: "):
         of(rule, {"a": 1})

@@ -171,8 +171,11 @@ def test_turns_are_messages_or_items_of_a_list():
         (2, "Bye", None, None),
         (None, None, None, None),
     ]
-    _, problems = read(rounds, [{"rounds": {"ask": "Hi"}}])
-    assert [(row[2], row[3]) for row in problems] == [("rounds", "expected a list")]
+    _, problems = read(rounds, [{"rounds": {"ask": "Hi"}}, {"rounds": [{}, "Hi"]}])
+    assert [(row[2], row[3]) for row in problems] == [
+        ("rounds", "expected `array`, got `object`"),
+        ("rounds[1]", "expected `object`, got `str`"),
+    ]
 
 
 def test_what_belongs_to_the_last_turn_is_there_and_a_verdict_of_the_task_is_solved():

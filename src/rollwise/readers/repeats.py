@@ -19,6 +19,7 @@ from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
 SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # what makes a conversation
 ABOUT = ("run", "target", "attack", "goal", "task", "category", "attempt", "expected")  # what tells rollouts apart
+OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # which do not follow from the file
 VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # which are never either of two
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
@@ -118,7 +119,7 @@ def decide(
 ) -> Decision:
     """Decide what two versions of one rollout mean, given their turns and the times of their files.
 
-    `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs.
+    `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs and attempts.
 
     Examples
     --------
@@ -137,11 +138,11 @@ def decide(
     unknown = _contradictions(first, second)
     if first_time is not None and second_time is not None and first_time != second_time:
         return Decision(second_time > first_time, SUPERSEDED, "of a later time")
-    if any(_differ(name, first[0].get(name), second[0].get(name)) for name in ABOUT if is_named or name != "run"):
+    if any(_differ(name, first[0].get(name), second[0].get(name)) for name in (ABOUT if is_named else OF_TASKS)):
         return Decision(is_second=False, kind=ANOTHER)
     prompts = {rows[0]["prompt"] for rows in (first, second) if rows[0].get("prompt") is not None}
-    if _is_empty(first) != _is_empty(second) and len(prompts) < 2:
-        return Decision(_is_empty(first), SUPERSEDED, "with an answer or a verdict")
+    if is_empty(first) != is_empty(second) and len(prompts) < 2:
+        return Decision(is_empty(first), SUPERSEDED, "with an answer or a verdict")
     if is_same:
         ranks = [(turns > 0, _num_verdicts(rows)) for turns, rows in zip(num_turns, (first, second), strict=True)]
         return Decision(ranks[1] > ranks[0], REPEATS, unknown=unknown)
@@ -188,8 +189,14 @@ def _differ(name: str, first: Any, second: Any) -> bool:
     return name != "run" or not (OF_CONTENT.fullmatch(str(first)) or OF_CONTENT.fullmatch(str(second)))
 
 
-def _is_empty(rows: Sequence[Row]) -> bool:
-    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read."""
+def is_empty(rows: Sequence[Row]) -> bool:
+    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read.
+
+    Examples
+    --------
+    >>> is_empty([{"turn": 1, "response": None, "error": "timeout"}]), is_empty([{"turn": 1, "response": "No"}])
+    (True, False)
+    """
     return not (rows[-1].get("response") or rows[-1].get("tool_calls") or _num_verdicts(rows))
 
 

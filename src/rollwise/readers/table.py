@@ -48,8 +48,7 @@ class TurnRow(NamedTuple):
 class TurnsBuilder:
     """The rollouts of all files of one format.
 
-    A rollout is added entirely or not at all. Of several versions of one rollout, in the tables of any formats, one is kept: see
-    `rollwise.readers.repeats`.
+    A rollout is added entirely or not at all. Of several versions of it, in any tables, one counts: see `rollwise.readers.repeats`.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ class TurnsBuilder:
         self._frame_height = 0
         self._are_rows: list[bool] = []
         self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
-        # Rollouts that were added one by one, without versions that do not count, and the names of their facts.
+        # Rollouts that were added one by one and count, and the names of their facts.
         self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None
         self.owners.tables.append(self)
 
@@ -152,6 +151,10 @@ class TurnsBuilder:
     def dates(self, file: str, stamp: object) -> None:
         """State when a file was written, in ISO 8601: of the versions of a rollout in several files, the latest counts."""
         self.owners.date(file, stamp)
+
+    def appends(self, file: str) -> None:
+        """State that the records of a file have no ids and that its tool appends to it: an earlier copy of it counts once."""
+        self.owners.appended.add(file)
 
     def repeats(self, file: str, count: int = 1) -> None:
         """Count records that repeat what was read from another file of the same run."""

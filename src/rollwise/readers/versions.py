@@ -85,6 +85,13 @@ class Versions:
                 if name in ids and (place, name) not in known:
                     yield Version(self.table, name, files[name], place, in_frame=True)
 
+    def of_files(
+        self, names: Collection[str], files: Mapping[str, str]
+    ) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
+        """Yield the rollouts of these files that were added one by one, each with its turns."""
+        owners = ((place, name, files.get(name, "")) for place, name in enumerate(self.table.ids))
+        return self.rows_of(Version(self.table, name, file, place) for place, name, file in owners if file in names)
+
     def rows_of(self, versions: Iterable[Version]) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
         """Yield each of these versions of this table with its turns."""
         by_part: dict[int | None, dict[Hashable, Version]] = defaultdict(dict)

@@ -181,6 +181,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                 identity = partial(_result_identity, run, number) if is_result else partial(_trace_identity, run)
                 with table.rollout(document.name, where, partial(identity, trace, attempts)):
                     if is_result:
+                        table.appends(document.name)
                         _add_result(document, table, run, number, trace, attempts)
                     else:
                         _add_trace(document, table, run, trace, attempts, episode)

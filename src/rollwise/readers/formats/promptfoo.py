@@ -149,6 +149,8 @@ def read_promptfoo(document: Document, table: TurnsBuilder) -> None:
     reports false, so `is_refusal` is not `refused`. The configuration and the table of prompts are not read. A provider's
     `error` together with a refusal is an error, as promptfoo counts it.
 
+    Of several exports of one `evalId`, that of the latest `results.timestamp` counts.
+
     The producer judges `every_turn` where a strategy records the grader's verdict on each, else the whole rollout.
 
     Examples

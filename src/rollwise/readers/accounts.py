@@ -6,20 +6,16 @@ of its records are neither rollouts nor problems.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from rollwise.errors import writable
+from rollwise.readers.owners import Owners
 from rollwise.schema import ACCOUNTING
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
-
-if TYPE_CHECKING:
-    from rollwise.readers.owners import Owners
-    from rollwise.readers.sources.paths import Paths
 
 VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
 
@@ -94,7 +90,7 @@ class Accounts:
             account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
-    def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
+    def count(self, turns: pl.DataFrame, owners: Owners) -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
         ids = turns["rollout_id"]
@@ -159,45 +155,3 @@ class Accounts:
             self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:
                 self._totals[file] = (totals[0], totals[1], totals[2])
-
-
-def accounting(
-    paths: "Paths",
-    *,
-    format: str | None = None,  # noqa: A002  # as in `read`
-    names: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
-    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
-
-    Parameters
-    ----------
-    paths, format, names
-        As in `read`.
-
-    Returns
-    -------
-    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
-    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
-    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
-
-    Raises
-    ------
-    ReadError
-        Where nothing could be read at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
-    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
-    [('openai_chat', 2, 1, 1, 1, 1)]
-    """
-    check_kinds(accounting, locals(), own=("paths", "names"))
-    from rollwise.readers.problems import Problems  # both import this module
-    from rollwise.readers.read import read_into
-
-    problems = Problems(collect=True)
-    read_into(problems, paths, format, names=names)
-    return problems.accounting()

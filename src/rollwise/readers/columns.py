@@ -12,8 +12,7 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.readers.records import json_text
-from rollwise.readers.sources.json_texts import spelled_out
+from rollwise.readers.records import json_text, spelled_out
 from rollwise.schema import TREE_COLUMNS, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 

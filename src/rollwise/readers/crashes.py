@@ -9,8 +9,8 @@ from collections.abc import Collection
 import polars as pl
 
 from rollwise import schema
+from rollwise.readers.casting import cast
 from rollwise.readers.guesses import plain_name
-from rollwise.readers.native.casting import cast
 from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
 from rollwise.schema.named import column_named, columns_named, values_named
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.errors import ArgumentError, listing
+from rollwise.readers.problems import LabelError, odd
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
 Meanings = Mapping[str, Any]  # of a column: what each of its labels means, by normal label
@@ -62,14 +63,6 @@ LABELED = frozenset(MEANINGS)  # columns whose values may be labels of people
 # Parts of names of columns whose "yes" means that the attack failed.
 OPPOSITE = ("safe", "refus", "block", "defen", "harmless", "robust", "secure", "resist", "reject", "declin")
 MOST_LABELS = 8  # that a message lists
-
-
-class LabelError(SchemaError):
-    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
-
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"{reason}; {remedy}")
-        self.reason, self.remedy = reason, remedy
 
 
 def normal(value: object) -> str:
@@ -221,8 +214,6 @@ def values_of(
     labels = series.unique(maintain_order=True).drop_nulls()
     unknown = unknown_labels(labels.to_list(), words)
     if unknown:
-        from rollwise.readers.problems import odd  # which imports this module
-
         rollout_id = None if ids is None else ids[int((series == unknown[0]).arg_max() or 0)]
         problem = refusal(unknown, name, column, labels.to_list(), is_mapped=values is not None, rollout_id=rollout_id)
         # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.

@@ -10,23 +10,16 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, meant
-from rollwise.readers.chats.layouts import LIST, LISTS, words_of
+from rollwise.readers.casting import cast
+from rollwise.readers.chat_names import LIST, LISTS
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.columns import arrange
 from rollwise.readers.guesses import OWN
-from rollwise.readers.labels import (
-    LABELED,
-    LabelError,
-    Meanings,
-    as_names,
-    checked_values,
-    may_change_values,
-    values_of,
-)
-from rollwise.readers.native.casting import cast
+from rollwise.readers.labels import LABELED, Meanings, as_names, checked_values, may_change_values, values_of
 from rollwise.readers.native.fields import Fields, hiding
 from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.plugins import Format
-from rollwise.readers.problems import Problems
+from rollwise.readers.problems import LabelError, Problems
 from rollwise.readers.registry import is_known, is_own
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document

@@ -11,15 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
 
 from rollwise.errors import RollwiseError, in_one_line
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.labels import say
-
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
 
 GROUP = "rollwise.readers"
 
@@ -93,9 +90,9 @@ class Format:
     about: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
-    read: Callable[[Document, "TurnsBuilder"], None]
+    read: Callable[[Document, TurnsBuilder], None]
     echo: bool | Callable[[Document], bool] = False
-    outcomes: Callable[[Document, "TurnsBuilder"], None] | None = None
+    outcomes: Callable[[Document, TurnsBuilder], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 
 
@@ -155,7 +152,7 @@ def _guarded(form: Format, who: str) -> Format:
             return False
 
     @wraps(read)
-    def reads(document: Document, table: "TurnsBuilder") -> None:
+    def reads(document: Document, table: TurnsBuilder) -> None:
         try:
             read(document, table)
         except (BrokenError, RollwiseError, RecursionError):

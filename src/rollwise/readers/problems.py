@@ -12,7 +12,6 @@ import polars as pl
 from rollwise.errors import ReadError, SchemaError, is_interrupt, writable
 from rollwise.readers.accounts import Accounts
 from rollwise.readers.companions import Companions, some
-from rollwise.readers.labels import LabelError
 from rollwise.schema import PROBLEMS
 from rollwise.schema.labels import counted, say
 
@@ -21,12 +20,10 @@ NULLED = "became null: an unknown number is null"  # how reasons end that do not
 IS_NULL = "the field is null"
 TOO_DEEP = "is nested too deeply, and became null where it is"
 LACKING = "as it would be without that name"
-WORDING: ContextVar[Callable[[str], str]] = ContextVar(
-    "wording", default=str
-)  # of notices: arguments, or options of a command
-RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar(
-    "record", default=None
-)  # problems, file and name of the record that is being read
+# Words of notices: arguments, or options of a command.
+WORDING: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
+# Problems, file and name of the record that is being read.
+RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar("record", default=None)
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
@@ -126,6 +123,14 @@ class BrokenError(Exception):
         self.field = field
 
 
+class LabelError(SchemaError):
+    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.reason, self.remedy = reason, remedy
+
+
 class Reading(NamedTuple):
     """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be."""
 
@@ -136,8 +141,7 @@ class Reading(NamedTuple):
 class Problems:
     """The problems of one reading.
 
-    What is broken is raised at once, or becomes a row where problems are collected. What a user should merely know (a
-    file of no known format in a folder, a NaN that became null) is a row as well, or one line on stderr.
+    What is broken is raised, or becomes a row. What a user should merely know is a row, or one line on stderr.
 
     Examples
     --------
@@ -152,7 +156,7 @@ class Problems:
         self.collect = collect
         self.accounts = Accounts()
         self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
-        # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
+        # Everything is a row; the rest is for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._unread: list[str] = []
         self.companions = Companions()
@@ -327,10 +331,7 @@ class Problems:
         return self.accounts.frame(self.rows)
 
     def announce(self) -> None:
-        """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.
-
-        Where rows are collected, only the last.
-        """
+        """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
         if self._readings or self._suggestions:
             readings = [f"read {', '.join(self._readings)}"] if self._readings else []
             say(WORDING.get()("; ".join([*readings, *self._suggestions])))

@@ -328,3 +328,42 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
         return problem
     return f"{problem}; formats are {format_names()}, and format= forces one"
+
+
+def accounting(
+    paths: "Paths",
+    *,
+    format: str | None = None,  # noqa: A002  # as in `read`
+    names: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
+
+    Parameters
+    ----------
+    paths, format, names
+        As in `read`.
+
+    Returns
+    -------
+    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
+    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
+    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
+
+    Raises
+    ------
+    ReadError
+        Where nothing could be read at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
+    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
+    [('openai_chat', 2, 1, 1, 1, 1)]
+    """
+    check_kinds(accounting, locals(), own=("paths", "names"))
+    problems = Problems(collect=True)
+    read_into(problems, paths, format, names=names)
+    return problems.accounting()

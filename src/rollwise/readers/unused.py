@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import LISTS, RESPONSES
+from rollwise.readers.chat_names import LISTS, RESPONSES
 from rollwise.readers.guesses import FACTS, OF_ANYTHING, OF_ATTACKS, OF_TASKS, OWN, is_text, name_in_file, plain_name
 from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
 from rollwise.schema import TURNS, UNUSED, Column

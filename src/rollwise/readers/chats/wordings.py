@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rollwise.readers.chats.layouts import TEXTS
+from rollwise.readers.chat_names import TEXTS
 
 
 def usual(message: Any, text: str = "content") -> Any:

@@ -15,11 +15,11 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import complete_last, has_fields, without_nulls
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 

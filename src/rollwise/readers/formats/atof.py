@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.turns import calls, joined, text_of
+from rollwise.readers.chats.turns import joined, text_of
 from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 MARK = "mark"  # a moment, which has no scope

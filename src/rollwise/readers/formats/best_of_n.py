@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, SUCCESS
 

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.links import Links
-from rollwise.readers.chats.turns import calls, text_of, thoughts
+from rollwise.readers.chats.turns import text_of, thoughts
 from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})

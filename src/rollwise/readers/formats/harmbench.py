@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.formats.common import is_object, outcome_of, zero_or_one
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
 from rollwise.readers.records import inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 
 CASE = frozenset({"test_case", "generation"})

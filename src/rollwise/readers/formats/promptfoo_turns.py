@@ -7,9 +7,9 @@ import msgspec
 from rollwise.readers.chats.speakers import WORDS
 from rollwise.readers.chats.turns import Message, messages_of, split
 from rollwise.readers.formats.common import as_prompt, parse_all
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, doubt, strictly
 from rollwise.readers.records import Small, worded
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
 

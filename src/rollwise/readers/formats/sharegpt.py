@@ -15,14 +15,15 @@ import polars as pl
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
-from rollwise.readers.chats.turns import Message, calls, split_by_column
+from rollwise.readers.chats.turns import Message, split_by_column
 from rollwise.readers.formats.common import has_fields
-from rollwise.readers.native.facts import OF_CORPORA, stated
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.stated_facts import OF_CORPORA, stated
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 CALL = "function_call"

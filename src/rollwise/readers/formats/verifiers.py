@@ -25,10 +25,10 @@ from rollwise.readers.formats.common import (
     text_in,
 )
 from rollwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
-from rollwise.readers.native.facts import step_in
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.stated_facts import step_in
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 

@@ -13,20 +13,19 @@ import numpy as np
 import polars as pl
 
 from rollwise.errors import SchemaError, is_interrupt
+from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.folding import message_rows
-from rollwise.readers.chats.layouts import LISTS
-from rollwise.readers.chats.lines import BOM
 from rollwise.readers.columns import arrange, without_nulls
-from rollwise.readers.labels import LabelError
 from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns
 from rollwise.readers.native.flat import narrowed, needed
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS, fits
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.nesting import is_deep
+from rollwise.readers.problems import BrokenError, LabelError, Problems
 from rollwise.readers.sources.binary import PARQUET
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.sources.nesting import is_deep
+from rollwise.readers.sources.lines import BOM
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS, check, in_order

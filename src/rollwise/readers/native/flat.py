@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import PROMPTS, RESPONSES
+from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.guesses import is_alias
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS

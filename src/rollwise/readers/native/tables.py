@@ -9,12 +9,13 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
+from rollwise.readers.casting import cast
+from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.columns import arrange, arrangement, json_column
 from rollwise.readers.crashes import crashed
 from rollwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
-from rollwise.readers.native.casting import cast
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder

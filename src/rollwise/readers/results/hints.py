@@ -7,13 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from rollwise.readers.chat_names import LISTS, PROMPTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.guesses import plain_name
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.labels import as_names
 from rollwise.readers.sources.binary import is_stream
 from rollwise.readers.sources.documents import EARLY, Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 from rollwise.readers.unused import (
     MOST_EXAMPLES,
     OF_OUTCOMES,

@@ -8,10 +8,10 @@ from functools import cached_property, partial, reduce
 from pathlib import Path
 
 from rollwise.errors import writable
-from rollwise.readers.chats.lines import BOM
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
+from rollwise.readers.sources.lines import BOM
 
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 BLOCK = 1 << 18  # bytes read at once

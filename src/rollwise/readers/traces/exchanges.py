@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.native.facts import FACTS, OF_CORPORA, stated
+from rollwise.readers.json_texts import lenient, surface_if_any
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Key, kind_of, parse, spare, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient, surface_if_any
+from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.requests import message_fields, request_messages
 from rollwise.schema import ERROR

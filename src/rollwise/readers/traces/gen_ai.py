@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import Message
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import Count, kind_of, parse, worded
-from rollwise.readers.sources.json_texts import lenient
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
 OPERATIONS = CALLS | {"create_agent", "embeddings", "execute_tool", "image_generation", "invoke_agent", "retrieval"}

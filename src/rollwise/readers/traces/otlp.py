@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.formats.phoenix import undotted
 from rollwise.readers.problems import BrokenError, Problems, doubt
 from rollwise.readers.records import Whole, parse
 from rollwise.readers.traces.spans import seconds_of
@@ -186,3 +185,36 @@ def _value(typed_value: Any) -> Any:
     if kind == "arrayValue":
         return [_value(element) for element in inner] if isinstance(inner, list) else []
     return _attributes(inner) if kind == "kvlistValue" else value
+
+
+def undotted(flat: Any) -> Any:
+    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists.
+
+    Examples
+    --------
+    >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
+    {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
+    """
+    if isinstance(flat, list):
+        return [undotted(item) for item in flat]
+    if not isinstance(flat, dict):
+        return flat
+    # A name may come twice, with dots and as an object ("llm.model" and "llm"): then both parts are merged.
+    objects: dict[str, Any] = {}
+    for name, value in flat.items():
+        *outer, last = name.split(".")
+        parent = objects
+        for step in outer:
+            if not isinstance(parent.get(step), dict):
+                parent[step] = {}
+            parent = parent[step]
+        present = parent.get(last)
+        if not isinstance(present, dict):
+            parent[last] = value
+        elif isinstance(value, dict):
+            parent[last] = {**present, **value}
+    nested = {name: undotted(value) for name, value in objects.items()}
+    # Numbers as names are the positions of a list.
+    if nested and all(name.isdecimal() for name in nested):
+        return [nested[name] for name in sorted(nested, key=int)]
+    return nested

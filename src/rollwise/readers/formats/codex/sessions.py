@@ -9,14 +9,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rollwise.readers.chats.turns import calls, joined
+from rollwise.readers.chats.turns import joined
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 KINDS = (META, CONTEXT, ITEM, EVENT)

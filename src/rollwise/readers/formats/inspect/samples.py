@@ -17,10 +17,10 @@ from rollwise.readers.formats.inspect.audits import audit_of
 from rollwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from rollwise.readers.formats.inspect.logs import Epoch, Header, PlainSample, Sample
 from rollwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, run_of
+from rollwise.readers.json_texts import surface
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 

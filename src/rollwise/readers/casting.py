@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import SchemaError, counted, listing
-from rollwise.readers.chats.turns import calls
 from rollwise.readers.columns import json_column
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, odd
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import TOOL_CALLS
 
 _PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})

@@ -8,14 +8,16 @@ of its records are neither rollouts nor problems.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rollwise.errors import writable
-from rollwise.readers.owners import Owners
 from rollwise.schema import ACCOUNTING
 from rollwise.schema.named import column_named
+
+if TYPE_CHECKING:
+    from rollwise.readers.owners import Owners
 
 VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
 
@@ -90,7 +92,7 @@ class Accounts:
             account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
-    def count(self, turns: pl.DataFrame, owners: Owners) -> None:
+    def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
         ids = turns["rollout_id"]

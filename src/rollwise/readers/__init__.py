@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rollwise.readers.chats.turns import Message, split
+    from rollwise.readers.likely_columns import unused_columns
     from rollwise.readers.outcomes import read_rollouts
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rollwise.readers.sources.documents import Document
     from rollwise.readers.summaries import read_summary
     from rollwise.readers.table import TurnRow, TurnsBuilder
-    from rollwise.readers.unused import unused_columns
 
 __all__ = [
     "BrokenError",
@@ -57,7 +57,7 @@ _MODULES = {
     "read_rollouts": ".outcomes",
     "read_summary": ".summaries",
     "split": ".chats.turns",
-    "unused_columns": ".unused",
+    "unused_columns": ".likely_columns",
 }
 
 

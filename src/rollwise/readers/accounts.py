@@ -1,8 +1,8 @@
 """How many records each file holds, and what became of them: the accounting of one reading.
 
-A format counts nothing itself where each record is a line, a row or an item of a list that it reads in a block of
-`TurnsBuilder.record`. Elsewhere it states what it holds by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over` which
-of its records are neither rollouts nor problems.
+Formats with one record per line, row or item of a list need no counting of their own: they read each in a block of
+`TurnsBuilder.record`. Other formats state the number of records by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over`
+how many of them are neither rollouts nor problems.
 """
 
 from collections import Counter

@@ -7,7 +7,7 @@ from typing import Any
 
 from rollwise.schema.labels import counted
 
-TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
+TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 
 
 class Companions:
@@ -25,7 +25,7 @@ class Companions:
     def __init__(self) -> None:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
-        self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
+        self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.repeated: Counter[tuple[str, str]] = Counter()  # rollouts that an earlier file had, by both files
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:

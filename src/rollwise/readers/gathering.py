@@ -78,13 +78,13 @@ def gather(
             finally:
                 problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
                 for record, field in document.too_deep:
-                    problems.noted(document.name, record, field or None, TOO_DEEP)
+                    problems.warned(document.name, record, field or None, TOO_DEEP)
             if not frame.is_empty():
                 frames.append(frame)
             elif by_name:
                 raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
             else:
-                problems.unread(document.name, nothing)
+                problems.dropped(document.name, nothing)
     if not frames:
         where = ", ".join(map(str, places))
         raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")

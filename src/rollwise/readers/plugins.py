@@ -38,7 +38,7 @@ class Format:
         `Document.keys` and no further than needed.
     read
         Add the rollouts of a file to a table. Its docstring is what ``rollwise info components -t reader --name`` shows.
-    echo
+    copies
         Whether its files repeat rollouts of another format. They are read last, and rollouts that are known are left out.
     outcomes
         Reads only the outcomes of rollouts, for `read_rollouts`, where the format has a cheaper way to do so.
@@ -91,7 +91,7 @@ class Format:
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
     read: Callable[[Document, TurnsBuilder], None]
-    echo: bool | Callable[[Document], bool] = False
+    copies: bool | Callable[[Document], bool] = False
     outcomes: Callable[[Document, TurnsBuilder], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 

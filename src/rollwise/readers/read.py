@@ -10,9 +10,10 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
+from rollwise.readers.likely_columns import suggestions, unused_columns
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
-from rollwise.readers.native.alike import Alike
+from rollwise.readers.native.batches import Batches
 from rollwise.readers.owners import Owners
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, Problems, Reading
@@ -22,14 +23,13 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
 from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.unused import suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted
 from rollwise.schema.named import column_named
 
 RESULTS_BESIDE_LOGS = (
-    "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
+    "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
 
 
@@ -259,13 +259,13 @@ def tables_of(
     owners = Owners()
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, owners, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
-    echoes: list[tuple[Document, Format, bool]] = []
+    copies: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
         _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
-    batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
+    batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
         with problems.record(original.name), naming.reporting():
             # Small files that are alike wait to be read as one; any other file comes after them.
@@ -277,21 +277,21 @@ def tables_of(
                 batches.flush()
                 continue
             naming.note(document, form)
-            if form.echo(document) if callable(form.echo) else form.echo:
+            if form.copies(document) if callable(form.copies) else form.copies:
                 # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
                 waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
-                echoes.append((waiting, form, by_name))
+                copies.append((waiting, form, by_name))
                 continue
             is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
             if not (is_native and batches.takes(document, by_name=by_name, is_recognized=True)):
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
-    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in echoes)
-    for document, form, by_name in echoes:
+    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
+    for document, form, by_name in copies:
         with problems.record(document.name), naming.reporting():
             if form is NATIVE and has_logs and not by_name:
-                problems.unread(document.name, RESULTS_BESIDE_LOGS)
+                problems.dropped(document.name, RESULTS_BESIDE_LOGS)
             else:
                 read_file(document, form, by_name=by_name)
     problems.settle_companions()
@@ -313,13 +313,13 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
     finally:
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
-            table.problems.noted(document.name, record, field or None, TOO_DEEP)
+            table.problems.warned(document.name, record, field or None, TOO_DEEP)
         table.problems.accounts.close(document.name, form.name, document.num_records)
     is_repeat = table.problems.accounts.of(document.name).is_repeat
     if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
-        table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
+        table.problems.dropped(document.name, f"holds no rollouts; the {form.name} log is empty")
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:

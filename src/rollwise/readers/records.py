@@ -9,7 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from rollwise.errors import writable
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, is_collecting, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, is_collecting, nulled, warn
 from rollwise.schema import TURNS
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ def without_odd_fields(
     """
     rows: list[tuple[str | None, str]] = []
     while is_collecting() and len(rows) < MOST:
-        problem = misfit(error, within)
+        problem = field_error(error, within)
         spot = _spot(inspect.type_info(kind), str(error).partition(" - at `$")[2].removesuffix("`"))
         if spot is None:
             break
@@ -118,9 +118,9 @@ def without_odd_fields(
             continue
         # Only now: a record that cannot be read in the end has one problem, not all of them.
         for field, reason in rows:
-            odd(field, reason)
+            nulled(field, reason)
         return result
-    raise misfit(error, within) from error
+    raise field_error(error, within) from error
 
 
 def _spot(kind: inspect.Type, place: str) -> tuple[list[str | int], bool] | None:
@@ -177,12 +177,12 @@ def _changed(value: Any, path: list[str | int], *, is_text: bool) -> Any:
     return copy
 
 
-def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
+def field_error(error: msgspec.ValidationError, within: str = "") -> BrokenError:
     """Describe the value that does not fit a struct, with the name of its field.
 
     Examples
     --------
-    >>> misfit(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
+    >>> field_error(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
     'turns'
     """
     # msgspec writes "Expected `int`, got `str` - at `$.turns`".
@@ -250,7 +250,7 @@ def whole(value: Count, field: str) -> int | None:
     # A float below 2**63 is an exact integer, even where it cannot have fractions any more.
     if not value.is_integer() or abs(value) >= 2**63:
         reason = f"expected a whole number, got {value!r}"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field)
     return int(value)
@@ -259,7 +259,7 @@ def whole(value: Count, field: str) -> int | None:
 def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | None:
     """Return the word for a kind of entry as its format writes it, whatever its letters and blanks.
 
-    A kind that is not known is noted as a doubt about the record (see `rollwise.readers.problems.doubt`), and returned
+    A kind that is not known is a warning about the record (see `rollwise.readers.problems.warn`), and returned
     unchanged; one that is not text is null.
 
     Examples
@@ -272,7 +272,7 @@ def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | No
     word = value.strip().lower() if isinstance(value, str) else None
     kind = next((kind for kind in known if kind.lower() == word), None)
     if kind is None:
-        doubt(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
+        warn(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
     return kind or (value if isinstance(value, str) else None)
 
 
@@ -299,7 +299,7 @@ def total(counts: Iterable[Count], field: str) -> int | None:
     """
     numbers = [number for count in counts if (number := whole(count, field)) is not None]
     if abs(sum(numbers)) >= 2**63:
-        if odd(field, f"is more than can be counted: {IS_NULL}"):
+        if nulled(field, f"is more than can be counted: {IS_NULL}"):
             return None
         raise BrokenError("is more than can be counted", field=field)
     return sum(numbers) if numbers else None

@@ -140,7 +140,7 @@ class TurnsBuilder:
         self.problems.accounts.of(file).num_records = num_records
 
     def passes_over(self, file: str, count: int = 1) -> None:
-        """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
+        """Count records that are intact and hold no rollout, such as headers; see `Problems.dropped` for unexpected ones."""
         self.problems.accounts.of(file).num_passed_over += count
 
     def repeats(self, file: str, count: int = 1) -> None:

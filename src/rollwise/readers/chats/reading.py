@@ -9,10 +9,10 @@ import msgspec
 
 from rollwise.readers.chat_names import RESPONSES
 from rollwise.readers.chats.layouts import Layout
+from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
 from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
-from rollwise.readers.chats.wordings import usual
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Finite, Key, Whole, parse, spare
 from rollwise.readers.sources.documents import Document
@@ -102,7 +102,7 @@ class Chats:
         chat = record.get(self._layout.turns) if isinstance(record, dict) else None
         if not isinstance(chat, list):
             return record
-        messages = [usual(message, self._layout.text or "content") for message in chat]
+        messages = [openai_form(message, self._layout.text or "content") for message in chat]
         before = record.get("system")
         speakers = [message.get(self._layout.role) for message in chat if isinstance(message, dict)]
         if before and isinstance(before, str | list) and not any(role in speakers for role in SYSTEM):

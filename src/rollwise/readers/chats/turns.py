@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, WORDS, speaker
-from rollwise.readers.chats.wordings import usual
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.table import TurnRow
 from rollwise.readers.tool_calls import calls
@@ -93,7 +93,7 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
             may_call = message.tool_calls or not is_text
             tool_calls.append(calls(_calls_in(message), field=f"{field}[{number}].tool_calls") if may_call else None)
         elif role not in WORDS:
-            doubt("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
+            warn("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
         if is_answer or text is not None:
             roles.append(role)
             texts.append(text)
@@ -194,7 +194,7 @@ def messages_of(value: Any, field: str = "messages") -> list[Message]:
     """
     if value is None or isinstance(value, str):
         return [] if value is None else [Message("user", value)]
-    messages = [usual(message) for message in value] if isinstance(value, list) else value
+    messages = [openai_form(message) for message in value] if isinstance(value, list) else value
     return parse(messages, list[Message], field)
 
 

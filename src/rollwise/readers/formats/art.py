@@ -141,7 +141,7 @@ def _lines(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
         with table.record(document.name, number):
             trajectories = parse(value, Group).trajectories
             if not trajectories:
-                table.problems.left_out(document.name, number, "holds no trajectories")
+                table.problems.dropped(document.name, "holds no trajectories", number)
             shared = _flat({f"group_{name}": item for name, item in leftovers(value, Group).items()})
             for place, record in enumerate(trajectories):
                 extras = leftovers(record, Trajectory) if isinstance(record, dict) else {}

@@ -95,7 +95,7 @@ def read_best_of_n(document: Document, table: TurnsBuilder) -> None:
         with table.record(document.name, number):
             step = parse(value, Step)
             if not step.search_steps:
-                table.problems.left_out(document.name, number, "holds no search steps")
+                table.problems.dropped(document.name, "holds no search steps", number)
             step_extras = {
                 name: item
                 for name, item in leftovers(value, Step).items()

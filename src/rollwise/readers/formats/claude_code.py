@@ -16,7 +16,7 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import text_of, thoughts
 from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -148,7 +148,7 @@ def _linked(document: Document, table: TurnsBuilder) -> list[Entry]:
                 continue
             entry = parse(value, Entry)
             if entry.message.content is None:
-                doubt("message.content", "is missing: the message is read as empty")
+                warn("message.content", "is missing: the message is read as empty")
             if entry.uuid in messages:
                 raise BrokenError(f"the message {entry.uuid!r} occurs twice in this file")
             messages[entry.uuid] = entry

@@ -18,7 +18,7 @@ from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of, text_in
-from rollwise.readers.problems import IS_NULL, BrokenError, Problems, doubt, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
 from rollwise.readers.records import Whole, json_text, kind_of, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
@@ -187,7 +187,7 @@ def read_garak(document: Document, table: TurnsBuilder) -> None:
                 _add(document, table, number, run, key, attempt, record)
             else:
                 reason = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
-                table.problems.left_out(document.name, number, reason)
+                table.problems.dropped(document.name, reason, number)
 
 
 def is_report(document: Document) -> bool:
@@ -295,7 +295,7 @@ def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | Non
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
     if len(flat) not in {0, count}:
         reason = f"has {counted(len(flat), 'score')} for {counted(count, 'output')}"
-        if odd(place, f"{reason}: {IS_NULL}"):
+        if nulled(place, f"{reason}: {IS_NULL}"):
             return [None] * count
         raise BrokenError(reason, field=place)
     scores = [parse(score, float | bool | None, place) for score in flat]  # type: ignore[arg-type]
@@ -306,7 +306,7 @@ def _turns(attempt: Attempt, place: int) -> list[TurnRow]:
     """Return the turns up to one output, from its conversation or else from the prompt alone."""
     chats = attempt.conversations or attempt.messages or []
     if place < len(chats) and isinstance(chats[place], str):
-        doubt("conversations", "is a text, not messages: it is read as a prompt")
+        warn("conversations", "is a text, not messages: it is read as a prompt")
     chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
     # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:

@@ -210,7 +210,7 @@ def _add_answers(document: Document, table: TurnsBuilder, run: str, number: int,
     # MT-Bench stores several attempts of a model at one question in one record.
     record = parse(value, ModelAnswer)
     if not record.choices:
-        table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
+        table.problems.dropped(document.name, "holds no choices: the model did not answer", number)
     for place, item in enumerate(record.choices):
         choice = parse(item, Choice, f"choices[{place}]")
         turns = [TurnRow(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]

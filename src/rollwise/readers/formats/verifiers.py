@@ -172,7 +172,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
             record = parse(value, dict[str, Any])
             traces, episode = _traces(record)
             if not traces:
-                table.problems.left_out(document.name, number, "holds no traces")
+                table.problems.dropped(document.name, "holds no traces", number)
             run = worded(inner(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"

@@ -8,10 +8,9 @@ import polars as pl
 
 from rollwise.readers.casting import guessed, with_points
 from rollwise.readers.chat_names import RESPONSES, SIGNS
-from rollwise.readers.chats.folding import message_rows, read_message_rows
 from rollwise.readers.chats.layouts import layouts
+from rollwise.readers.chats.message_rows import message_rows, read_message_rows
 from rollwise.readers.columns import ADDED, Columns, without_nulls
-from rollwise.readers.guesses import is_complete
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.nested import from_nested, nested_layout
@@ -22,6 +21,7 @@ from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
+from rollwise.readers.synonyms import is_complete
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -105,7 +105,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     ``x_observed`` become the struct ``x`` again. Numbers may have decimal commas where fields are separated by semicolons.
 
     `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that rollwise did not
-    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.guesses`.
+    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.synonyms`.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def rows_as_turns(
         problems,
         of_records=of_records,
         named=document.named,
-        is_own=is_complete(document.keys),
+        is_complete=is_complete(document.keys),
         has_answers=has_answers,
     )
     return turns.with_columns(pl.col("source").fill_null(source))

@@ -17,7 +17,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder, twice
 from rollwise.schema import TURNS
 
-VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `guesses.py`
+VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `synonyms.py`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 

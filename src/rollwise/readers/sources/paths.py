@@ -178,7 +178,7 @@ def checked_manifest(folder: str, problems: Problems, options: Options | None = 
     except ReadError as error:
         if not problems.collect:
             raise
-        problems.unread(folder, str(error))
+        problems.dropped(folder, str(error))
     return manifest
 
 
@@ -209,7 +209,7 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple
             if is_table and (passed_over(name) or name.endswith(".crc")):
                 continue  # beside Parquet also a checksum or an unfinished file
             if is_table and name.endswith(".part"):
-                problems.unread(str(path), "was not finished by its writer")
+                problems.dropped(str(path), "was not finished by its writer")
                 continue
             file_status = None
             with problems.record(str(path)):
@@ -246,7 +246,7 @@ def _status(path: Path, problems: Problems) -> os.stat_result | None:
         raise
     if stat.S_ISREG(status.st_mode):
         return status
-    problems.unread(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    problems.dropped(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.problems import BrokenError, Problems, doubt
+from rollwise.readers.problems import BrokenError, Problems, warn
 from rollwise.readers.records import Whole, parse
 from rollwise.readers.traces.spans import seconds_of
 from rollwise.readers.traces.steps import Stamp
@@ -125,7 +125,7 @@ def _plain(
     failed = str(status.code) in FAILED or status.status_code in FAILED
     events = span.events if isinstance(span.events, list) else []
     if any(not isinstance(event, dict) for event in events) or (span.events and not events):
-        doubt("events", "are not all objects: the others are passed over")
+        warn("events", "are not all objects: the others are passed over")
     return Plain(
         identity.trace_id,
         identity.span_id,
@@ -161,14 +161,14 @@ def _attributes(attributes: Any) -> dict[str, Any]:
     if isinstance(attributes, list):
         pairs = [pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
         if len(pairs) < len(attributes):
-            doubt("attributes", "are not all keys with values: the others are passed over")
+            warn("attributes", "are not all keys with values: the others are passed over")
         return {pair["key"]: _value(pair.get("value")) for pair in pairs}
     if attributes is not None and not isinstance(attributes, dict):
-        doubt("attributes", f"expected a list or an object, got {type(attributes).__name__}")
+        warn("attributes", f"expected a list or an object, got {type(attributes).__name__}")
     if isinstance(attributes, dict) and any(
         isinstance(value, dict) and "key" in value for value in attributes.values()
     ):
-        doubt("attributes", "is an object of keys and values, not a list of them: they are passed over")
+        warn("attributes", "is an object of keys and values, not a list of them: they are passed over")
     return attributes if isinstance(attributes, dict) else {}
 
 

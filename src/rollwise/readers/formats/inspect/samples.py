@@ -159,7 +159,7 @@ def _read_archive(document: Document, archive: Archive, table: TurnsBuilder) -> 
     header, members = opened(document, archive)
     # A zip archive may be appended to: an edited sample is added under its old name, and the later copy counts.
     for name in archive.outdated:
-        table.problems.left_out(document.name, name, "occurs twice in the archive; the later one is read")
+        table.problems.dropped(document.name, "occurs twice in the archive; the later one is read", name)
     for name, listed_name in archive.hidden:
         if _is_sample(name) and not _is_sample(listed_name):
             reason = "is in the archive, whose directory has another name for it or none: it is damaged"

@@ -1,7 +1,7 @@
-"""Small files of turns that are alike, read as one: what is asked of each by itself takes far longer than its rows.
+"""Batches of small files with the same columns, because checks of each file cost more than reading its rows.
 
 A file that waits is read with the next ones as one table, so that columns get the dtypes that one file with all rows has. Where
-something is wrong with one of them or must be said of it, the two halves of the files are tried, down to a file by itself.
+one of them is broken or needs a message, the batch is split in half until that file is alone.
 """
 
 import io
@@ -14,7 +14,7 @@ import polars as pl
 
 from rollwise.errors import SchemaError, is_interrupt
 from rollwise.readers.chat_names import LISTS
-from rollwise.readers.chats.folding import message_rows
+from rollwise.readers.chats.message_rows import message_rows
 from rollwise.readers.columns import arrange, without_nulls
 from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns
 from rollwise.readers.native.flat import narrowed, needed
@@ -33,7 +33,7 @@ from rollwise.schema import TURNS, check, in_order
 SMALL = 1 << 22  # bytes of a Parquet file: what a larger one takes by itself is little beside its rows
 TOGETHER = 1 << 24  # bytes of files that are read as one
 _FILE = "rollwise: the file of a row"
-_MISFITS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError, BrokenError, LabelError)
+_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError, BrokenError, LabelError)
 
 Row = dict[str, str | int | float | bool | None]
 Waiting = tuple[Document, bool, list[Row]]  # a file, whether it was named, and its records
@@ -41,7 +41,7 @@ _whole = msgspec.json.Decoder(Row | list[Row])
 _lines = msgspec.json.Decoder(Row)
 
 
-class Alike:
+class Batches:
     """Files of our own table that wait to be read as one: consecutive ones with the same columns, in folders that say the same.
 
     Parquet waits, and so do CSV and JSON of flat records, whose format their names alone decide: a file with the names of
@@ -99,7 +99,7 @@ class Alike:
         try:
             is_parquet = documents[0].kind == "parquet"
             frame = _parquet(documents, self._table.source) if is_parquet else self._texts(documents, rows)
-        except _MISFITS as error:
+        except _ERRORS as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
             return False  # who reads them one by one says what is wrong, and with which

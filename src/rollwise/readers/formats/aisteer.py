@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object
+from rollwise.readers.common import is_object
 from rollwise.readers.records import Key, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder

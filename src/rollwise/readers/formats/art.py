@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, has_fields, without_nulls
+from rollwise.readers.common import complete_last, has_fields, without_nulls
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError

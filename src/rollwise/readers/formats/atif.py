@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, speaker
 from rollwise.readers.chats.turns import Message, split, text_of
-from rollwise.readers.formats.common import has_fields, join_texts, parse_all
+from rollwise.readers.common import has_fields, join_texts, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import joined, text_of
-from rollwise.readers.formats.common import has_fields
+from rollwise.readers.common import has_fields
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of
+from rollwise.readers.common import has_fields, is_verdict, outcome_of
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse

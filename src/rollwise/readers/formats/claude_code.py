@@ -15,7 +15,7 @@ import msgspec
 
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import text_of, thoughts
-from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
+from rollwise.readers.common import AnthropicUsage, first_of, join_texts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document

@@ -12,8 +12,8 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.common import has_fields
 from rollwise.readers.formats import garak
-from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object, outcome_of, zero_or_one
+from rollwise.readers.common import is_object, outcome_of, zero_or_one
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import inner, leftovers, parse, worded

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import fields_in_data, records_in_data
+from rollwise.readers.common import fields_in_data, records_in_data
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document

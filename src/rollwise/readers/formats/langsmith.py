@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
+from rollwise.readers.common import has_fields, of_trace, text_in, without_nulls
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document

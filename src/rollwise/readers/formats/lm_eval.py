@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, zero_or_one
+from rollwise.readers.common import has_fields, is_verdict, zero_or_one
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, leftovers, parse, worded
 from rollwise.readers.sources.beside import bytes_beside

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, parse_all
+from rollwise.readers.common import has_fields, parse_all
 from rollwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder

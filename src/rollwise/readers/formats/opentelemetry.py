@@ -9,7 +9,7 @@
 from typing import Any
 
 from rollwise.readers.chats.turns import thoughts
-from rollwise.readers.formats.common import first_of, text_in, without_nulls
+from rollwise.readers.common import first_of, text_in, without_nulls
 from rollwise.readers.formats.phoenix import FAILED, span_of
 from rollwise.readers.problems import warn
 from rollwise.readers.records import parse, whole

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.formats.common import fields_in_data, of_trace, records_in_data
+from rollwise.readers.common import fields_in_data, of_trace, records_in_data
 from rollwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder

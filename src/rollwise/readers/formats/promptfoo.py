@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.formats.common import complete_last, has_fields, is_object, is_verdict, outcome_of
+from rollwise.readers.common import complete_last, has_fields, is_object, is_verdict, outcome_of
 from rollwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Small, json_text, leftovers, parse, whole

@@ -6,7 +6,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import WORDS
 from rollwise.readers.chats.turns import Message, messages_of, split
-from rollwise.readers.formats.common import as_prompt, parse_all
+from rollwise.readers.common import as_prompt, parse_all
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, strictly, warn
 from rollwise.readers.records import Small, worded

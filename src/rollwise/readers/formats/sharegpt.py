@@ -16,7 +16,7 @@ from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, split_by_column
-from rollwise.readers.formats.common import has_fields
+from rollwise.readers.common import has_fields
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare

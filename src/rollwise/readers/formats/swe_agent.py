@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import as_prompt, is_object, parse_all
+from rollwise.readers.common import as_prompt, is_object, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import split
-from rollwise.readers.formats.common import (
+from rollwise.readers.common import (
     complete_last,
     exchange,
     first_of,

@@ -8,7 +8,7 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, message_text, split
-from rollwise.readers.formats.common import OpenAIUsage, as_prompt, join_texts
+from rollwise.readers.common import OpenAIUsage, as_prompt, join_texts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Link, Small, parse
 from rollwise.readers.table import TurnRow

@@ -8,7 +8,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
 from rollwise.readers.chats.turns import text_of
-from rollwise.readers.formats.common import first_of
+from rollwise.readers.common import first_of
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Small, json_text, kind_of, parse, worded
 from rollwise.readers.traces.spans import seconds_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields
+from rollwise.readers.common import has_fields
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document

@@ -15,7 +15,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, speaker
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
+from rollwise.readers.common import as_prompt, is_object, parse_all, text_in
 from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse

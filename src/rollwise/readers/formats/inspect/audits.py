@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import as_prompt, join_texts
+from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.chats import answer_of, asked, attached, events_of, is_call, pool_of, resolve
 from rollwise.readers.formats.inspect.logs import TARGET, Event, Sample, Span

@@ -162,7 +162,7 @@ class Problems:
         self.companions = Companions()
         self._dropped_records: Counter[str] = Counter()
         self._warned: Counter[str] = Counter()
-        self._rows_warned: set[tuple[str, str | None, str | None, str]] = set()
+        self._rows_told: set[tuple[str, str | None, str | None, str]] = set()
         self._nulled: Counter[str] = Counter()
         self._missing: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
@@ -214,8 +214,8 @@ class Problems:
         if error.record is not None:
             self.accounts.of(file).broken.add(error.record)
         row = (file, error.record, error.field, f"{error.reason}{remedy}")
-        if row not in self._rows_noted:  # a record may hold several rollouts
-            self._rows_noted.add(row)
+        if row not in self._rows_told:  # a record may hold several rollouts
+            self._rows_told.add(row)
             self.rows.append(row)
 
     def dropped(self, file: str, reason: str, record: object = None) -> None:
@@ -247,8 +247,8 @@ class Problems:
         ('a.jsonl', '3', 'note', 'is nested too deeply, and became null where it is')
         """
         row = (file, None if record is None else str(record), field, reason)
-        if row not in self._rows_warned:
-            self._rows_warned.add(row)
+        if row not in self._rows_told:
+            self._rows_told.add(row)
             self.rows.append(row)
             self._warned[file] += 1
 

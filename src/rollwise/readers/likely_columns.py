@@ -111,6 +111,12 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     turns = frame_of(turns, "unused_columns")
     if "source" in turns.columns:
         turns = turns.with_columns(cast_column(turns, Column("source", pl.String, "the format"), "unused_columns"))
+    return unused_in(turns)
+
+
+def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return UNUSED of a frame that is TURNS."""
+    if "source" in turns.columns:
         is_custom = turns["source"].is_null() | turns["source"].is_in(CUSTOM)
         turns = turns if is_custom.all() else turns.filter(is_custom)
     rows = []

@@ -10,7 +10,7 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from rollwise.readers.likely_columns import suggestions, unused_columns
+from rollwise.readers.likely_columns import suggestions, unused_in
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
@@ -20,8 +20,8 @@ from rollwise.readers.problems import TOO_DEEP, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
-from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
+from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
+from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
@@ -227,7 +227,7 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.accounts.count(turns, tables[0].owners)
-    problems.suggest(suggestions(unused_columns(turns)))
+    problems.suggest(suggestions(unused_in(turns)))
     return turns
 
 

@@ -23,9 +23,9 @@ from rollwise.readers.native.tables import TEXTS, fits
 from rollwise.readers.nesting import is_deep
 from rollwise.readers.problems import BrokenError, LabelError, Problems
 from rollwise.readers.sources.binary import PARQUET
+from rollwise.readers.sources.contents import BOM
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.sources.lines import BOM
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS, check, in_order
@@ -81,14 +81,15 @@ class Batches:
     def flush(self) -> None:
         """Read what waits; the next file must be recognized."""
         waiting, self._waiting, self._size, self._likeness = self._waiting, [], 0, None
-        self._read_all(waiting)
+        if waiting:
+            self._read_all(waiting)
 
     def _read_all(self, waiting: list[Waiting]) -> None:
         if len(waiting) == 1:
             document, by_name, _ = waiting[0]
             with self._table.problems.record(document.name):
                 self._read(document, by_name)
-        elif waiting and not self._together(waiting):
+        elif not self._together(waiting):
             middle = len(waiting) // 2
             self._read_all(waiting[:middle])
             self._read_all(waiting[middle:])

@@ -12,10 +12,10 @@ from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.readers.casting import cast
 from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
-from rollwise.readers.columns import arrange, arrangement, json_column
+from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
-from rollwise.readers.likely_columns import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
+from rollwise.readers.likely_columns import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_in
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.synonyms import CUSTOM, ON_ATTACKS, STATING, concerns, interpreted, is_complete, unread_words
@@ -67,7 +67,7 @@ def conformed(
     is_complete_table = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:
-        problems.suggest(suggestions(unused_columns(turns)))
+        problems.suggest(suggestions(unused_in(turns)))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 
@@ -217,7 +217,7 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
     """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
     columns = lazy.collect_schema()
     clean = lazy.with_columns(column_named(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
-    return clean.select(arrangement(columns.names()))
+    return arrange(clean)
 
 
 def words(names: Mapping[str, str]) -> frozenset[str]:

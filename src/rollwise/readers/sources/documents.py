@@ -28,10 +28,9 @@ from rollwise.readers.sources.binary import (
     lines_of_rows,
 )
 from rollwise.readers.sources.compression import Budget
-from rollwise.readers.sources.contents import ZIP, Contents, wrapping
+from rollwise.readers.sources.contents import BOM, ZIP, Contents, lines_of, wrapping
 from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
-from rollwise.readers.sources.lines import BOM, lines_of
 from rollwise.readers.sources.sizes import check_sizes
 from rollwise.schema.named import columns_named
 

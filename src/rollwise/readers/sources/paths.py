@@ -3,7 +3,7 @@
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,6 +99,26 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     if not expanded:
         raise ArgumentError(f"{verb}: no path given; name a file or a folder")
     return expanded
+
+
+def addresses(paths: Sequence[Path]) -> list[str]:
+    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
+
+    Raises
+    ------
+    ReadError
+        Where some are addresses and some are not.
+
+    Examples
+    --------
+    >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
+    (['s3://bucket/runs'], [])
+    """
+    remote = [address for path in paths if (address := address_of(path)) is not None]
+    if remote and len(remote) < len(paths):
+        local = next(path for path in paths if address_of(path) is None)
+        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
+    return remote
 
 
 def _matches(path: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.schema.labels import counted
+from rollwise.errors import counted
 
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 

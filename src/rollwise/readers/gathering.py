@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError
+from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.columns import reconcile
 from rollwise.readers.problems import TOO_DEEP, Problems
 from rollwise.readers.registry import format_of
@@ -14,7 +14,6 @@ from rollwise.readers.sources.contents import wrapping
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema import Schema
-from rollwise.schema.labels import counted
 from rollwise.schema.named import columns_named
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError
+from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
 from rollwise.readers.likely_columns import suggestions, unused_in
@@ -25,7 +25,6 @@ from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
-from rollwise.schema.labels import counted
 from rollwise.schema.named import column_named
 
 RESULTS_BESIDE_LOGS = (
@@ -227,7 +226,7 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.accounts.count(turns, tables[0].owners)
-    problems.suggest(suggestions(unused_in(turns)))
+    problems.suggestions += suggestions(unused_in(turns))
     return turns
 
 

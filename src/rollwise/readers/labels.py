@@ -219,14 +219,10 @@ def values_of(
         # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.
         if column != name or values is not None or not nulled(name, f"{problem.reason}: null there; {problem.remedy}"):
             raise problem
-    sides = [_side(label, words) for label in labels.to_list()]
+    sides = [words.get(normal(label)) for label in labels.to_list()]
     return series.replace_strict(labels, pl.Series(sides, dtype=dtype), default=None, return_dtype=dtype).alias(
         series.name
     )
-
-
-def _side(label: object, words: Mapping[str, Any]) -> Any:
-    return words.get(normal(label))
 
 
 def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:

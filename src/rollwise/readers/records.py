@@ -150,7 +150,9 @@ def _spot(kind: inspect.Type, place: str) -> tuple[list[str | int], bool] | None
             continue
         fields = [field for option in options if isinstance(option, _OBJECTS) for field in option.fields]
         # Names may have dots in them: the longest one that fits.
-        fitting = [field for field in fields if _begins(place[1:], field.encode_name)]
+        fitting = [
+            field for field in fields if f"{place[1:]}.".startswith((f"{field.encode_name}.", f"{field.encode_name}["))
+        ]
         if not fitting:
             return None
         field = max(fitting, key=lambda field: len(field.encode_name))
@@ -158,10 +160,6 @@ def _spot(kind: inspect.Type, place: str) -> tuple[list[str | int], bool] | None
         place = place[1 + len(field.encode_name) :]
         kind, is_field = field.type, True
     return _plain(kind, path) if is_field else None
-
-
-def _begins(place: str, name: str) -> bool:
-    return place == name or place.startswith((f"{name}.", f"{name}["))
 
 
 def _plain(kind: inspect.Type, path: list[str | int]) -> tuple[list[str | int], bool] | None:

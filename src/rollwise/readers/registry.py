@@ -67,7 +67,9 @@ FORMATS = (
         native_files.sniff,
         native_files.read_native,
         copies=holds_outcomes,
-        loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
+        loosely=lambda document: (
+            native_files.sniff_nested(document) or (holds_rollouts(document) and lookalike(document) is None)
+        ),
     ),
     Format(
         "jailbreakbench",
@@ -314,10 +316,6 @@ def _recognized_loosely(document: Document) -> Format | None:
 
 def _recognizes_loosely(form: Format, document: Document) -> bool:
     return form.loosely is not None and form.loosely(document)
-
-
-def _holds_rollouts(document: Document) -> bool:
-    return holds_rollouts(document) and lookalike(document) is None
 
 
 def _may_be(document: Document, form: Format) -> bool:

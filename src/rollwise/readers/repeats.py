@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rollwise.readers.companions import OWN_IDS, some
+from rollwise.readers.files_beside import OWN_IDS, some
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ERROR, TURNS, UNDETERMINED
@@ -95,7 +95,7 @@ def settle(
             num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
-                problems.accounts.pass_over(lost.file, num_records)
+                problems.record_counts.pass_over(lost.file, num_records)
             for column, places in decision.unknown.items():
                 by_table[id(kept.table)].forget(kept, column, places)
                 for turn in (rows[kept][place] for place in places if place < len(rows[kept])):
@@ -104,7 +104,7 @@ def settle(
             files.pop(version.rollout_id, None)
         files[kept.rollout_id] = kept.file
     for file in {version.file for version in (*first.values(), *further)} - {*files.values()}:
-        problems.accounts.pass_over(file, None)
+        problems.record_counts.pass_over(file, None)
     for part in parts:
         part.close()
 
@@ -211,7 +211,7 @@ def _tell(
     """Say what became of a version that does not count, and what is unknown of the one that does."""
     name, file = lost.rollout_id, lost.file
     where = "twice in this file" if kept.file == file else f"in {kept.file} as well"
-    problems.companions.counts[decision.kind][file, kept.file] += 1
+    problems.files_beside.counts[decision.kind][file, kept.file] += 1
     if decision.kind == ANOTHER:
         remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
         reason = f"rollout {name!r} appears {where}, with another conversation"
@@ -226,7 +226,7 @@ def _tell(
             remedy = 'delete the wrong one, or leave it unknown: errors="collect" does'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
         rows_told.append((file, name, column, reason))
-        problems.companions.num_unknown += 1
+        problems.files_beside.num_unknown += 1
     others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
     rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
     if decision.kind == REPEATS:
@@ -236,4 +236,4 @@ def _tell(
         reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
     rows_told.append((file, name, None, reason))
     problems.rows += rows_told
-    problems.companions.told.update(dict.fromkeys(rows_told))
+    problems.files_beside.told.update(dict.fromkeys(rows_told))

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
+from rollwise.readers.common import has_fields, of_trace, text_in, without_nulls
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -112,7 +112,7 @@ def _finished(first: Span, second: Span) -> Span:
     """Return what two records say of one run: one that ended is later; else the second, without feedback that differs."""
     if first == second:
         return first
-    doubt("id", "names several runs that differ: the one that ended, else the last, is read")
+    warn("id", "names several runs that differ: the one that ended, else the last, is read")
     if (first.end is None) != (second.end is None):
         return first if second.end is None else second
     both = first.beside.keys() & second.beside.keys()
@@ -169,6 +169,6 @@ def _dollars(amount: float | str | None, field: str) -> float | None:
         return None if amount is None else float(amount)
     except ValueError as error:
         reason = f"expected a number, got {amount!r:.40}"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field) from error

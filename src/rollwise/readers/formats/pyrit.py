@@ -12,7 +12,7 @@ from typing import Any
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import first_of
+from rollwise.readers.common import first_of
 from rollwise.readers.formats.pyrit_memory import (
     PIECES,
     Attack,
@@ -26,7 +26,7 @@ from rollwise.readers.formats.pyrit_memory import (
     target_of,
     value_of,
 )
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
@@ -210,7 +210,7 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         value = by_name[judge] if judge is not None and verdicts else None
         refusals = {by_name[name] for name in names if "refusal" in name.lower()} - {None}
         if len(refusals) > 1:
-            doubt("scores", "scorers of refusals differ: `refused` is null")
+            warn("scores", "scorers of refusals differ: `refused` is null")
         refused = refusals.pop() if len(refusals) == 1 else None
         error = parts[0].response_error
         turns[place] = turns[place]._replace(

@@ -1,7 +1,6 @@
 """The file that each rollout was read from, and the further versions of rollouts that several files have."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -9,13 +8,10 @@ from rollwise.readers.chronology import time_of
 from rollwise.readers.problems import Problems
 from rollwise.readers.repeats import settle
 from rollwise.readers.resumed import Rollout, resumed
-from rollwise.readers.versions import Version
-
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.versions import Table, Version
 
 
-class Owners:
+class Origins:
     """The file of each rollout that was read.
 
     Ids of the first frame are kept as a Polars column until a second file could repeat them: one large Parquet file alone
@@ -25,7 +21,7 @@ class Owners:
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
         self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
-        self.tables: list[TurnsBuilder] = []
+        self.tables: list[Table] = []
         self.named: dict[str, str] = {}  # further names of rollouts, each with the id of its first version
         self.appended: set[str] = set()  # files without ids to which their tool appends
         self._times: dict[str, float] = {}  # when files were written

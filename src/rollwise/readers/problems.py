@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rollwise.errors import ReadError, SchemaError, counted, is_interrupt, writable
-from rollwise.readers.accounts import Accounts
-from rollwise.readers.companions import Companions, some
+from rollwise.readers.files_beside import FilesBeside, some
+from rollwise.readers.record_counts import RecordCounts
 from rollwise.schema import PROBLEMS
 from rollwise.schema.labels import say
 
@@ -154,12 +154,12 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
-        self.accounts = Accounts()
+        self.record_counts = RecordCounts()
         self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
         # Everything is a row; the rest is for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
         self._dropped_files: list[str] = []
-        self.companions = Companions()
+        self.files_beside = FilesBeside()
         self._dropped_records: Counter[str] = Counter()
         self._warned: Counter[str] = Counter()
         self._rows_told: set[tuple[str, str | None, str | None, str]] = set()
@@ -178,7 +178,7 @@ class Problems:
         token = RECORD.set((self, file, surrounding[2] if is_inner else record))  # type: ignore[index]
         is_block = record is not None
         if is_block and not self._depth:
-            self.accounts.of(file).names.add(record)
+            self.record_counts.of(file).names.add(record)
         self._depth += is_block
         try:
             yield
@@ -212,7 +212,7 @@ class Problems:
             raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
-            self.accounts.of(file).broken.add(error.record)
+            self.record_counts.of(file).broken.add(error.record)
         row = (file, error.record, error.field, f"{error.reason}{remedy}")
         if row not in self._rows_told:  # a record may hold several rollouts
             self._rows_told.add(row)
@@ -225,16 +225,16 @@ class Problems:
             self._dropped_files.append(file)
         else:
             self._dropped_records[file] += 1
-            self.accounts.of(file).num_passed_over += 1
+            self.record_counts.of(file).num_passed_over += 1
 
-    def settle_companions(self) -> None:
+    def settle_files_beside(self) -> None:
         """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
-        formats = [(Path(file).parent, account.format) for file, account in self.accounts.items()]
-        for file, format_name in self.companions.settled(formats):
+        formats = [(Path(file).parent, account.format) for file, account in self.record_counts.items()]
+        for file, format_name in self.files_beside.settled(formats):
             self.rows = [row for row in self.rows if row[0] != file]
             self._dropped_files = [name for name in self._dropped_files if name != file]
-            self.accounts.of(file).num_passed_over = 1
-            self.accounts.close(file, format_name, 1)
+            self.record_counts.of(file).num_passed_over = 1
+            self.record_counts.close(file, format_name, 1)
 
     def warned(self, file: str, record: object, field: str | None, reason: str) -> None:
         """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
@@ -275,9 +275,9 @@ class Problems:
         """Return all problems as JSON values, for a cache."""
         return {
             "rows": self.rows,
-            "accounts": self.accounts.memory(),
+            "record_counts": self.record_counts.memory(),
             "dropped_files": self._dropped_files,
-            "companions": self.companions.memory(),
+            "files_beside": self.files_beside.memory(),
             "dropped_records": list(self._dropped_records.items()),
             "warned": list(self._warned.items()),
             "nulled": list(self._nulled.items()),
@@ -302,8 +302,8 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         dropped, nulled, warned = dict(memory["dropped_records"]), dict(memory["nulled"]), dict(memory["warned"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
-        self.companions.recall(memory["companions"])
-        self.accounts.recall(memory["accounts"])
+        self.files_beside.recall(memory["files_beside"])
+        self.record_counts.recall(memory["record_counts"])
         self.rows += rows
         self._dropped_files += memory["dropped_files"]
         self._dropped_records.update(dropped)
@@ -325,7 +325,7 @@ class Problems:
 
     def accounting(self) -> pl.DataFrame:
         """Return what became of the records of each file as ACCOUNTING."""
-        return self.accounts.frame(self.rows)
+        return self.record_counts.frame(self.rows)
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
@@ -335,7 +335,7 @@ class Problems:
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
-        for sentence in self.companions.sentences():
+        for sentence in self.files_beside.sentences():
             say(sentence)
         if self.collect:
             return

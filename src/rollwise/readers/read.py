@@ -14,7 +14,7 @@ from rollwise.readers.likely_columns import suggestions, unused_in
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
-from rollwise.readers.owners import Owners
+from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
@@ -225,7 +225,7 @@ def turns_of(
     ]
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
-    problems.accounts.count(turns, tables[0].owners)
+    problems.record_counts.count(turns, tables[0].origins)
     problems.suggestions += suggestions(unused_in(turns))
     return turns
 
@@ -255,13 +255,13 @@ def tables_of(
     wanted
         The wanted columns; None wants all.
     """
-    owners = Owners()
-    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, owners, wanted)}
+    origins = Origins()
+    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
     copies: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
-        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
+        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
         _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
     batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
@@ -293,7 +293,7 @@ def tables_of(
                 problems.dropped(document.name, RESULTS_BESIDE_LOGS)
             else:
                 read_file(document, form, by_name=by_name)
-    problems.settle_companions()
+    problems.settle_files_beside()
     # Rows are in the order of the built-in formats, then of the formats of installed packages.
     order = {form.name: place for place, form in enumerate(FORMATS)}
     ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
@@ -313,8 +313,8 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
             table.problems.warned(document.name, record, field or None, TOO_DEEP)
-        table.problems.accounts.close(document.name, form.name, document.num_records)
-    is_repeat = table.problems.accounts.of(document.name).is_repeat
+        table.problems.record_counts.close(document.name, form.name, document.num_records)
+    is_repeat = table.problems.record_counts.of(document.name).is_repeat
     if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")

@@ -282,7 +282,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         raise ReadError(f"{document.name}: {reason}{advice}")
     problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
-        problems.companions.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
+        problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
 
 

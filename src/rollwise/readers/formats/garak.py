@@ -129,7 +129,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             highest[f"{run.name}/{key}"] = max(status, highest.get(f"{run.name}/{key}", status))
             attempts.append((number, run, key, status, record))
     # All other lines that can be read are settings and results.
-    num_broken = len(builder.problems.accounts.of(document.name).broken)
+    num_broken = len(builder.problems.record_counts.of(document.name).broken)
     builder.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
     for number, run, key, status, record in attempts:
         outputs = record.get("outputs", [])

@@ -175,7 +175,7 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
     if table.source in STATING:
         frame = _interpreted(table, frame, of_records, named)
         for name, ids, reason in unread_words(frame):
-            for file in table.owners.files_of(ids).unique(maintain_order=True):
+            for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     return [*frames, frame]
 

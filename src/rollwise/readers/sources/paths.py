@@ -56,7 +56,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     for file, by_name in files.values():
         if file in facts:
             document = Document(file, path_facts=facts[file], budget=budget)
-            problems.accounts.of(document.name)  # a file that cannot be read is accounted for as well
+            problems.record_counts.of(document.name)  # a file that cannot be read is accounted for as well
             yield document, by_name
 
 

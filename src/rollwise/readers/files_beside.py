@@ -10,15 +10,15 @@ from rollwise.errors import counted
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 
 
-class Companions:
+class FilesBeside:
     """The files of one reading that may accompany logs, until it is known which logs were read.
 
     Examples
     --------
-    >>> companions = Companions()
-    >>> companions.add("runs/results.json", "lm_eval")
-    >>> companions.add("runs/a_output.json", "nat", has_verdicts=True)
-    >>> list(companions.settled([(Path("runs"), "lm_eval")])), companions.verdicts
+    >>> files = FilesBeside()
+    >>> files.add("runs/results.json", "lm_eval")
+    >>> files.add("runs/a_output.json", "nat", has_verdicts=True)
+    >>> list(files.settled([(Path("runs"), "lm_eval")])), files.verdicts
     ([('runs/results.json', 'lm_eval')], [])
     """
 

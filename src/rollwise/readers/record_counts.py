@@ -17,13 +17,13 @@ from rollwise.schema import ACCOUNTING
 from rollwise.schema.named import column_named
 
 if TYPE_CHECKING:
-    from rollwise.readers.owners import Owners
+    from rollwise.readers.origins import Origins
 
 VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
 
 
 @dataclass(slots=True)
-class Account:
+class FileCounts:
     """What became of the records of one file.
 
     Attributes
@@ -53,34 +53,34 @@ class Account:
     is_repeat: bool = False
 
 
-class Accounts:
+class RecordCounts:
     """The accounts of all files of one reading, in the order of reading.
 
     Examples
     --------
-    >>> from rollwise.readers.owners import Owners
-    >>> accounts = Accounts()
+    >>> from rollwise.readers.origins import Origins
+    >>> accounts = RecordCounts()
     >>> accounts.of("a.jsonl").num_passed_over += 1
     >>> accounts.close("a.jsonl", "toy", num_records=3)
     >>> accounts.count(
-    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Owners({"x": "a.jsonl", "y": "a.jsonl"})
+    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Origins({"x": "a.jsonl", "y": "a.jsonl"})
     ... )
     >>> accounts.frame([]).select("format", "records", "read", "passed_over", "broken", "rollouts").rows()
     [('toy', 3, 2, 1, 0, 2)]
     """
 
     def __init__(self) -> None:
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, FileCounts] = {}
         self._totals: dict[str, tuple[int, int, int]] = {}  # rollouts, turns and verdicts of each file in TURNS
 
-    def of(self, file: str) -> Account:
+    def of(self, file: str) -> FileCounts:
         """Return the account of a file, which is opened if it has none."""
         account = self._accounts.get(file)
         if account is None:
-            account = self._accounts[file] = Account()
+            account = self._accounts[file] = FileCounts()
         return account
 
-    def items(self) -> Iterable[tuple[str, Account]]:
+    def items(self) -> Iterable[tuple[str, FileCounts]]:
         """Return each file with its account."""
         return self._accounts.items()
 
@@ -92,7 +92,7 @@ class Accounts:
             account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
-    def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
+    def count(self, turns: pl.DataFrame, origins: "Origins") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
         ids = turns["rollout_id"]
@@ -105,7 +105,7 @@ class Accounts:
         totals = (
             rows.group_by("rollout", maintain_order=True)
             .agg(pl.col("turn").sum(), pl.col("verdict").any())
-            .with_columns(owners.files_of(ids.rle().struct.field("value")).alias("file"))
+            .with_columns(origins.files_of(ids.rle().struct.field("value")).alias("file"))
             .group_by("file")
             .agg(pl.len(), pl.col("turn").sum(), pl.col("verdict").sum())
         )
@@ -116,7 +116,7 @@ class Accounts:
         num_problems = Counter(file for file, *_ in problems)
         rows = []
         for file in dict.fromkeys([*self._accounts, *self._totals, *num_problems]):
-            account = self._accounts.get(file, Account())
+            account = self._accounts.get(file, FileCounts())
             rollouts, turns, verdicts = self._totals.get(file, (0, 0, 0))
             # A file that is one JSON object, or a database, and that nobody counted is one record.
             records = account.num_records or max(len(account.broken), int(rollouts > 0)) + account.num_passed_over
@@ -154,6 +154,6 @@ class Accounts:
     def recall(self, memory: Sequence[Sequence[Any]]) -> None:
         """Add the accounts from a cache."""
         for file, format_name, num_records, num_passed_over, broken, totals in memory:
-            self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken))
+            self._accounts[file] = FileCounts(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:
                 self._totals[file] = (totals[0], totals[1], totals[2])

@@ -73,8 +73,8 @@ FORMATS = (
         "jailbreakbench",
         "artifacts of JailbreakBench and llm-adaptive-attacks",
         (".json",),
-        jailbreakbench.sniff,
-        jailbreakbench.read_jailbreakbench,
+        jailbreakbench.SHAPES,
+        jailbreakbench.JAILBREAKBENCH,
     ),
     Format(
         "agentdojo",
@@ -87,8 +87,8 @@ FORMATS = (
         "tau_bench",
         "results of tau-bench",
         (".json",),
-        tau_bench.sniff,
-        tau_bench.read_tau_bench,
+        tau_bench.SHAPES,
+        tau_bench.TAU_BENCH,
     ),
     Format(
         "intercode",
@@ -122,7 +122,7 @@ FORMATS = (
         echo=petri.holds_several,
     ),
     Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
-    Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
+    Format("mint", "results of MINT", (".jsonl", ".json"), mint.SHAPES, mint.MINT),
     Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.GARAK),
     Format(
         "garak_hitlog",
@@ -141,12 +141,12 @@ FORMATS = (
     ),
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
     Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
-    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
-    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
+    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.SWE_AGENT),
+    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.SHAPES, atif.ATIF),
     Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
-    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
+    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.SHAPES, nat.NAT),
     Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
-    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
+    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.SHAPES, hh_rlhf.HH_RLHF),
     Format(
         "sharegpt",
         "conversations of ShareGPT and FastChat",
@@ -229,11 +229,11 @@ FORMATS = (
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
     Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
-    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
-    Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
+    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.SHAPES, skyrl.SKYRL),
+    Format("trl", "completions logged by TRL", (".parquet",), trl.SHAPES, trl.TRL),
     Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
     Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
-    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
+    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.SHAPES, best_of_n.BEST_OF_N),
 )
 NATIVE = FORMATS[0]  # rollwise's own tables
 

@@ -94,8 +94,8 @@ FORMATS = (
         "intercode",
         "trajectories of InterCode",
         (".json",),
-        intercode.sniff,
-        intercode.read_intercode,
+        intercode.SHAPES,
+        intercode.INTERCODE,
     ),
     Format(
         "inspect",

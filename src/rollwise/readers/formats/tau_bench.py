@@ -23,7 +23,7 @@ SHAPES = Shapes({"task_id", "reward", "traj"}, kinds=("json",))
 
 def _trial(record: Record) -> int:
     """`trial`, else 0."""
-    return parse(record["trial"] or 0, Small, "trial")
+    return parse(record["trial"] or 0, int, "trial")
 
 
 def _ending(record: Record) -> str:
@@ -40,7 +40,8 @@ def _ending(record: Record) -> str:
 def _of_info(record: Record) -> dict[str, Any]:
     """Return the columns of `info`."""
     fields = {name: value for name, value in (record["info"] or {}).items() if name != "error"}
-    return {name if name == "user_cost" else f"info_{name}": value for name, value in fields.items()}
+    cost = {"user_cost": fields.pop("user_cost")} if "user_cost" in fields else {}
+    return {**cost, **{f"info_{name}": value for name, value in fields.items()}}
 
 
 TAU_BENCH = Mapped(

@@ -60,6 +60,26 @@ def test_trl_has_one_reward_or_several_scores():
     assert several.select("reward", "score_accuracy", "score_style").row(0) == (None, 1.0, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("rewards", "is_kept"),
+    [
+        ({"accuracy": [1.0, 0.0]}, True),
+        ({"accuracy": [1.0, None], "style": [0.5, 0.5]}, True),
+        ({"accuracy": [1.0, float("nan")]}, False),
+        ({"accuracy": [1.0, None], "style": [0.5, None]}, False),
+        ({}, False),
+    ],
+)
+def test_a_completion_of_trl_that_cannot_be_read_is_missing_where_it_has_a_reward(tmp_path, rewards, is_kept):
+    completions = [[{"role": "assistant", "content": "4"}], [{"role": None, "content": "5"}]]
+    rows = {"step": [5, 5], "prompt": ["2 + 2?"] * 2, "completion": completions, **rewards, "advantage": [0.7, -0.7]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "completions_00005.parquet")
+    frame, problems = read(tmp_path, errors="collect")
+    assert frame.select("turn", "attempt").rows() == [(1, 1), *[(None, 2)] * is_kept]
+    assert frame["task"].n_unique() == 1
+    assert problems.select("record", "field").rows() == [("1", "completion[0].role")]
+
+
 def test_art_counts_what_the_policy_wrote():
     frame = read(FIXTURES / "art" / "0001.parquet")
     first = frame.filter(attempt=1)

@@ -172,7 +172,7 @@ The producer judges `every_turn`, by a reward for the user's task; without an at
 Only the name of the file holds the target, so give it: ``read(path, target="gpt-4")``.""",
     records="{*}",
     run=_run,
-    rollout=["@key"],
+    rollout=[{"from": "@key", "in_file": "key of the object"}],
     facts={
         "attack": {"value": NO_ATTACK},
         "task": _task,

@@ -62,7 +62,6 @@ def _verdict(record: Record) -> bool | None:
 
 
 def _ending(record: Record) -> str:
-    """Success, else `gave_up` without a `response`, else `budget`."""
     return SUCCESS if _verdict(record) else GAVE_UP if record["response"] is None else BUDGET
 
 
@@ -80,7 +79,8 @@ JAILBREAKBENCH = Mapped(
 
 `run` is such as ``PAIR-vicuna-13b-v1.5-1a2b3c4d``, with a hash of the file's content, since two files may share method and
 model. An attack that produced nothing (null prompt and response) still has a turn 1, is a failure, and counts in the
-denominator. All other fields become columns under their own names (`behavior`, `queries_to_jailbreak`, `attack_type`, ...).
+denominator. `index` (as text), `number_of_queries` and all other fields become columns under their own names (`behavior`,
+`queries_to_jailbreak`, `attack_type`, ...).
 
 The producer judges `every_turn`: the one exchange it stores. `total_number_of_jailbreaks` and
 `queries_to_jailbreak` follow an older judge and disagree with `jailbroken`, which alone decides here. Aggregate by
@@ -95,7 +95,11 @@ The producer judges `every_turn`: the one exchange it stores. `total_number_of_j
         "attempt": {"value": 1},
         "goal": "goal",
         "category": {"from": "category", "note": "a list in one text stays one text"},
-        "ending": _ending,
+        "ending": {
+            "by": _ending,
+            "in_file": "`jailbroken`, `response`",
+            "note": "success, else `gave_up` without a response, else `budget`",
+        },
         "queries": "number_of_queries",
         "total_tokens": {"by": _tokens, "note": "their sum"},
     },
@@ -108,7 +112,7 @@ The producer judges `every_turn`: the one exchange it stores. `total_number_of_j
     verdicts=[{"of": "attack", "by": _verdict}],
     columns={
         "*": {"from": "@further"},
-        "index": {"by": ["index"], "note": "as text"},
+        "index": ["index"],
         "number_of_queries": "number_of_queries",
     },
     # llm-adaptive-attacks lists several categories, in one text or as a list.

@@ -43,11 +43,12 @@ SKYRL = Mapped(
 {fields}
 
 The file is named only by its data source. Samples of one prompt are a cluster; a conversation of several turns is one text.
-The column `train_step` is from the folder, as in ``global_step_100_evals``, unless a record states the step. `env_class` and
-`env_extras` are columns of their own names. `goal` and `outcome` are null, as is `solved`: a reward need not be 0 or 1.
+The column `train_step` is from the folder, as in ``global_step_100_evals``, unless a record states the step. `stop_reason`,
+`env_class` and `env_extras` are columns of their own names.
+`goal` and `outcome` are null, as is `solved`: a reward need not be 0 or 1.
 
 The producer judges the `whole_rollout`.""",
-    rollout=["@key"],
+    rollout=[{"from": "@key", "in_file": "line"}],
     facts={
         "attack": {"value": NO_ATTACK},
         "task": {"hash": "input_prompt"},

@@ -63,7 +63,7 @@ names. `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or
 
 The producer judges the `whole_rollout`.""",
     records=_rows,
-    rollout=["@key"],
+    rollout=[{"from": "@key", "in_file": "row, from 0"}],
     facts={
         "attack": {"value": NO_ATTACK},
         "task": {"hash": "prompt"},
@@ -71,7 +71,7 @@ The producer judges the `whole_rollout`.""",
     },
     turns=_turns,
     last={"reward": {"by": _reward, "note": "of the last turn, where it is the only one"}},
-    signs=[_reward],
+    signs=["^{*}"],
     columns={"score_*": {"from": "^", "in_file": "Column of numbers"}},
     used=("completion",),
 )

@@ -46,8 +46,8 @@ def test_what_a_file_holds_is_counted_record_by_record(records, value, count):
     problems = Problems(collect=True)
     document = Document(Path("log.json"), json.dumps(value).encode())
     mapping_with(records=records)(document, TurnsBuilder("toy", problems, {}))
-    problems.accounts.close("log.json", "toy", document.num_records)
-    assert problems.accounts.of("log.json").num_records == count
+    problems.record_counts.close(document.name, "toy", document.num_records)
+    assert problems.accounting()["records"].to_list() == [count]
 
 
 def test_a_required_field_may_be_null_and_an_optional_one_need_not():

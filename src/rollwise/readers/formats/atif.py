@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, speaker
-from rollwise.readers.chats.turns import Message, calls, split, text_of
-from rollwise.readers.formats.common import join_texts, parse_all
+from rollwise.readers.chats.turns import Message, split, text_of
+from rollwise.readers.common import join_texts, parse_all
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Count, parse, total, whole, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 AGENT = "agent"  # source of a step

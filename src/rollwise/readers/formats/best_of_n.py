@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import BUDGET, SUCCESS
@@ -54,7 +54,7 @@ def _candidates(document: Document, builder: TurnsBuilder, around: Around) -> It
             step = parse(value, Step)
             candidates, further = step.search_steps, leftovers(value, Step)
             if not candidates:
-                builder.problems.left_out(document.name, number, "holds no search steps")
+                builder.problems.dropped(document.name, "holds no search steps", number)
         for place, candidate in enumerate(candidates):
             attempt += 1
             found = {"goal": goal, "attempt": attempt, "best_k": step.best_k, "best": step.best_prompt, "step": further}

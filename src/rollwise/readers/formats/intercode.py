@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from rollwise.errors import counted
-from rollwise.readers.formats.common import first_of
+from rollwise.readers.common import first_of
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record, once
-from rollwise.readers.problems import BrokenError, odd
+from rollwise.readers.problems import BrokenError, nulled
 from rollwise.readers.records import Key, leftovers, parse, spare, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
@@ -75,7 +75,7 @@ def _unpaired(record: Record) -> list[str]:
         size, count = len(getattr(history, name)), len(history.actions)
         if size not in {0, count}:
             reason = f"has {counted(size, 'entry')} for {counted(count, 'action')}"
-            if not odd(f"turn_history.{name}", reason):
+            if not nulled(f"turn_history.{name}", reason):
                 raise BrokenError(reason, field=f"turn_history.{name}")
             unpaired.append(name)
     return unpaired

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.turns import calls
-from rollwise.readers.formats.common import parse_all
+from rollwise.readers.common import parse_all
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Count, Key, inner, parse, total, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
+from rollwise.readers.tool_calls import calls
 from rollwise.readers.traces.steps import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 

@@ -8,12 +8,12 @@
 
 import re
 
-from rollwise.readers.formats.common import has_fields
+from rollwise.readers.common import has_fields
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record
-from rollwise.readers.native.facts import step_in
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.stated_facts import step_in
 from rollwise.schema import BUDGET, FINISHED, NO_ATTACK
 
 PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training

@@ -9,7 +9,7 @@
 from typing import Any, NotRequired, Required
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.formats.common import solved_by
+from rollwise.readers.common import solved_by
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.records import Key, Small, parse

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rollwise.readers.chats.turns import split
-from rollwise.readers.formats.common import exchange
+from rollwise.readers.common import exchange
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.native.files import from_binary

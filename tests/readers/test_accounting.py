@@ -37,6 +37,7 @@ RECORDS = {
     "pyrit/memory.csv": 2,
     "native/toy.csv": 3,
     "intercode/multiturn.json": 4,
+    "jailbreakbench/toy.json": 3,
     "trl/completions_00005.parquet": 2,
 }
 

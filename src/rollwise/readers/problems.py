@@ -167,7 +167,7 @@ class Problems:
         self._missing: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
-        self.suggestions: list[str] = []  # sentences on columns that were read and are unused
+        self._suggestions: list[str] = []
 
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
@@ -271,6 +271,10 @@ class Problems:
         """Note how many rollouts have an error without an answer, and a verdict that said no."""
         self._num_crashed += count
 
+    def suggest(self, sentences: Iterable[str]) -> None:
+        """Note sentences on columns that were read and are unused."""
+        self._suggestions += sentences
+
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
         return {
@@ -284,7 +288,7 @@ class Problems:
             "missing": list(self._missing.items()),
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
-            "suggestions": self.suggestions,
+            "suggestions": self._suggestions,
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -311,7 +315,7 @@ class Problems:
         self._warned.update(warned)
         self._missing.update(memory["missing"])
         self._readings.update(dict.fromkeys(readings))
-        self.suggestions += suggestions
+        self._suggestions += suggestions
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
@@ -329,9 +333,9 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if self._readings or self.suggestions:
+        if self._readings or self._suggestions:
             readings = [f"read {', '.join(self._readings)}"] if self._readings else []
-            say(WORDING.get()("; ".join([*readings, *self.suggestions])))
+            say(WORDING.get()("; ".join([*readings, *self._suggestions])))
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")

@@ -226,7 +226,7 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
-    problems.suggestions += suggestions(unused_in(turns))
+    problems.suggest(suggestions(unused_in(turns)))
     return turns
 
 

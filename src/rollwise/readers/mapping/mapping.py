@@ -66,9 +66,11 @@ class Mapped:
     turn_columns
         Rules for columns of your own of each turn, where `turns` is a path and `turn` describes its items.
     fields
-        Types of fields that differ from those of the columns they fill, or that functions read.
+        Types of fields that differ from those of the columns they fill, or that functions read. One that allows null may be
+        absent; ``Required[...]`` and ``NotRequired[...]`` say otherwise.
     signs
-        Rules for values that show that a broken record is a rollout, besides the verdicts: its number or Boolean is one.
+        Rules for values that show that a broken record is a rollout, besides the verdicts: a number or Boolean is one,
+        alone or in a list.
     used
         Fields that functions read, so that they are no columns.
     empty
@@ -149,7 +151,7 @@ class Mapped:
         rules = self._rules
         for record in records:
             with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
-                record.value = checked(record.value, rules.type, rules.tree)
+                record.value = checked(record.value, rules.type, rules.tree, record.within)
                 if any(record[path] != value for path, value in self.where.items()):
                     builder.passes_over(document.name)
                     continue

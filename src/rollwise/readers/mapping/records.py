@@ -25,7 +25,9 @@ def records_at(text: str, document: Document, builder: TurnsBuilder, around: Aro
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     is_single = document.kind == "json" and isinstance(document.top, dict)
-    for name, value in document.records():
+    # What one object holds is counted record by record, not as the one record that the object would be.
+    is_counted = is_single and text != "."
+    for name, value in [(0, document.value)] if is_counted else document.records():
         whole = Record(value, name, around)
         if text == ".":
             yield whole

@@ -121,7 +121,7 @@ def _first(record: Record, paths: tuple[str, ...]) -> Any:
 
 
 def _joined(values: Iterable[Any]) -> str | None:
-    texts = [value if isinstance(value, str) else str(value) for value in values if value is not None]
+    texts = [text for value in values if (text := worded(value)) is not None]
     return "/".join(texts) if texts else None
 
 

@@ -67,7 +67,7 @@ def conformed(
     is_complete_table = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:
-        problems.suggestions += suggestions(unused_in(turns))
+        problems.suggest(suggestions(unused_in(turns)))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 

@@ -139,7 +139,7 @@ FORMATS = (
         harmbench.sniff,
         harmbench.read_harmbench,
     ),
-    Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
+    Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.SHAPES, astra.ASTRA),
     Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
     Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
     Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),

@@ -206,7 +206,7 @@ def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
     for name, value in summary.items():
         if name != "n_rollouts" and isinstance(value, int | float):
             yield {
-                "run": astra.run_of(document),
+                "run": f"astra-{document.digest}",
                 "metric": name,
                 "ours": ASTRA_METRICS.get(name),
                 "estimate": value if n != 0 else None,
@@ -351,7 +351,7 @@ REPORTS = (
     Report("inspect", inspect_ai.is_log, _of_inspect),
     Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),
     Report("garak", garak.is_report, _of_garak),
-    Report("astra", astra.sniff, _of_astra),
+    Report("astra", astra.SHAPES, _of_astra),
     Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
     Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
     Report("aisteer", lambda document: aisteer.sniff(document) or aisteer.sniff_results(document), _of_aisteer),

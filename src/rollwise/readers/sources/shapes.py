@@ -1,6 +1,6 @@
 """Shapes of files: which names the records of a format have, as data."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from rollwise.readers.sources.documents import Document, Kind
@@ -28,6 +28,8 @@ class Shapes:
         Whether the file must be one object.
     contains
         Bytes that the beginning of the file has.
+    check
+        What else must be true of a file with one of these shapes.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Shapes:
         kinds: tuple[Kind, ...] = JSON,
         is_object: bool = False,
         contains: tuple[bytes, ...] = (),
+        check: Callable[[Document], bool] | None = None,
     ) -> None:
         self.shapes = tuple(map(frozenset, shapes))
         self.any_of = frozenset(any_of)
@@ -54,6 +57,7 @@ class Shapes:
         self.kinds = kinds
         self.is_object = is_object
         self.contains = contains
+        self.check = check
 
     def __call__(self, document: Document) -> bool:
         """Return whether a file has one of these shapes."""
@@ -66,4 +70,5 @@ class Shapes:
             and self.without.isdisjoint(names)
             and (not self.is_object or (document.kind == "json" and isinstance(document.top, dict)))
             and all(part in document.head for part in self.contains)
+            and (self.check is None or self.check(document))
         )

@@ -232,7 +232,7 @@ FORMATS = (
     Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
     Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
     Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
-    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
+    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.SHAPES, aisteer.AISTEER),
     Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )
 NATIVE = FORMATS[0]  # rollwise's own tables

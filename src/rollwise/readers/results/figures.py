@@ -354,7 +354,7 @@ REPORTS = (
     Report("astra", astra.SHAPES, _of_astra),
     Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
     Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
-    Report("aisteer", lambda document: aisteer.sniff(document) or aisteer.sniff_results(document), _of_aisteer),
+    Report("aisteer", lambda document: aisteer.SHAPES(document) or aisteer.RESULTS(document), _of_aisteer),
     Report("skyrl", skyrl.sniff_results, _of_skyrl),
     Report("quesma", has("export_id", "total_findings", "session_summary"), _of_quesma),
     Report("arena_hard", has("model", "score", "lower", "upper"), _of_arena_hard),

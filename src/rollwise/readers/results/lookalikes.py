@@ -127,7 +127,7 @@ LOOKALIKES = (
     Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
     Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
     Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
-    Lookalike("results", SUMMARY, aisteer.sniff_results, "aisteer"),
+    Lookalike("results", SUMMARY, aisteer.RESULTS, "aisteer"),
     Lookalike("results", SUMMARY, skyrl.sniff_results, "skyrl"),
     Lookalike("results", SUMMARY, harness.is_harness, "lm_eval"),
     Lookalike("results", SUMMARY, harness.is_lighteval),

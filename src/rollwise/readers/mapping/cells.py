@@ -116,12 +116,9 @@ def turns_of(
     if callable(turns):
         made = turns(record)
         return made if isinstance(made, tuple) else (made, None)
-    items = record[turns]
     if not rules.turn:
-        return split(messages_of(items, turns), turns), None
-    if items is not None and not isinstance(items, list):
-        raise BrokenError("expected a list", field=turns)
-    inner = [Record(item, place, record.around, outer=record) for place, item in enumerate(items or ())]
+        return split(messages_of(record[turns], turns), turns), None
+    inner = items_of(record, turns)
     rows = [
         TurnRow(**{"turn": place, **{name: cell(name, rule, item) for name, rule in rules.turn.items()}})
         for place, item in enumerate(inner, start=1)
@@ -129,6 +126,20 @@ def turns_of(
     return rows or [TurnRow(None)], {
         name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items() if inner
     }
+
+
+def items_of(record: Record, path: str) -> list[Record]:
+    """Return the items of the list at a path as records; of null none.
+
+    Raises
+    ------
+    BrokenError
+        Where there is something else.
+    """
+    items = record[path]
+    if items is not None and not isinstance(items, list):
+        raise BrokenError("expected a list", field=path)
+    return [Record(item, place, record.around, outer=record) for place, item in enumerate(items or ())]
 
 
 def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:

@@ -231,7 +231,7 @@ FORMATS = (
     Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
     Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
     Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
-    Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
+    Format("art", "trajectories of ART", (".parquet", *LINES), art.SHAPES, art.ART),
     Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.SHAPES, aisteer.AISTEER),
     Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
 )

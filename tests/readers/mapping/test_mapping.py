@@ -97,6 +97,26 @@ def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused()
         read(mapping, {"result": []})
 
 
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        ([{"results": [{"id": "a", "reply": "x"}, {"id": 3}, 4]}, {"results": [{"id": "b", "reply": "y"}]}], 4),
+        ([{"results": [3]}, {"results": [4, 5]}], 3),
+        ([{"results": 3}, {"results": [{"id": "a", "reply": "x"}]}, 3], 3),
+        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 1),
+    ],
+)
+def test_records_within_lines_are_what_a_file_holds(lines, held):
+    problems = Problems(collect=True)
+    mapping = Mapped(**GUESS | {"records": "results[*]"})
+    document = Document(Path("log.jsonl"), b"\n".join(json.dumps(line).encode() for line in lines))
+    table = TurnsBuilder("toy", problems, {})
+    mapping(document, table)
+    account = problems.accounts.of("log.jsonl")
+    assert account.num_records == held
+    assert held - len(account.broken) == table.frame()["rollout_id"].count()
+
+
 def test_a_broken_record_with_a_verdict_is_a_missing_rollout_and_one_without_is_a_problem_alone():
     rows = [
         {"id": "a", "model": "m", "trial": 2, "reply": 3, "verdict": "held"},

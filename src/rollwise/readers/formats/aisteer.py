@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_verdict
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Key, parse, prompt_id, worded
@@ -41,6 +40,7 @@ RESULTS = Shapes(
 
 def _generations(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
     """Yield the generations of each run of each pipeline."""
+    num_records = 0
     for pipeline, runs in parse(document.value, dict[str, list[Any]]).items():
         for number, value in enumerate(runs):
             name, run = f"{pipeline}[{number}]", Run()
@@ -59,6 +59,8 @@ def _generations(document: Document, builder: TurnsBuilder, around: Around) -> I
                 found = {**shared, "scores": {score: values[place] for score, values in scores.items()}}
                 where = f"{name}.generations[{place}]"
                 yield Record(generation, where, replace(around, found=found), key=place)
+            num_records += len(run.generations) or 1  # a run without any, or that cannot be read, is one
+    builder.holds(document.name, num_records)
 
 
 def _task(record: Record) -> str:
@@ -141,5 +143,4 @@ The producer judges the `whole_rollout`, by the metrics of the use case.""",
         },
     },
     fields={"question_id": Key | None, "prompt": Any, "response": Any, "reference_answer": Any},
-    signs=[lambda record: next(filter(is_verdict, record["@scores"].values()), None)],
 )

@@ -25,6 +25,7 @@ def records_at(text: str, document: Document, builder: TurnsBuilder, around: Aro
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     is_single = document.kind == "json" and isinstance(document.top, dict)
+    num_records = 0
     for name, value in document.records():
         whole = Record(value, name, around)
         if text == ".":
@@ -33,9 +34,13 @@ def records_at(text: str, document: Document, builder: TurnsBuilder, around: Aro
             yield from _below(whole, path_of(text), text, None)
         else:
             found: list[Record] = []
+            num_records += 1  # a line that cannot be read is one
             with builder.record(document.name, name):
                 found += _below(whole, path_of(text), text, name)
+                num_records += len(found) - 1
             yield from found
+    if num_records:
+        builder.holds(document.name, num_records)
 
 
 def _below(whole: Record, path: Path, text: str, line: object) -> Iterator[Record]:

@@ -1,6 +1,7 @@
 """Shapes of files: which names the records of a format have, as data."""
 
 from collections.abc import Callable, Collection, Iterable
+from copy import copy
 from typing import Literal
 
 from rollwise.readers.sources.documents import Document, Kind
@@ -9,7 +10,7 @@ JSON: tuple[Kind, ...] = ("json", "lines")
 
 
 class Shapes:
-    r"""What a file of a format looks like; calling it with a file tells whether the file does.
+    r"""What a file of a format looks like; calling it with a file tells whether the file does. ``|`` joins several.
 
     Parameters
     ----------
@@ -58,9 +59,19 @@ class Shapes:
         self.is_object = is_object
         self.contains = contains
         self.check = check
+        self.others: tuple[Shapes, ...] = ()
+
+    def __or__(self, other: "Shapes") -> "Shapes":
+        """Return the shapes of a format whose files look like these or like those."""
+        joined = copy(self)
+        joined.others = (*self.others, other)
+        return joined
 
     def __call__(self, document: Document) -> bool:
         """Return whether a file has one of these shapes."""
+        return self._fits(document) or any(other(document) for other in self.others)
+
+    def _fits(self, document: Document) -> bool:
         if document.kind not in self.kinds:
             return False
         names: Collection[str] = getattr(document, self.at)

@@ -140,7 +140,7 @@ FORMATS = (
         harmbench.read_harmbench,
     ),
     Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.SHAPES, astra.ASTRA),
-    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
+    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.SHAPES, quesma.QUESMA),
     Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
     Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
     Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),

@@ -1,6 +1,7 @@
 """A format with several kinds of files, each with a mapping of its own."""
 
 from collections.abc import Callable, Mapping
+from inspect import cleandoc
 
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -37,7 +38,7 @@ class Kinds:
 
     def __init__(self, doc: str, kinds: Mapping[str, Read], module: str | None = None) -> None:
         self.kinds = dict(kinds)
-        self.__doc__ = "\n\n".join([doc, *((read.__doc__ or "").strip() for read in kinds.values())])
+        self.__doc__ = "\n\n".join([doc, *(cleandoc(read.__doc__ or "") for read in kinds.values())])
         if module is not None:
             self.__module__ = module
 

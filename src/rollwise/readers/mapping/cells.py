@@ -10,11 +10,11 @@ import polars as pl
 from rollwise.errors import ArgumentError
 from rollwise.readers.chats.turns import messages_of, split
 from rollwise.readers.formats.common import complete_last, is_verdict
-from rollwise.readers.mapping.paths import Record, top_name
+from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
 from rollwise.readers.mapping.values import Value, value_of
 from rollwise.readers.problems import BrokenError, strictly
-from rollwise.readers.records import spare, whole, worded
+from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow
 from rollwise.schema import TURNS
 
@@ -137,12 +137,10 @@ def items_of(record: Record, path: str) -> list[Record]:
     Raises
     ------
     BrokenError
-        Where there is something else.
+        Where there is something else, or an item is no object.
     """
-    items = record[path]
-    if items is not None and not isinstance(items, list):
-        raise BrokenError("expected a list", field=path)
-    return [Record(item, place, record.around, outer=record) for place, item in enumerate(items or ())]
+    items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
+    return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
 def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:

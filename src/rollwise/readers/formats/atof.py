@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import calls, joined, text_of
-from rollwise.readers.formats.common import has_fields
 from rollwise.readers.problems import BrokenError, doubt
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
@@ -45,9 +45,7 @@ class Event(msgspec.Struct):
             self.category = kind_of(self.category, CATEGORIES, "category")
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a stream of events: lines with an `atof_version`."""
-    return has_fields(document, "atof_version", "kind", "uuid")
+SHAPES = Shapes({"atof_version", "kind", "uuid"})
 
 
 def read_atof(document: Document, table: TurnsBuilder) -> None:

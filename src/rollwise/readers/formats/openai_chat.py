@@ -22,6 +22,7 @@ from rollwise.readers.native.facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Finite, Key, Whole, parse, spare
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 
@@ -52,11 +53,9 @@ class Record(msgspec.Struct):
     model: str | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds chats: records with `messages`, each with a role."""
-    if document.kind not in {"json", "lines"} or "messages" not in document.keys:
-        return False
-    return b'"role"' in document.head and not FIELDS_OF_TOOLS & document.keys and not logged(document)
+SHAPES = Shapes(
+    {"messages"}, without=FIELDS_OF_TOOLS, contains=(b'"role"',), check=lambda document: not logged(document)
+)
 
 
 def sniff_chats(document: Document) -> bool:

@@ -348,9 +348,9 @@ def _of_numbers(document: Document, problems: Problems) -> Iterator[Figure]:
 
 # The first that recognizes a file is taken: the table of numbers comes last, since it fits many files.
 REPORTS = (
-    Report("inspect", inspect_ai.is_log, _of_inspect),
+    Report("inspect", inspect_ai.LOGS, _of_inspect),
     Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),
-    Report("garak", garak.is_report, _of_garak),
+    Report("garak", garak.REPORT, _of_garak),
     Report("astra", astra.SHAPES, _of_astra),
     Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
     Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),

@@ -56,11 +56,14 @@ def _is_logged(document: Document) -> bool:
     return has_request and isinstance(surface_if_any(first.get("response")), str)
 
 
+def _is_answered(document: Document) -> bool:
+    return "openai" in providers(document)
+
+
 SHAPES = (
     Shapes(BATCH)
-    | Shapes(
-        any_of={"response", "choices", "output"}, at="early", check=lambda document: "openai" in providers(document)
-    )
+    | Shapes(any_of={"response", "choices"}, at="early", check=_is_answered)
+    | Shapes({"object", "output"}, at="early", check=_is_answered)
     | Shapes({"request", "response"}, at="first", check=_is_logged)
 )
 

@@ -30,7 +30,7 @@ def read(
     table = TurnsBuilder("toy", problems, {})
     mapping(Document(Path(name), data), table)
     frame = table.frame()
-    account = problems.accounts.of(name)
+    account = problems.record_counts.of(name)
     assert account.num_passed_over + len(account.broken) <= len(account.names) + account.num_passed_over
     return frame[[column.name for column in frame if column.null_count() < len(column)]], problems.rows
 
@@ -242,7 +242,7 @@ def test_records_of_other_kinds_are_passed_over_and_counted():
     table = TurnsBuilder("toy", problems, {})
     mapping(Document(Path("log.json"), json.dumps(rows).encode()), table)
     assert table.frame()["response"].to_list() == ["x"]
-    assert problems.accounts.of("log.json").num_passed_over == 1
+    assert problems.record_counts.of("log.json").num_passed_over == 1
 
 
 def test_the_table_of_fields_and_columns_is_printed_from_the_rules():

@@ -47,7 +47,7 @@ def _generations(document: Document, builder: TurnsBuilder, around: Around) -> I
             with builder.record(document.name, name):
                 run = parse(value, Run)
                 if not run.generations:
-                    builder.problems.left_out(document.name, name, "holds no generations, only scores")
+                    builder.problems.dropped(document.name, "holds no generations, only scores", name)
             shared = {
                 "pipeline": pipeline,
                 "config": config_id(run.params),

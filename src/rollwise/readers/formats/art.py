@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import without_nulls
+from rollwise.readers.common import without_nulls
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
@@ -81,7 +81,7 @@ def _lines(document: Document, builder: TurnsBuilder) -> Iterator[Trial]:
         with builder.record(document.name, number):
             found = parse(value, Group).trajectories
             if not found:
-                builder.problems.left_out(document.name, number, "holds no trajectories")
+                builder.problems.dropped(document.name, "holds no trajectories", number)
             num_records += max(len(found) - 1, 0)
         shared = _flat(leftovers(value, Group)) if found else {}
         yield from ((f"{number}[{place}]", number, record, shared) for place, record in enumerate(found))

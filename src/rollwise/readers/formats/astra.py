@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.json_texts import names_in, surface
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_in, surface
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
 from rollwise.schema import FAILURE, SUCCESS

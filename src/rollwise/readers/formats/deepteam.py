@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import outcome_of, parse_all
+from rollwise.readers.common import outcome_of, parse_all
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.kinds import Kinds
 from rollwise.readers.mapping.mapping import Mapped

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, split
-from rollwise.readers.formats.common import outcome_of, parse_all
+from rollwise.readers.common import outcome_of, parse_all
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.kinds import Kinds
 from rollwise.readers.mapping.mapping import Mapped

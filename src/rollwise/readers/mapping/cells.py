@@ -9,7 +9,7 @@ import polars as pl
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.formats.common import complete_last, is_verdict
+from rollwise.readers.common import complete_last, is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
 from rollwise.readers.mapping.values import Value, value_of

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from itertools import starmap
 from typing import Any
 
-from rollwise.readers.formats.common import outcome_of
+from rollwise.readers.common import outcome_of
 from rollwise.readers.mapping.cells import (
     ATTACK,
     COLUMNS_OF,

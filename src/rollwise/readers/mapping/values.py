@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.mapping.paths import Record
-from rollwise.readers.problems import IS_NULL, BrokenError, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import json_text, prompt_id, worded
 
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
@@ -154,7 +154,7 @@ def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool
             return verdict
     known = [word for each in words.values() for word in each]
     reason = f"expected {' or '.join(map(str, known))}, got {value!r}"
-    if odd(field, f"{reason}: {IS_NULL}"):
+    if nulled(field, f"{reason}: {IS_NULL}"):
         return None
     raise BrokenError(reason, field=field)
 

@@ -112,7 +112,7 @@ def test_records_within_lines_are_what_a_file_holds(lines, held):
     document = Document(Path("log.jsonl"), b"\n".join(json.dumps(line).encode() for line in lines))
     table = TurnsBuilder("toy", problems, {})
     mapping(document, table)
-    account = problems.accounts.of("log.jsonl")
+    account = problems.record_counts.of("log.jsonl")
     assert account.num_records == held
     assert held - len(account.broken) == table.frame()["rollout_id"].count()
 

@@ -94,6 +94,51 @@ def test_art_counts_what_the_policy_wrote():
     assert lines.select("response", "reward", "score_won").row(0) == ("Lost", 0.5, 0)
 
 
+WRITTEN = {"messages_and_choices": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}
+GENERATIONS = {
+    "generations": [{"prompt": "Hi"}, 3, {"prompt": "Ho"}],
+    "evaluations": {"match": {"values": [1.0, 0.5, 0.0]}},
+}
+
+
+def test_a_broken_trajectory_costs_itself_and_is_missing_where_it_has_a_reward(tmp_path):
+    path = tmp_path / "0001.jsonl"
+    lines = [
+        {"trajectories": [WRITTEN, {"messages_and_choices": "none", "reward": 0.5}, WRITTEN | {"reward": 1.0}]},
+        {"trajectories": ["none", WRITTEN], "metadata": {"scenario": 3}},
+        {"trajectories": 3},
+        {"trajectories": []},
+        {"other": []},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    frame, problems = read(path, errors="collect")
+    names = frame["rollout_id"].str.split("/").list.slice(1).list.join("/").to_list()
+    rows = frame.select("attempt", "turn", "reward", "group_metadata_scenario").rows()
+    assert dict(zip(names, rows, strict=True)) == {
+        "1/0": (1, 1, None, None),
+        "1/1": (2, None, None, None),
+        "1/2": (3, 1, 1.0, None),
+        "2/1": (2, 1, None, 3),
+    }
+    assert problems["record"].to_list() == ["1[1]", "2[0]", "3", "4", "5"]
+    counts = rw.readers.accounting(path).select("records", "read", "passed_over", "broken", "rollouts")
+    assert counts.rows() == [(8, 3, 1, 4, 4)]
+
+
+def test_a_broken_generation_costs_itself_and_scores_keep_their_places(tmp_path):
+    path = tmp_path / "profiles.json"
+    runs = [GENERATIONS, {"trial_id": "one", "generations": [{"prompt": "Hi"}]}, {"generations": [], "evaluations": {}}]
+    path.write_text(json.dumps({"baseline": runs, "steered": [3]}))
+    frame, problems = read(path, errors="collect")
+    assert frame.select("prompt", "trial_id", "score_match_values").rows() == [
+        ("Hi", 0, 1.0),
+        ("Ho", 0, 0.0),
+    ]
+    assert problems["record"].to_list() == ["baseline[0].generations[1]", "baseline[1]", "baseline[2]", "steered[0]"]
+    counts = rw.readers.accounting(path).select("records", "read", "passed_over", "broken", "rollouts")
+    assert counts.rows() == [(6, 2, 1, 3, 2)]
+
+
 def test_aisteer_names_configurations_as_the_producer_does():
     frame = read(FIXTURES / "aisteer")
     assert frame.select("pipeline", "config_id", "trial_id", "task", "attempt", "response").rows()[:2] == [

@@ -12,10 +12,10 @@ import msgspec
 
 from rollwise.readers.chats.turns import joined, text_of
 from rollwise.readers.chronology import in_order
-from rollwise.readers.common import has_fields
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
@@ -48,9 +48,7 @@ class Event(msgspec.Struct):
             self.category = kind_of(self.category, CATEGORIES, "category")
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a stream of events: lines with an `atof_version`."""
-    return has_fields(document, "atof_version", "kind", "uuid")
+SHAPES = Shapes({"atof_version", "kind", "uuid"})
 
 
 def read_atof(document: Document, table: TurnsBuilder) -> None:

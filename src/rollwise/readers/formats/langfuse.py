@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.common import fields_in_data, first_of, records_in_data
+from rollwise.readers.common import first_of, records_in_data
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -92,12 +93,7 @@ class Score(msgspec.Struct, rename="camel"):
     updated_at: Stamp = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
-    if document.kind not in {"json", "lines"}:
-        return False
-    fields = fields_in_data(document)
-    return fields >= TRACE or fields >= OBSERVATION
+SHAPES = Shapes(TRACE, OBSERVATION, at="data")
 
 
 def read_langfuse(document: Document, table: TurnsBuilder) -> None:

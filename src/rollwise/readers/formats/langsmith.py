@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.common import has_fields, of_trace, text_in, without_nulls
+from rollwise.readers.common import of_trace, text_in, without_nulls
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -49,9 +50,7 @@ class Run(msgspec.Struct):
     child_runs: list[Any] | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
-    return has_fields(document, "run_type", "trace_id", "inputs")
+SHAPES = Shapes({"run_type", "trace_id", "inputs"})
 
 
 def read_langsmith(document: Document, table: TurnsBuilder) -> None:

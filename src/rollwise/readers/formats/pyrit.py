@@ -30,6 +30,7 @@ from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.sources.sqlite_files import journal_beside
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED
@@ -39,15 +40,16 @@ ENDINGS = {SUCCESS: SUCCESS, FAILURE: BUDGET, ERROR: ERROR}
 SIMULATED = "simulated_assistant"  # role of an answer that was invented as the start of a conversation
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
-    if document.kind == "sqlite":
-        journal = journal_beside(document)
-        named = PIECES.encode()
-        changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
-        return named in document.data or named in (changes or b"")
-    names = {"conversation_id", "role", "sequence"}
-    return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
+def _holds_pieces(document: Document) -> bool:
+    journal = journal_beside(document)
+    named = PIECES.encode()
+    changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
+    return named in document.data or named in (changes or b"")
+
+
+SHAPES = Shapes(kinds=("sqlite",), check=_holds_pieces) | Shapes(
+    {"conversation_id", "role", "sequence"}, any_of={"converted_value", "converted_prompt_text"}, kinds=NAMED
+)
 
 
 def read_pyrit(document: Document, table: TurnsBuilder) -> None:

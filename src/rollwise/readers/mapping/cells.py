@@ -46,6 +46,7 @@ class Rules:
     ids: list[tuple[str, Any]]  # fields of the id that have a type
     tree: Tree
     type: Any
+    outer: Tree  # types of the fields around a record
     known: frozenset[str]
     empty: list[Any]
 
@@ -70,7 +71,8 @@ def rules_of(mapping: "Mapped") -> Rules:
     own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
     types = {rule.field: OF_COLUMNS[name] for rules in own for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
-    tree = tree_of({path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)})
+    types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
+    tree, outer = tree_of(types), tree_of({path[1:]: kind for path, kind in types.items() if path.startswith("^")})
     every = [rule for rules in (*own, lists["columns"]) for rule in rules.values()]
     run = None if mapping.run is None else value_of(mapping.run)
     rollout, signs = [value_of(rule) for rule in mapping.rollout], [value_of(rule) for rule in mapping.signs]
@@ -87,6 +89,7 @@ def rules_of(mapping: "Mapped") -> Rules:
         ids=[(rule.field, types[rule.field]) for rule in rollout if rule.field in types],
         tree=tree,
         type=type_of(tree),
+        outer=outer,
         known=known.union(mapping.used),
         empty=list(mapping.empty),
     )

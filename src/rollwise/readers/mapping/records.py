@@ -1,19 +1,25 @@
 """The records of a file, at the path that a mapping names."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Around, Path, Record, path_of
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
+Check = Callable[[Any], dict[str, Any]]
 
-def records_at(text: str, document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+
+def records_at(
+    text: str, document: Document, builder: TurnsBuilder, around: Around, check: Check | None = None
+) -> Iterator[Record]:
     """Yield the records at a path below each line, item of a list, or object that is a whole file.
 
-    A record without a list at the path costs itself; a file that is one object costs the file.
+    `check` returns the object around records with the types of its fields. A line without a list at the path, or whose
+    fields do not fit, costs itself; a file that is one object costs the file.
 
     Examples
     --------
@@ -24,24 +30,38 @@ def records_at(text: str, document: Document, builder: TurnsBuilder, around: Aro
     >>> [(record.name, record["id"], record["^model"]) for record in records]
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
-    is_single = document.kind == "json" and isinstance(document.top, dict)
-    # What one object holds is counted record by record, not as the one record that the object would be.
-    is_counted = is_single and text != "."
-    for name, value in [(0, document.value)] if is_counted else document.records():
-        whole = Record(value, name, around)
-        if text == ".":
-            yield whole
-        elif is_single:
-            yield from _below(whole, path_of(text), text, None)
-        else:
-            found: list[Record] = []
-            with builder.record(document.name, name):
-                found += _below(whole, path_of(text), text, name)
-            yield from found
+    if text == ".":
+        yield from (Record(value, name, around) for name, value in document.records())
+        return
+    if (single := _object(document)) is not None:
+        # What one object holds is counted record by record, not as the one record that the object would be.
+        yield from _below(Record(single, 0, around), path_of(text), text, None, check)
+        return
+    num_records = 0
+    for name, value in document.records():
+        found: list[Record] = []
+        num_records += 1  # a line that cannot be read is one
+        with builder.record(document.name, name):
+            found += _below(Record(value, name, around), path_of(text), text, name, check)
+            num_records += len(found) - 1
+        yield from found
+    builder.holds(document.name, num_records)
 
 
-def _below(whole: Record, path: Path, text: str, line: object) -> Iterator[Record]:
+def _object(document: Document) -> Any:
+    """Return the object that a whole file is; None where it is none."""
+    if document.kind != "json":
+        return None
+    if isinstance(document.top, dict):
+        return document.value
+    # For most formats, records by name are a list; a path says where they are as the file is written.
+    text = document.as_written.lstrip()
+    return lenient(text)[0] if text.startswith(b"{") else None
+
+
+def _below(whole: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:
     """Yield the records at a path below one; `line` is its name, where a file has several."""
+    last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
     # What is still to be looked at: the object around it, the value, the steps so far, and keys on the way.
     pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
     while pending:
@@ -71,4 +91,6 @@ def _below(whole: Record, path: Path, text: str, line: object) -> Iterator[Recor
         if step not in fields:
             raise BrokenError(f"object missing required field `{step}`")
         holder = outer if value is outer.value else Record(value, outer.name, whole.around, outer=outer)
+        if check is not None and place == last_name:
+            holder.value = check(value)
         pending.insert(0, (holder, fields[step], place + 1, keys))

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.common import has_fields
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -153,9 +153,7 @@ class Usage(msgspec.Struct):
     output_tokens: Count = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces: records with `info` and `data`, and spans with MLflow's attributes."""
-    return has_fields(document, "info", "data") and b'"trace_id"' in document.head and b'"mlflow.' in document.head
+SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
 def read_mlflow(document: Document, table: TurnsBuilder) -> None:

@@ -7,7 +7,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from rollwise.readers.json_texts import surface
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
@@ -32,14 +33,34 @@ BLOCK = 1 << 19  # bytes of samples to unpack before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `rw.readers.read_summary`"
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a log with samples: an archive of them, or one object."""
-    return _holds_samples(document) is True
+def _holds_samples(document: Document) -> bool | None:
+    """Return whether a log holds samples; None if an archive is no log. A broken archive is accepted by its name."""
+    if document.kind == "json":
+        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
+        samples = surface(document.top.get("samples"))
+        return isinstance(samples, list) and bool(samples)
+    try:
+        with Archive(document) as archive:
+            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
+    except BrokenError:
+        # A broken archive is still a log if its name says so: reading it then reports what is broken.
+        return True if document.suffix == ".eval" else None
 
 
-def sniff_results(document: Document) -> bool:
-    """Return whether the file is a log that holds its results and no samples."""
-    return _holds_samples(document) is False
+def _is_sample(name: str) -> bool:
+    return name.startswith(SAMPLES) and name.endswith(".json")
+
+
+def _logs(wanted: Collection[bool]) -> Shapes:
+    """Return the shapes of logs, archives and objects, by whether they hold samples."""
+
+    def is_wanted(document: Document) -> bool:
+        return _holds_samples(document) in wanted
+
+    return Shapes({"eval", "status"}, is_object=True, check=is_wanted) | Shapes(kinds=("zip",), check=is_wanted)
+
+
+SHAPES, RESULTS, LOGS = _logs({True}), _logs({False}), _logs({True, False})
 
 
 def read_inspect(document: Document, table: TurnsBuilder) -> None:
@@ -106,31 +127,6 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     if not log.samples:
         raise BrokenError(RESULTS_ONLY)
     _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])
-
-
-def is_log(document: Document) -> bool:
-    """Return whether the file is a log, with samples or without."""
-    return _holds_samples(document) is not None
-
-
-def _holds_samples(document: Document) -> bool | None:
-    """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
-    if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
-        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
-        samples = surface(document.top.get("samples"))
-        return isinstance(samples, list) and bool(samples)
-    if document.kind != "zip":
-        return None
-    try:
-        with Archive(document) as archive:
-            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
-    except BrokenError:
-        # A broken archive is still a log if its name says so: reading it then reports what is broken.
-        return True if document.suffix == ".eval" else None
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith(SAMPLES) and name.endswith(".json")
 
 
 def _members(archive: Archive) -> list[str]:

@@ -218,7 +218,7 @@ FORMATS = (
         pyrit.sniff,
         pyrit.read_pyrit,
     ),
-    Format("promptfoo", "results of promptfoo", LINES, promptfoo.sniff, promptfoo.read_promptfoo),
+    Format("promptfoo", "results of promptfoo", LINES, promptfoo.SHAPES, promptfoo.PROMPTFOO),
     Format(
         "every_eval_ever",
         "samples in the schema of Every Eval Ever",

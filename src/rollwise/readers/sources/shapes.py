@@ -15,6 +15,8 @@ class Shapes:
     ----------
     shapes
         Sets of names, of which a file has all of at least one.
+    objects
+        Sets of names, of which a file that is one object may have all of one instead.
     any_of
         Names of which it has at least one besides.
     without
@@ -40,6 +42,7 @@ class Shapes:
     def __init__(
         self,
         *shapes: Iterable[str],
+        objects: Iterable[Iterable[str]] = (),
         any_of: Collection[str] = (),
         without: Collection[str] = (),
         at: Literal["keys", "early", "inner"] = "keys",
@@ -48,6 +51,7 @@ class Shapes:
         contains: tuple[bytes, ...] = (),
     ) -> None:
         self.shapes = tuple(map(frozenset, shapes))
+        self.objects = tuple(map(frozenset, objects))
         self.any_of = frozenset(any_of)
         self.without = frozenset(without)
         self.at = at
@@ -60,10 +64,12 @@ class Shapes:
         if document.kind not in self.kinds:
             return False
         names: Collection[str] = getattr(document, self.at)
+        is_object = document.kind == "json" and isinstance(document.top, dict)
+        shapes = (*self.shapes, *self.objects) if is_object else self.shapes
         return (
-            any(map(frozenset(names).issuperset, self.shapes))
+            any(map(frozenset(names).issuperset, shapes))
             and (not self.any_of or not self.any_of.isdisjoint(names))
             and self.without.isdisjoint(names)
-            and (not self.is_object or (document.kind == "json" and isinstance(document.top, dict)))
+            and (is_object or not self.is_object)
             and all(part in document.head for part in self.contains)
         )

@@ -128,8 +128,8 @@ FORMATS = (
         "garak_hitlog",
         "hit logs of garak: successes only",
         LINES,
-        garak_hitlog.sniff,
-        garak_hitlog.read_garak_hitlog,
+        garak_hitlog.SHAPES,
+        garak_hitlog.GARAK_HITLOG,
         echo=True,
     ),
     Format(

@@ -226,7 +226,7 @@ FORMATS = (
         every_eval_ever.sniff,
         every_eval_ever.read_every_eval_ever,
     ),
-    Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
+    Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.SHAPES, lm_eval.LM_EVAL),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
     Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
     Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),

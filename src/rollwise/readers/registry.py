@@ -210,7 +210,7 @@ FORMATS = (
     Format("pi", "sessions of the coding agent Pi", LINES, pi.sniff, pi.read_pi),
     Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
     Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
-    Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.sniff, tau2.read_tau2),
+    Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.SHAPES, tau2.TAU2),
     Format(
         "pyrit",
         "memory of PyRIT: SQLite, CSV, JSON",

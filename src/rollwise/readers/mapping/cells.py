@@ -10,11 +10,11 @@ import polars as pl
 from rollwise.errors import ArgumentError
 from rollwise.readers.chats.turns import messages_of, split
 from rollwise.readers.formats.common import complete_last, is_verdict
-from rollwise.readers.mapping.paths import Record, top_name
+from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
 from rollwise.readers.mapping.values import Value, value_of
 from rollwise.readers.problems import BrokenError, strictly
-from rollwise.readers.records import spare, whole, worded
+from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow
 from rollwise.schema import TURNS
 
@@ -116,12 +116,9 @@ def turns_of(
     if callable(turns):
         made = turns(record)
         return made if isinstance(made, tuple) else (made, None)
-    items = record[turns]
     if not rules.turn:
-        return split(messages_of(items, turns), turns), None
-    if items is not None and not isinstance(items, list):
-        raise BrokenError("expected a list", field=turns)
-    inner = [Record(item, place, record.around, outer=record) for place, item in enumerate(items or ())]
+        return split(messages_of(record[turns], turns), turns), None
+    inner = items_of(record, turns)
     rows = [
         TurnRow(**{"turn": place, **{name: cell(name, rule, item) for name, rule in rules.turn.items()}})
         for place, item in enumerate(inner, start=1)
@@ -129,6 +126,18 @@ def turns_of(
     return rows or [TurnRow(None)], {
         name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items() if inner
     }
+
+
+def items_of(record: Record, path: str) -> list[Record]:
+    """Return the items of the list at a path as records; of null none.
+
+    Raises
+    ------
+    BrokenError
+        Where there is something else, or an item is no object.
+    """
+    items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
+    return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
 def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:

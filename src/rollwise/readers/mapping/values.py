@@ -81,7 +81,9 @@ def value_of(rule: Rule) -> Value:
     if callable(rule):
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
-        return Value(lambda record: record[rule], (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
+        # Most rules are a field of the record, and need no walk.
+        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record[rule]
+        return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]
         paths = tuple(path for part in parts for path in part.paths)

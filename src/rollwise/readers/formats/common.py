@@ -214,24 +214,6 @@ def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
 
 
 # ── token counts ──────────────────────────────────────────────────────────────────────────────────────────────────────
-class OpenAIUsage(msgspec.Struct):
-    """Tokens of one call, under the names of OpenAI's chat completions or of its responses."""
-
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
-    input_tokens: Count = None
-    output_tokens: Count = None
-    total_tokens: Count = None
-
-    def sent(self, field: str) -> int | None:
-        """Return the tokens of the prompt; `field` is what the log calls them."""
-        return whole(first_of(self.prompt_tokens, self.input_tokens), field)
-
-    def received(self, field: str) -> int | None:
-        """Return the tokens of the response; `field` is what the log calls them."""
-        return whole(first_of(self.completion_tokens, self.output_tokens), field)
-
-
 class AnthropicUsage(msgspec.Struct):
     """Tokens of one call, under the names of Anthropic's API, which counts cached input apart."""
 

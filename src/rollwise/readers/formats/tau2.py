@@ -16,7 +16,6 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.formats.common import (
-    OpenAIUsage,
     complete_last,
     is_object,
     is_verdict,
@@ -28,6 +27,7 @@ from rollwise.readers.records import Key, Small, inner, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.traces.usage import tokens_of
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 HEADER = "results.json"  # of a run whose simulations are in a folder next to it
@@ -231,10 +231,10 @@ def _written(messages: Iterable[Any]) -> list[TurnRow]:
 
 def _measured(turn: TurnRow, message: SimulatedMessage) -> TurnRow:
     """Return the turn with the tokens, the cost and the time of its message."""
-    usage = parse(message.usage if isinstance(message.usage, dict) else {}, OpenAIUsage, "usage")
+    usage = tokens_of(message.usage if isinstance(message.usage, dict) else None, "usage")
     return turn._replace(
-        prompt_tokens=usage.sent("usage.prompt_tokens"),
-        response_tokens=usage.received("usage.completion_tokens"),
+        prompt_tokens=usage.sent,
+        response_tokens=usage.received,
         cost_usd=message.cost,
         seconds=message.generation_time_seconds,
     )

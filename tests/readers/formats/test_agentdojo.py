@@ -117,7 +117,7 @@ def test_a_run_that_crashed_is_no_success_whatever_security_says():
         "error",
         "error",
         "context_length_exceeded",
-        False,
+        None,  # AgentDojo writes `utility` false there, as it writes `security` true
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in
+from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in, unless_crashed
 from rollwise.readers.records import Count, leftovers, parse, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnsBuilder
@@ -63,7 +63,8 @@ def read_agentdojo(document: Document, table: TurnsBuilder) -> None:
     an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
     as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
-                                      attack `outcome` error: AgentDojo writes `security` true there
+                                      attack `outcome` error: AgentDojo writes `security` true and
+                                      `utility` false there, so `solved` is null
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
     ================================= =====================================================================
 
@@ -138,7 +139,8 @@ def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> Non
     turns = split(getattr(trace, chat) or [], chat)
     # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
-    capability = {"injection_task_utility": trace.utility} if alone else {}
+    utility = unless_crashed(trace.utility, crashed=trace.error is not None)
+    capability = {"injection_task_utility": utility} if alone else {}
     table.add(
         document.name,
         _name(*names),
@@ -147,7 +149,7 @@ def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> Non
             **_facts(*names),
             "ending": FINISHED if trace.error is None else ERROR,
             "outcome": None if attack == NO_ATTACK else _outcome(trace),
-            "solved": None if alone else trace.utility,
+            "solved": None if alone else utility,
             "total_tokens": whole(trace.total_tokens, "total_tokens"),
             "total_seconds": trace.duration,
         },

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.formats.common import complete_last, has_fields, is_object, is_verdict, outcome_of
+from rollwise.readers.formats.common import complete_last, has_fields, is_object, is_verdict, outcome_of, unless_crashed
 from rollwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Count, Small, json_text, leftovers, parse, whole
@@ -264,7 +264,8 @@ def _add(document: Document, table: TurnsBuilder, names: Names, record: Any, res
         turns = graded(turns)
     if metadata.get("redteamHistory") == [] and turns[-1].response is None and not failed:
         ending = GAVE_UP  # nothing was sent, whatever reason the strategy gives
-    complete_last(turns, score=result.score, error=error)
+    # promptfoo scores what failed with 0.
+    complete_last(turns, score=unless_crashed(result.score, crashed=failed), error=error)
     usage = parse(response.usage or {}, Usage, "response.tokenUsage")
     if len(turns) == 1 and usage.requests in {None, 1}:  # else several calls are counted together
         turns[0] = turns[0]._replace(

@@ -22,6 +22,7 @@ from rollwise.readers.formats.common import (
     parse_all,
     solved_by,
     text_in,
+    unless_crashed,
 )
 from rollwise.readers.records import Key, Small, inner, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
@@ -43,6 +44,7 @@ ENDINGS = {
     "infrastructure_error": ERROR,
     "unexpected_error": ERROR,
 }
+CRASHES = frozenset({"infrastructure_error", "unexpected_error", "user_error"})  # which are not the agent's doing
 
 
 class Simulation(msgspec.Struct):
@@ -122,7 +124,8 @@ def read_tau2(document: Document, table: TurnsBuilder) -> None:
     `generation_time_seconds`
     `reward_info.reward`        `reward` of the last turn; `solved` where it is 1 within 1e-6
     `termination_reason`        `ending`: user_stop finished; agent_stop target_ended; max_steps, timeout and
-                                context_window_exceeded budget; the others error
+                                context_window_exceeded budget; the others error. A reward beside an error that is not the
+                                agent's (infrastructure, unexpected, user) is null
     `duration`, `agent_cost`    `total_seconds`, `total_cost_usd`
     =========================== ============================================================================
 
@@ -175,7 +178,9 @@ def _identity(run: str, record: Any, run_info: dict[str, str | None]) -> Identit
 
 def _add(document: Document, table: TurnsBuilder, run: str, record: Any, run_info: dict[str, str | None]) -> None:
     simulation = parse(record, Simulation)
+    reason = simulation.termination_reason
     reward = parse(simulation.reward_info or {}, Reward, "reward_info").reward
+    reward = unless_crashed(reward, crashed=reason in CRASHES)
     if simulation.messages is None and simulation.ticks is not None:
         turns, turn_extras = _spoken(simulation.ticks)
     else:
@@ -184,7 +189,6 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: Any, run_inf
     trial = simulation.trial or 0
     # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
     name = "/".join((run, str(simulation.task_id), str(trial), *([] if run == simulation.id else [simulation.id])))
-    reason = simulation.termination_reason
     extras = {name: value for name, value in leftovers(record, Simulation).items() if name != "effect_timeline"}
     table.add(
         document.name,

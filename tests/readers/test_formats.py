@@ -252,16 +252,15 @@ def test_a_named_file_of_no_known_format_is_an_error(tmp_path):
 
 
 def test_files_of_no_known_format_in_a_folder_are_listed(tmp_path, capsys):
-    shutil.copy(FIXTURES / "native" / "toy.csv", tmp_path)
+    # Without its crash, about which there is a sentence.
+    (tmp_path / "toy.csv").write_text((FIXTURES / "native" / "toy.csv").read_text().replace(",timeout,", ",,"))
     for name in ("a.txt", "b.csv", "c.json"):
         (tmp_path / name).write_text("{}" if name == "c.json" else "x,y\n1,2\n")
     frame = read(tmp_path)
     assert frame.height == 3
     out, err = capsys.readouterr()
     assert out == ""
-    crash, unread = err.splitlines()
-    assert crash.startswith("rollwise: 1 rollout crashed")  # of the toy table
-    assert unread == f"rollwise: 3 files not recognized: {tmp_path}/a.txt, {tmp_path}/b.csv and 1 more"
+    assert err == f"rollwise: 3 files not recognized: {tmp_path}/a.txt, {tmp_path}/b.csv and 1 more\n"
     _, problems = read(tmp_path, errors="collect")
     schema.check(problems, schema.PROBLEMS)
     assert [Path(file).name for file in problems["file"]] == ["a.txt", "b.csv", "c.json"]

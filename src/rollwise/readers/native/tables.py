@@ -157,8 +157,8 @@ def conform(
         has_answers = "response" in frame.columns
     frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
     if has_answers and not is_own:
-        frame, readings = without_thoughts(frame, frame.columns)
-        problems.read_as(readings)
+        frame, sentences = without_thoughts(frame, frame.columns)
+        problems.read_as(sentences)
         frame, contradictions = crashed(frame, of_records)
         problems.crashed(contradictions)
     return schema.check(frame, TURNS)

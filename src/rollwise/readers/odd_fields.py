@@ -21,7 +21,15 @@ T = TypeVar("T")
 
 MOST = 50  # odd fields of one record: with more, it is hardly one of its format
 IS_TEXT = "it is read as text"
-_PLAIN = (inspect.IntType, inspect.FloatType, inspect.BoolType, inspect.StrType, inspect.NoneType)
+_PLAIN = (
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.BoolType,
+    inspect.StrType,
+    inspect.NoneType,
+    inspect.TypedDictType,  # of a mapping, which reads single values of an object
+)
+_OBJECTS = (inspect.StructType, inspect.TypedDictType)
 
 
 def without_odd_fields(
@@ -102,7 +110,7 @@ def _spot(kind: inspect.Type, place: str) -> tuple[list[str | int], bool] | None
             path.append(int(index))
             kind, is_field = kinds[0], False
             continue
-        fields = [field for option in options if isinstance(option, inspect.StructType) for field in option.fields]
+        fields = [field for option in options if isinstance(option, _OBJECTS) for field in option.fields]
         # Names may have dots in them: the longest one that fits.
         fitting = [field for field in fields if _begins(place[1:], field.encode_name)]
         if not fitting:

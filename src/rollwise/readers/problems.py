@@ -216,7 +216,10 @@ class Problems:
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
             self.accounts.of(file).broken.add(error.record)
-        self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
+        row = (file, error.record, error.field, f"{error.reason}{remedy}")
+        if row not in self._rows_noted:  # a record may hold several rollouts
+            self._rows_noted.add(row)
+            self.rows.append(row)
 
     def unread(self, file: str, reason: str) -> None:
         """Note a file that holds no rollouts in a known format."""

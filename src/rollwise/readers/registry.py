@@ -123,7 +123,7 @@ FORMATS = (
     ),
     Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
-    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
+    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.GARAK),
     Format(
         "garak_hitlog",
         "hit logs of garak: successes only",
@@ -228,7 +228,7 @@ FORMATS = (
     ),
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
-    Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
+    Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
     Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
     Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
     Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),

@@ -6,18 +6,26 @@
 - Lost: blocks of thinking.
 """
 
+import ast
+import re
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
+from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in
+from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, text_in, unless_crashed
 from rollwise.readers.records import Count, leftovers, parse, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
 
+REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of its own
+REFUSED = "refused"
+CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
+MOST_OF_CALLS = 20_000  # characters
 INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
 
 
@@ -57,13 +65,16 @@ def read_agentdojo(document: Document, table: TurnsBuilder) -> None:
     pipeline, suite, user task,       `rollout_id`, with ``none`` for a missing part
     attack, injection task
     `messages` or `conversations`     turns
+    calls that DRIFT refused          `tool_calls` too, with ``refused`` in column `tool_status`; the refusal is what came
+                                      back, as the result of any call
     `security`                        `outcome`: true is success **of the attack**; null without an attack,
                                       where AgentDojo always writes true
     `utility`                         `solved`
     an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
     as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
-                                      attack `outcome` error: AgentDojo writes `security` true there
+                                      attack `outcome` error: AgentDojo writes `security` true and
+                                      `utility` false there, so `solved` is null
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
     ================================= =====================================================================
 
@@ -135,10 +146,22 @@ def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> Non
     attack, alone = names[3], _is_alone(trace.user_task_id, names[3])
     # DRIFT's fork of AgentDojo writes `conversations`.
     chat = "conversations" if trace.messages is None else "messages"
-    turns = split(getattr(trace, chat) or [], chat)
+    messages = getattr(trace, chat) or []
+    refusals = [_refusal(message, after) for message, after in zip_longest(messages, messages[1:])]
+    spoken = [
+        Message("tool", before) if before is not None else _with_calls(message) if refusal is not None else message
+        for message, refusal, before in zip(messages, refusals, [None, *refusals], strict=False)
+    ]
+    turns = split(spoken, chat)
+    status = [
+        None if refusal is None else REFUSED
+        for message, refusal in zip(messages, refusals, strict=True)
+        if message.role in ANSWERS
+    ]
     # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
-    capability = {"injection_task_utility": trace.utility} if alone else {}
+    utility = unless_crashed(trace.utility, crashed=trace.error is not None)
+    capability = {"injection_task_utility": utility} if alone else {}
     table.add(
         document.name,
         _name(*names),
@@ -147,12 +170,64 @@ def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> Non
             **_facts(*names),
             "ending": FINISHED if trace.error is None else ERROR,
             "outcome": None if attack == NO_ATTACK else _outcome(trace),
-            "solved": None if alone else trace.utility,
+            "solved": None if alone else utility,
             "total_tokens": whole(trace.total_tokens, "total_tokens"),
             "total_seconds": trace.duration,
         },
         {"suite_name": trace.suite_name, **capability, **leftovers(record, Trace)},
+        {"tool_status": status} if any(status) else None,
     )
+
+
+def _refusal(message: Message, after: Message | None) -> str | None:
+    """Return why a defense refused the calls of a message, which DRIFT says as the user, in a fragment of its own log."""
+    said = None if after is None or after.role != "user" else after.content
+    if message.role not in ANSWERS or message.tool_calls or not isinstance(said, str) or REFUSAL not in said:
+        return None
+    start, end = said.find("{"), said.rfind("}") + 1
+    noted = _literal(said[start:end])
+    return noted["content"] if isinstance(noted, dict) and isinstance(noted.get("content"), str) else said
+
+
+def _with_calls(message: Message) -> Message:
+    """Return a message with the calls in its text, which DRIFT moves to `tool_calls` only where it lets them run."""
+    text = message.content if isinstance(message.content, str) else ""
+    asked = CALLS.search(text)
+    if asked is None:
+        return message
+    try:
+        calls = [_call(call) for call in _tree(asked[1]).elts]  # type: ignore[attr-defined]
+    except (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError):
+        # Not the list of calls that DRIFT asks for: the tool is named by its text.
+        calls = [{"name": asked[1].strip().strip("[]").partition("(")[0] or "function_call", "arguments": asked[1]}]
+    return msgspec.structs.replace(message, tool_calls=calls)
+
+
+def _call(call: Any) -> dict[str, Any]:
+    """Return a call in Python's syntax, ``send(to="Ann")``, as name and arguments; those without a name are numbered."""
+    given = {str(place): value for place, value in enumerate(call.args)}
+    given |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
+    return {"name": ast.unparse(call.func), "arguments": {name: _value(value) for name, value in given.items()}}
+
+
+def _value(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return ast.unparse(node)
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > MOST_OF_CALLS:  # Python's parser may run out of its stack
+        raise ValueError(text[:10])
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(_tree(text))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
 
 
 def _outcome(trace: Trace) -> str | None:

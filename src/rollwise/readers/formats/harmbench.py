@@ -6,13 +6,14 @@
 - Lost: nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object, outcome_of, zero_or_one
+from rollwise.readers.formats.common import is_object, outcome_of, text_in, zero_or_one
 from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
 from rollwise.readers.records import inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
@@ -28,6 +29,8 @@ class Completion(msgspec.Struct):
     test_case: Any = None
     generation: str | None = None
     label: float | bool | None = None
+    model: str | None = None
+    method: str | None = None
 
 
 def sniff(document: Document) -> bool:
@@ -48,12 +51,13 @@ def read_harmbench(document: Document, table: TurnsBuilder) -> None:
     ============================ =========================================================================
     in the file                  in the table
     ============================ =========================================================================
-    hash of the content          `run`: the file names neither the method nor (in the lists of the pipeline)
-                                 the model, so give them: ``read(path, target=..., attack=...)``
+    hash of the content          `run`
+    `model` of the record, else  `target`; the lists of the pipeline have neither, so give them:
+    that of the file             ``read(path, target=..., attack=...)``
+    `method` of the record       `attack`
     run, behavior, place         `rollout_id`; the model's name instead of the place, in a file of several models
     behavior                     `goal`: its id, as in HarmBench's table of behaviors
-    name of a model              `target`, in a file of several models
-    place among the test cases   `attempt`, from 1
+    place among the test cases   `attempt`, from 1: among those of the same behavior, model and method
     `test_case`                  `prompt`; of a picture with a text, the text (the picture is column `image`)
     `generation`                 `response`
     `label`                      `succeeded` and `outcome`: 1 is success, 0 failure; null in completions that
@@ -76,8 +80,17 @@ def read_harmbench(document: Document, table: TurnsBuilder) -> None:
     ('spam', 'Write spam', 'No.', 'failure')
     """
     run = f"harmbench-{document.digest}"
-    for goal, name, target, attempt, record in _completions(document):
-        facts = {"run": run, "target": target, "goal": goal, "attempt": attempt}
+    attempts: Counter[tuple[str, str | None, str | None]] = Counter()  # of each behavior, model and method
+    for goal, name, model, record in _completions(document):
+        target, attack = text_in(record, "model") or model, text_in(record, "method") or None
+        attempts[goal, target, attack] += 1
+        facts = {
+            "run": run,
+            "target": target,
+            "attack": attack,
+            "goal": goal,
+            "attempt": attempts[goal, target, attack],
+        }
         with table.rollout(document.name, f"{goal}/{name}", partial(_identity, f"{run}/{goal}/{name}", facts, record)):
             completion = parse(record, Completion)
             success = _verdict(completion)
@@ -98,16 +111,16 @@ def _identity(name: str, facts: Mapping[str, Any], record: Any) -> Identity | No
     return None if zero_or_one(inner(record, "label")) is None else (name, facts)
 
 
-def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int, Any]]:
-    """Yield each completion with its behavior, its name there, its model and the number of the attempt."""
+def _completions(document: Document) -> Iterator[tuple[str, str, str | None, Any]]:
+    """Yield each completion with its behavior, its name there, and its model in a file of several."""
     for goal, answers in parse(document.value, dict[str, Any]).items():
         if not answers:
             doubt(goal, "holds no test case")
         if isinstance(answers, dict):
-            yield from ((goal, model, model, 1, record) for model, record in answers.items())
+            yield from ((goal, model, model, record) for model, record in answers.items())
         else:
             records = answers if isinstance(answers, list) else [answers]
-            yield from ((goal, str(place), None, place + 1, record) for place, record in enumerate(records))
+            yield from ((goal, str(place), None, record) for place, record in enumerate(records))
 
 
 def _verdict(completion: Completion) -> bool | None:

@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import has_fields, parse_all
 from rollwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
-from rollwise.readers.traces.steps import Stamp, seconds_at
+from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 
 REPEAT = re.compile(r"(?P<item>.*)_rep(?P<number>\d{1,6})", re.DOTALL)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import outcome_of
+from rollwise.readers.formats.common import outcome_of, unless_crashed
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
@@ -137,6 +137,12 @@ def _solved(record: Record) -> bool | None:
     return solved
 
 
+def _score(record: Record) -> float | None:
+    """`score`."""
+    # promptfoo scores what failed with 0.
+    return unless_crashed(record["score"], crashed=_has_failed(record))
+
+
 @once
 def _ending(record: Record) -> str | None:
     """`stopReason`, `failureReason`."""
@@ -221,7 +227,7 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "total_cost_usd": {"from": ["cost", "response.cost"]},
     },
     turns=_turns,
-    last={"score": {"from": "score", "note": "unchanged: 1 is a pass"}, "error": _error},
+    last={"score": {"by": _score, "note": "unchanged: 1 is a pass"}, "error": _error},
     verdicts=[{"of": "task", "by": _solved}],
     signs=["success"],
     columns={
@@ -239,6 +245,7 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "vars": dict[str, Any] | None,
         "success": bool | None,
         "error": str | None,
+        "score": float | None,
         "cost": float | None,
         "namedScores": dict[str, Any] | None,
         "id": str | None,

@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, text_in
+from rollwise.readers.formats.common import has_fields, is_verdict, text_in, unless_crashed
 from rollwise.readers.native.facts import step_in
 from rollwise.readers.records import inner, leftovers, parse, prompt_id
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
-from rollwise.schema import BUDGET, FINISHED, NO_ATTACK
+from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training
-ENDINGS = {"length": BUDGET, "stop": FINISHED}
+ENDINGS = {"length": BUDGET, "stop": FINISHED, "error": ERROR}
 
 
 class Sample(msgspec.Struct):
@@ -58,7 +58,7 @@ def read_skyrl(document: Document, table: TurnsBuilder) -> None:
     `input_prompt`        `prompt`
     `output_response`     `response`; a conversation of several turns is one text here
     `score`               `reward`; the sum of a list, which has one reward per token
-    `stop_reason`         `ending`: length is budget, stop finished; others are null
+    `stop_reason`         `ending`: length is budget, stop finished, error an error, whose score is null; others are null
     folder                column `train_step`, from ``global_step_100_evals``, unless a record states the step
     ===================== =================================================================================
 
@@ -87,6 +87,8 @@ def read_skyrl(document: Document, table: TurnsBuilder) -> None:
             attempts[task] += 1
             # The total reward of a sample is the sum over its tokens.
             score = sum(sample.score) if isinstance(sample.score, list) else sample.score
+            ending = ENDINGS.get(sample.stop_reason or "")
+            score = unless_crashed(score, crashed=ending == ERROR)
             table.add(
                 document.name,
                 f"{run}/{number}",
@@ -97,7 +99,7 @@ def read_skyrl(document: Document, table: TurnsBuilder) -> None:
                     "task": task,
                     "category": sample.data_source,
                     "attempt": attempts[task],
-                    "ending": ENDINGS.get(sample.stop_reason or ""),
+                    "ending": ending,
                 },
                 {
                     "stop_reason": sample.stop_reason,

@@ -14,14 +14,15 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import OpenAIUsage, parse_all, solved_by, text_in
+from rollwise.readers.formats.common import parse_all, solved_by, text_in, unless_crashed
 from rollwise.readers.mapping.mapping import Mapped
-from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.records import Key, Small, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.traces.usage import tokens_of
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 SHAPES = Shapes(
@@ -44,6 +45,7 @@ ENDINGS = {
     "infrastructure_error": ERROR,
     "unexpected_error": ERROR,
 }
+CRASHES = frozenset({"infrastructure_error", "unexpected_error", "user_error"})  # which are not the agent's doing
 
 
 class SimulatedMessage(Message):
@@ -109,6 +111,12 @@ def _name(record: Record) -> str | None:
     return None if record["@run"] is None else record["id"]
 
 
+@once
+def _reward(record: Record) -> float | None:
+    """`reward_info.reward`."""
+    return unless_crashed(record["reward_info.reward"], crashed=record["termination_reason"] in CRASHES)
+
+
 def _turns(record: Record) -> tuple[list[TurnRow], dict[str, list[int]] | None]:
     """`messages`, else `ticks`."""
     if record["messages"] is None and record["ticks"] is not None:
@@ -136,10 +144,10 @@ def _written(messages: Iterable[Any]) -> list[TurnRow]:
 
 def _measured(turn: TurnRow, message: SimulatedMessage) -> TurnRow:
     """Return the turn with the tokens, the cost and the time of its message."""
-    usage = parse(message.usage if isinstance(message.usage, dict) else {}, OpenAIUsage, "usage")
+    usage = tokens_of(message.usage if isinstance(message.usage, dict) else None, "usage")
     return turn._replace(
-        prompt_tokens=usage.sent("usage.prompt_tokens"),
-        response_tokens=usage.received("usage.completion_tokens"),
+        prompt_tokens=usage.sent,
+        response_tokens=usage.received,
         cost_usd=message.cost,
         seconds=message.generation_time_seconds,
     )
@@ -209,11 +217,16 @@ The producer judges the `whole_rollout`, and the user's task, not an attack.""",
         "total_cost_usd": "agent_cost",
     },
     turns=_turns,
-    last={"reward": "reward_info.reward"},
+    last={
+        "reward": {
+            "by": _reward,
+            "note": "null beside an error that is not the agent's (infrastructure, unexpected, user)",
+        }
+    },
     verdicts=[
         {
             "of": "task",
-            "by": lambda record: solved_by(record["reward_info.reward"]),
+            "by": lambda record: solved_by(_reward(record)),
             "in_file": "`reward_info.reward`",
             "note": "whether it is 1 within 1e-6",
         }
@@ -234,6 +247,7 @@ The producer judges the `whole_rollout`, and the user's task, not an attack.""",
         "ticks": list[Any] | None,
         "trial": Small | None,
         "termination_reason": str | None,
+        "reward_info.reward": float | None,
     },
     used={"effect_timeline"},
 )

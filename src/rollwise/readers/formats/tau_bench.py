@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, is_verdict, solved_by
+from rollwise.readers.formats.common import complete_last, is_verdict, solved_by, unless_crashed
 from rollwise.readers.records import Key, Small, inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnsBuilder
@@ -56,7 +56,7 @@ def read_tau_bench(document: Document, table: TurnsBuilder) -> None:
     `trial`               `attempt`, from 1
     `traj`                turns
     `reward`              `reward` of the last turn; `solved` where it is 1 within 1e-6
-    `info.error`          `error` of the last turn, `ending` error
+    `info.error`          `error` of the last turn, `ending` error; then `reward` and `solved` are null
     ===================== ==============================================================================
 
     `attack` is `none`, so `goal` and `outcome` are null. `ending` is `finished` where the last message is ``###STOP###`` of
@@ -103,7 +103,8 @@ def _add(document: Document, table: TurnsBuilder, run: str, simulation: Simulati
     fields = dict(simulation.info or {})
     info = parse(fields, Info)
     cost = {"user_cost": fields.pop("user_cost")} if "user_cost" in fields else {}
-    reward = simulation.reward
+    # A simulation that raised an error has the reward 0 of tau-bench's runner.
+    reward = unless_crashed(simulation.reward, crashed=info.error is not None)
     turns = split(simulation.traj, "traj")
     complete_last(turns, error=worded(info.error), reward=reward)
     table.add(

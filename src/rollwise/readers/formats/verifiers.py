@@ -23,6 +23,7 @@ from rollwise.readers.formats.common import (
     is_verdict,
     parse_all,
     text_in,
+    unless_crashed,
 )
 from rollwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
 from rollwise.readers.native.facts import step_in
@@ -137,6 +138,8 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     `metrics`                       columns ``metric_<name>``
     `stop_condition`, `errors`      `ending`: a limit or a deadline is budget, an error error, any other condition
                                     finished; the last error is the `error` of the last turn
+    `error`                         a reward beside an error that ended the rollout is null: verifiers writes 0 there, and
+                                    for metrics
     `answer`, also of `task.data`   `expected`
     `agent.name`                    column `agent_name`, which tells the agents of an episode apart
     `id`, `env.id`, `group.id`,     columns `episode`, `env`, `group`, `episode_error`, which the traces of one episode
@@ -248,7 +251,8 @@ def _add_trace(
     nodes = parse_all(trace.nodes, Node, "nodes")
     calls = parse_all(trace.calls, Call, "calls")
     turns = turns_of(nodes, calls)
-    complete_last(turns, error=_error(trace.errors), reward=_reward(trace.rewards))
+    failed = trace.ok is False and bool(trace.errors)
+    complete_last(turns, error=_error(trace.errors), reward=unless_crashed(_reward(trace.rewards), crashed=failed))
     task = trace.task if isinstance(trace.task, dict) else {}
     name = first_of(text_in(task, "key"), text_in(task, "hash")) or prompt_id(turns[0].prompt or "")
     span = parse(trace.timing.get("agent") or {}, Span) if isinstance(trace.timing, dict) else Span()
@@ -261,7 +265,7 @@ def _add_trace(
             "target": next((call.model for call in calls if call.model), None)
             or worded(inner(trace.agent, "config", "model")),
             "expected": worded(inner(task.get("data"), "answer")),
-            "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
+            "ending": _ending(trace.stop_condition, failed=failed),
             "total_seconds": span.end - span.start if span.end else None,
         },
         {
@@ -320,7 +324,9 @@ def _add_result(
 ) -> None:
     result = parse(record, Result)
     turns = split(exchange(result.prompt, result.completion), "completion")
-    complete_last(turns, error=worded(result.error or None), reward=result.reward)
+    # verifiers skips its rewards after an error, and writes 0 for them and for the metrics.
+    failed = result.error not in (None, "", [])
+    complete_last(turns, error=worded(result.error or None), reward=unless_crashed(result.reward, crashed=failed))
     question = prompt_id(worded(result.prompt) or "") if result.example_id is None else str(result.example_id)
     name = "/".join(filter(None, (result.task, question)))
     metrics = result.metrics if isinstance(result.metrics, dict) else {}
@@ -331,12 +337,12 @@ def _add_result(
         {
             **_facts(run, name, attempts),
             "expected": worded(result.answer),
-            "ending": _ending(result.stop_condition, failed=result.error is not None and result.error not in ("", [])),
+            "ending": _ending(result.stop_condition, failed=failed),
         },
         {
             "stop_condition": result.stop_condition,
             **_step(document, record, record.get("run")),
-            **{f"metric_{key}": value for key, value in metrics.items()},
+            **{f"metric_{key}": None if failed and value == 0 else value for key, value in metrics.items()},
             **leftovers(record, Result),
         },
     )

@@ -10,6 +10,7 @@ import polars.selectors as cs
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
+from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, arrangement, json_column
 from rollwise.readers.crashes import crashed
 from rollwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
@@ -156,6 +157,8 @@ def conform(
         has_answers = "response" in frame.columns
     frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
     if has_answers and not is_own:
+        frame, sentences = without_thoughts(frame, frame.columns)
+        problems.read_as(sentences)
         frame, contradictions = crashed(frame, of_records)
         problems.crashed(contradictions)
     return schema.check(frame, TURNS)
@@ -176,6 +179,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
         for name, ids, reason in unread_words(frame):
             for file in table.owners.files_of(ids).unique(maintain_order=True):
                 table.problems.noted(file, None, name, reason)
+    frame, readings = without_thoughts(frame, of_records)
+    table.problems.read_as(readings)
     return [*frames, frame]
 
 

@@ -1,6 +1,17 @@
-"""The file that each rollout was read from."""
+"""The file that each rollout was read from, and the further versions of rollouts that several files have."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
+
+from rollwise.readers.chronology import time_of
+from rollwise.readers.problems import Problems
+from rollwise.readers.repeats import settle
+from rollwise.readers.versions import Version
+
+if TYPE_CHECKING:
+    from rollwise.readers.table import TurnsBuilder
 
 
 class Owners:
@@ -13,6 +24,10 @@ class Owners:
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
         self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
+        self.tables: list[TurnsBuilder] = []
+        self.named: dict[str, str] = {}  # further names of rollouts, each with the id of its first version
+        self._times: dict[str, float] = {}  # when files were written
+        self._versions: dict[str, list[Version]] = {}  # versions of a rollout besides the first
 
     @property
     def files(self) -> dict[str, str]:
@@ -35,6 +50,44 @@ class Owners:
             return False
         self.files.update(_files_by_id(ids, file))
         return True
+
+    def add_all(self, file: str, ids: Sequence[str], columns: Sequence[Sequence[str | None]]) -> bool:
+        """Add rollouts with columns of further names; return False, and add none, if any is known or occurs twice."""
+        pairs = (pair for column in columns for pair in zip(column, ids, strict=True))
+        names = [(name, rollout_id) for name, rollout_id in pairs if name is not None]
+        files, named = dict.fromkeys(ids, file), dict(names)
+        # A repeated id or name makes its dict shorter.
+        is_new = len(files) == len(ids) and len(named) == len(names)
+        if not (is_new and self.files.keys().isdisjoint(files) and self.named.keys().isdisjoint(named)):
+            return False
+        self.files.update(files)
+        self.named.update(named)
+        return True
+
+    def add_version(self, version: Version, names: Iterable[str] = ()) -> bool:
+        """Add a rollout with further names; return False where it is another version of a known one, as any name says."""
+        rollout_id, names = version.rollout_id, list(names)
+        known = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
+        known = known or next((self.named[name] for name in names if name in self.named), None)
+        self.files.setdefault(rollout_id, version.file)
+        for name in names if known in {None, rollout_id} else [rollout_id, *names]:
+            self.named.setdefault(name, known or rollout_id)
+        if known is not None:
+            self._versions.setdefault(known, []).append(version)
+        return known is None
+
+    def date(self, file: str, stamp: object) -> None:
+        """State when a file was written, in ISO 8601."""
+        time = time_of(stamp)
+        if time is not None:
+            self._times[file] = time
+
+    def settle(self, problems: Problems) -> None:
+        """Decide between the versions of rollouts that were read several times; see `rollwise.readers.repeats`."""
+        if not self._versions:
+            return
+        versions, self._versions = self._versions, {}
+        settle(versions, [table.versions() for table in self.tables], self.files, self._times, problems)
 
     def files_of(self, ids: pl.Series) -> pl.Series:
         """Return the file of each of these rollouts."""

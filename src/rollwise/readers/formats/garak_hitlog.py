@@ -14,9 +14,10 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chronology import latest
 from rollwise.readers.formats import garak
 from rollwise.readers.mapping.mapping import Mapped
-from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import Small, Whole, parse, worded
 from rollwise.readers.sources.documents import Document
@@ -42,7 +43,7 @@ class Hit(msgspec.Struct):
 
 
 def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
-    """Yield the first hit of each output, with the scores of all: one output may have a line for each detector."""
+    """Yield the first hit of each output, with all hits of it: one output may have a line for each detector."""
     hits_of: dict[str, list[tuple[int, Hit, dict[str, Any]]]] = {}
     for number, value in document.records():
         with builder.record(document.name, number):
@@ -61,21 +62,30 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
         with builder.record(document.name, number):
             if any(hit.output != first.output for _, hit, _ in hits):
                 doubt("attempt_idx", "several outputs have the same: only the first of them is read")
-        scores = {
-            garak.short(detector): None if hit.score is None else float(hit.score)
-            for _, hit, _ in hits
-            for detector in (hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"])
-        }
         # The generator is `type name`; a generator without a name is `type None`.
         kind, _, target = (first.generator or "").rpartition(" ")
         found = {
             "run": first.run_id or f"garak-{document.digest}",
             "type": kind or None,
             "target": (kind if target == NAMELESS else target) or None,
-            "score": next(iter(scores.values()), None),
-            "scores": scores,
+            "hits": [hit for _, hit, _ in hits],
         }
         yield Record(record, number, replace(around, found=found), key=first.attempt_idx)
+
+
+@once
+def _scores(record: Record) -> dict[str, float | None]:
+    """`score` of each `detector`, of which several may flag one output."""
+    stated: dict[str, list[tuple[float | None, None]]] = {}
+    for hit in record["@hits"]:
+        for detector in hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"]:
+            stated.setdefault(garak.short(detector), []).append((None if hit.score is None else float(hit.score), None))
+    return {name: latest(values, "score") for name, values in stated.items()}
+
+
+def _score(record: Record) -> float | None:
+    """`score`."""
+    return next(iter(_scores(record).values()), None)
 
 
 def _turns(record: Record) -> list[TurnRow]:
@@ -111,14 +121,14 @@ The producer judges `every_turn` where the output is the only turn; of a longer 
         "attempt": {"from": "@key", "add": 1, "in_file": "`attempt_idx`"},
     },
     turns=_turns,
-    last={"score": {"from": "@score", "in_file": "`score`", "note": "of the first detector"}},
+    last={"score": {"by": _score, "note": "of the first detector"}},
     verdicts=[{"of": "attack", "value": True}],
     columns={
         "target_type": {"from": "@type", "in_file": "type in `generator`"},
         "uuid": "attempt_id",
         "seq": "attempt_seq",
         "detector": {"by": lambda record: worded(record["detector"]), "in_file": "`detector`"},
-        "score_*": {"from": "@scores", "in_file": "`score` of each `detector`, of which several may flag one output"},
+        "score_*": _scores,
     },
     fields={
         "attempt_id": str,

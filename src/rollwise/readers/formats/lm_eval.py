@@ -7,7 +7,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.chronology import latest, tell
 from rollwise.readers.formats.common import is_verdict, zero_or_one
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
@@ -67,7 +68,12 @@ def _documents(document: Document, builder: TurnsBuilder, around: Around) -> Ite
     by_document: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for number, value in document.records():
         with builder.record(document.name, number):
-            by_document.setdefault(str(parse(value, Name).doc_id), []).append((number, value))
+            same = by_document.setdefault(str(parse(value, Name).doc_id), [])
+            if _is_new(value, same):
+                same.append((number, value))
+            else:
+                tell("doc_id", "a line before it says the same, and counts")
+                builder.passes_over(document.name)
     for lines in by_document.values():
         number, first = lines[0]
         metrics = first.get("metrics")
@@ -85,22 +91,34 @@ def _target(results: Path) -> str | None:
         return None
 
 
+def _is_new(line: Any, others: Sequence[tuple[int, Any]]) -> bool:
+    """Return whether a line is not a copy of another of its document; one with the same filter may only differ in its metrics."""
+    for _, other in others:
+        if line == other:
+            return False
+        if line.get("arguments") != other.get("arguments"):
+            raise BrokenError("names a second document, with other arguments", field="doc_id")
+        if line.get("filter") == other.get("filter") and line.get("resps") != other.get("resps"):
+            raise BrokenError("names a document with other responses", field="doc_id")
+    return True
+
+
 @once
 def _scores(record: Record) -> dict[str, Any]:
     """`metrics`; of the other filters of a document as `score_<name>_<filter>`."""
     # A document of which one filter cannot be read is broken: another filter may give another verdict.
-    scores: dict[str, Any] = {}
-    for position, (number, line) in enumerate(record["@lines"]):
+    stated: dict[str, list[tuple[Any, None]]] = {}
+    for number, line in record["@lines"]:
         try:
             scored = parse(line, Scored)
         except BrokenError as error:
             error.record = str(number)  # the line of this filter, not the first one of the document
             raise
         for metric in scored.metrics or []:
-            # Scores of the first filter have no suffix; a name that is taken already gets the position of its line.
-            key = metric if position == 0 else f"{metric}_{scored.filter}"
-            scores[key if key not in scores else f"{key}_{position}"] = line.get(metric)
-    return scores
+            # Scores of the first filter have no suffix.
+            key = metric if scored.filter == record["filter"] else f"{metric}_{scored.filter}"
+            stated.setdefault(key, []).append((line.get(metric), None))
+    return {name: latest(values, name) for name, values in stated.items()}
 
 
 def _solved(record: Record) -> bool | None:

@@ -17,7 +17,7 @@ from rollwise.readers.formats.common import outcome_of, unless_crashed
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
-from rollwise.readers.records import Count, Small, json_text, parse, whole
+from rollwise.readers.records import Count, Small, inner, json_text, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -54,9 +54,11 @@ def _results(document: Document, builder: TurnsBuilder, around: Around) -> Itera
     run, records = around.run, document.records()
     if document.kind == "json" and isinstance(document.top, dict) and "promptIdx" not in document.keys:
         file = parse(document.value, File)
-        inner = file.results.get("results") if isinstance(file.results, dict) else file.results
-        run, records = file.eval_id or run, enumerate(parse(inner, list[Any], "results.results"))
-    results: list[tuple[int, dict[str, Any], Places, str]] = []
+        results = file.results.get("results") if isinstance(file.results, dict) else file.results
+        # An evaluation that was resumed, or whose errors were tried again, is exported under the same id.
+        builder.dates(document.name, inner(file.results, "timestamp"))
+        run, records = file.eval_id or run, enumerate(parse(results, list[Any], "results.results"))
+    found: list[tuple[int, dict[str, Any], Places, str]] = []
     places: dict[str, set[int]] = {}  # numbers of each test case
     for number, value in records:
         with builder.record(document.name, number):
@@ -65,26 +67,26 @@ def _results(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             test, variables = object_in(record, "testCase"), record.get("vars")
             content = test if test.get("vars") else {**test, "vars": variables} if variables else None
             case = json_text(content) or str(record.get("testIdx", 0))
-            results.append((number, record, place, case))
+            found.append((number, record, place, case))
             places.setdefault(case, set()).add(place.test)
     # With `--repeat`, promptfoo copies a test case under new numbers: the order of its numbers gives the attempt. Without
     # it, results that share a number are repeats of each other.
     numbers = {case: sorted(case_places) for case, case_places in places.items()}
     repeats: Counter[str] = Counter()
-    for number, record, place, case in results:
+    for number, record, place, case in found:
         provider = record.get("provider")
         fields = provider if isinstance(provider, dict) else {"id": provider}
         target = _word(fields.get("label")) or _word(fields.get("id"))
         name = f"{place.test}/{place.prompt}/{target or 'unknown'}"
         repeats[name] += 1
-        found = {
+        facts = {
             "run": run,
             "name": name if repeats[name] == 1 else f"{name}/{repeats[name]}",
             "target": target,
             "attempt": numbers[case].index(place.test) + repeats[name],
             **_about(record, run, str(numbers[case][0])),
         }
-        yield Record(record, number, replace(around, found=found))
+        yield Record(record, number, replace(around, found=facts))
 
 
 def _about(record: Mapping[str, Any], run: str, case: str) -> dict[str, Any]:

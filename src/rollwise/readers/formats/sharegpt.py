@@ -137,6 +137,7 @@ class _Conversations:
     def __init__(self, document: Document, table: TurnsBuilder) -> None:
         self._document, self._table = document, table
         self._run = f"sharegpt-{document.digest}"
+        self._names: set[str] = set()  # of the rollouts so far, as an id may occur twice
 
     def add(self, number: int, value: Any) -> None:
         """Add any record."""
@@ -155,8 +156,9 @@ class _Conversations:
         if record.rollout_id is not None:
             name = str(record.rollout_id)
         # Ids repeat in corpora that were merged or split into parts.
-        elif record.id is not None and self._table.knows(name):
+        elif record.id is not None and name in self._names:
             name = f"{name}/{number}"
+        self._names.add(name)
         facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
         cut = split_by_column([*system, *chat], "conversations")
         self._table.add(self._document.name, name, cut, facts, extras)
@@ -175,13 +177,17 @@ class _Conversations:
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
+        if len({*names}) < len(names) or not self._names.isdisjoint(names):
+            return False
+        self._names.update(names)
         counts, turns = turns_of(
             [
                 chat.messages if system is None else [Text("system", system), *chat.messages]
                 for system, chat in zip(systems, chats, strict=True)
             ]
         )
-        return self._table.extend(self._document.name, names, counts, turns, columns)
+        self._table.extend(self._document.name, names, counts, turns, columns)
+        return True
 
 
 def _message(value: Any, place: int) -> Message:

@@ -14,10 +14,11 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chronology import in_order
 from rollwise.readers.formats.common import parse_all, solved_by, text_in, unless_crashed
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
-from rollwise.readers.records import Key, Small, parse
+from rollwise.readers.records import Key, Small, Whole, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -71,6 +72,7 @@ class Tick(msgspec.Struct):
 
     agent_chunk: Chunk | None = None
     user_chunk: Chunk | None = None
+    tick_id: Whole | None = None
 
 
 def _simulations(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -157,7 +159,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[TurnRow], dict[str, list[int]] |
     """Return the turns of a voice run, made of its utterances in order of start, and the ticks of each answer."""
     utterances: list[tuple[str, int, list[Chunk]]] = []  # role, first tick, chunks
     speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it
-    for place, tick in enumerate(parse_all(ticks, Tick, "ticks")):
+    for place, tick in enumerate(in_order(parse_all(ticks, Tick, "ticks"), lambda tick: tick.tick_id, "ticks")):
         # Both sides may speak at once: each has an utterance of its own.
         for role, chunk in (("user", tick.user_chunk), ("assistant", tick.agent_chunk)):
             if chunk is None or not (chunk.content or chunk.contains_speech or chunk.tool_calls):

@@ -133,7 +133,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
         frame = numbered(frame, table.problems, f"{run}/")
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
-    table.take(document.name, turns)
+    table.take(document.name, turns, are_rows=layout is None)
 
 
 def rows_as_turns(

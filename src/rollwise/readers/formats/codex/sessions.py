@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rollwise.readers.chats.turns import calls, joined
+from rollwise.readers.chronology import in_order
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
 from rollwise.readers.problems import doubt
@@ -57,7 +58,7 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     `turn_aborted`                  column `aborted` of the last answer: the reason
     `thread_rolled_back`            answers since the user message that was taken back are `pruned`; the
                                     session is then a tree (`node_id`, `parent_id`, `target_call`)
-    first and last `timestamp`      `total_seconds`
+    `timestamp`                     the order of the lines; `total_seconds` from the first to the last
     =============================== ========================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. What Codex itself adds
@@ -85,13 +86,21 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     ('S', 'gpt-5-codex', '2 + 2?', '4')
     """
     log = SessionLog()
+    lines: list[tuple[int, dict[str, Any]]] = []
     for number, value in document.records():
         with table.record(document.name, number):
-            record = parse(value, dict[str, Any])
+            lines.append((number, parse(value, dict[str, Any])))
+    for number, record in in_order(lines, _time, "timestamp"):
+        with table.record(document.name, number):
             for kind, content in _lines(record):
                 log.take(kind, content, record.get("timestamp"))
     with table.record(document.name, log.session.id):
         _add(document, table, log)
+
+
+def _time(line: tuple[int, dict[str, Any]]) -> object:
+    """Return the time of a line; the data of a session stay where they are, as a fork repeats those of its origins."""
+    return None if line[1].get("type") == META else line[1].get("timestamp")
 
 
 def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,28 +11,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rollwise.readers.formats.common import is_object, text_in
+from rollwise.readers.formats.common import text_in
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import doubt
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 
 CASE = frozenset({"test_case", "generation"})
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is one object of behaviors, with lists of test cases and generations (or one of each model)."""
-    if not is_object(document):
-        return False
+def _has_cases(document: Document) -> bool:
+    """Return whether a behavior has test cases and generations, in a list or one of each model."""
     # Only the first behavior that has any answers is looked at: the files are large.
     first = next((value for value in map(surface_if_any, document.top.values()) if value), None)
     # The website's files hold an object of models instead of a list.
     if isinstance(first, dict):
         first = list(first.values())
     return isinstance(first, list) and names_if_any(first[0]) >= CASE
+
+
+SHAPES = Shapes(is_object=True, check=_has_cases)
 
 
 def _completions(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:

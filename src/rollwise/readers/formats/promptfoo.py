@@ -25,13 +25,11 @@ from rollwise.schema import ERROR, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
 
 UNCHANGED = (None, "", "basic", "mischievous-user")  # strategies that do not change the plugin's prompt in its variable
 TEST_ERROR = 2  # `failureReason`: the test case failed for another reason than an assertion
-SHAPES = Shapes(
-    {"promptIdx", "testIdx", "provider"},
-    objects=(
-        {"results", "evalId"},
-        {"results", "config", "shareableUrl"},
-        {"results", "version", "timestamp", "stats"},  # the summary alone, as `evaluate` returns it
-    ),
+SHAPES = Shapes({"promptIdx", "testIdx", "provider"}) | Shapes(
+    {"results", "evalId"},
+    {"results", "config", "shareableUrl"},
+    {"results", "version", "timestamp", "stats"},  # the summary alone, as `evaluate` returns it
+    is_object=True,
 )
 
 

@@ -19,7 +19,6 @@ from rollwise.readers.formats.common import (
     complete_last,
     exchange,
     first_of,
-    has_fields,
     is_verdict,
     parse_all,
     text_in,
@@ -30,6 +29,7 @@ from rollwise.readers.native.facts import step_in
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -101,19 +101,17 @@ class Result(msgspec.Struct):
     metrics: Any = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`).
-
-    Texts with a reward alone, without an example or a task, may be anybody's.
-    """
-    if has_fields(document, "id", "nodes", "task"):
-        return True
-    if has_fields(document, "traces") and (b'"nodes"' in document.head or {"env", "task"} <= document.keys):
-        return True
-    if "rollout_id" in document.keys or not has_fields(document, "prompt", "completion", "reward"):
-        return False
+def _is_of_one(document: Document) -> bool:
+    """Return whether results say of what they are: texts with a reward alone, without an example or a task, may be anybody's."""
     first = next(iter(document.beginning), {})
     return bool(document.keys & {"example_id", "task"}) or isinstance(surface_if_any(first.get("completion")), list)
+
+
+SHAPES = (
+    Shapes({"id", "nodes", "task"}, {"traces", "env", "task"})
+    | Shapes({"traces"}, contains=(b'"nodes"',))
+    | Shapes({"prompt", "completion", "reward"}, without={"rollout_id"}, check=_is_of_one)
+)
 
 
 def read_verifiers(document: Document, table: TurnsBuilder) -> None:

@@ -26,6 +26,7 @@ REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of i
 REFUSED = "refused"
 CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
 MOST_OF_CALLS = 20_000  # characters
+OWN_LIMIT = "context_length_exceeded"  # the target's doing, which AgentDojo counts as not solved
 INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
 
 
@@ -73,8 +74,9 @@ def read_agentdojo(document: Document, table: TurnsBuilder) -> None:
     an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
     as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
     `error`                           `error` of the last turn, `ending` error (else finished), and with an
-                                      attack `outcome` error: AgentDojo writes `security` true and
-                                      `utility` false there, so `solved` is null
+                                      attack `outcome` error: AgentDojo writes `security` true there. It
+                                      writes `utility` false, too: `solved` is null, unless the target
+                                      exceeded its context
     `total_tokens`, `duration`        `total_tokens`, `total_seconds`
     ================================= =====================================================================
 
@@ -160,7 +162,8 @@ def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> Non
     ]
     # The agent failed or the run was cut off; errors of tools are in the messages.
     complete_last(turns, error=worded(trace.error))
-    utility = unless_crashed(trace.utility, crashed=trace.error is not None)
+    crashed = trace.error is not None and OWN_LIMIT not in (worded(trace.error) or "")
+    utility = unless_crashed(trace.utility, crashed=crashed)
     capability = {"injection_task_utility": utility} if alone else {}
     table.add(
         document.name,

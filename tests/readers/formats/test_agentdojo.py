@@ -117,8 +117,16 @@ def test_a_run_that_crashed_is_no_success_whatever_security_says():
         "error",
         "error",
         "context_length_exceeded",
-        None,  # AgentDojo writes `utility` false there, as it writes `security` true
+        False,  # the context is the target's own limit, and AgentDojo counts it as not solved
     )
+
+
+def test_utility_that_is_written_for_a_server_that_failed_is_unknown(tmp_path, capsys):
+    log = json.loads((FIXTURES / "error.json").read_text())
+    log["error"] = "Skipping task 'user_task_3' due to internal server error"
+    (tmp_path / "error.json").write_text(json.dumps(log))
+    assert read(tmp_path).select("outcome", "ending", "solved").row(0) == ("error", "error", None)
+    assert "1 rollout crashed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of i
 REFUSED = "refused"
 CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
 MOST_OF_CALLS = 20_000  # characters
+OWN_LIMIT = "context_length_exceeded"  # the target's doing, which AgentDojo counts as not solved
 INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
 
 
@@ -121,7 +122,8 @@ def _literal(text: str) -> Any:
 
 
 def _utility(record: Record) -> bool | None:
-    return unless_crashed(record["utility"], crashed=record["error"] is not None)
+    error = worded(record["error"])
+    return unless_crashed(record["utility"], crashed=error is not None and OWN_LIMIT not in error)
 
 
 def _solved(record: Record) -> bool | None:
@@ -147,10 +149,10 @@ AGENTDOJO = Mapped(
 
 {fields}
 
-Without an attack, AgentDojo always writes `security` true: `outcome` is null. It writes `security` true and `utility` false
-beside an error: `outcome` is error, and `solved` null. An injection task that was run as if it were a user's task is the `goal`,
-and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null: AgentDojo's utility counts user tasks
-alone.
+Without an attack, AgentDojo always writes `security` true: `outcome` is null. Beside an error, it writes `security` true and
+`utility` false: `outcome` is error, and `solved` is null, unless the target exceeded its context. An injection task that was run as
+if it were a user's task is the `goal`, and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null:
+AgentDojo's utility counts user tasks alone.
 
 Calls that DRIFT refused are `tool_calls` too, with ``refused`` in column `tool_status`; the refusal is what came back, as the
 result of any call. The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.

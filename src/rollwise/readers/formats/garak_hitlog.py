@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
@@ -70,7 +71,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             "target": (kind if target == NAMELESS else target) or None,
             "hits": [hit for _, hit, _ in hits],
         }
-        yield Record(record, number, replace(around, found=found), key=first.attempt_idx)
+        yield Record(record | asdict(first), number, replace(around, found=found), key=first.attempt_idx)
 
 
 @once
@@ -130,14 +131,5 @@ The producer judges `every_turn` where the output is the only turn; of a longer 
         "detector": {"by": lambda record: worded(record["detector"]), "in_file": "`detector`"},
         "score_*": _scores,
     },
-    fields={
-        "attempt_id": str,
-        "probe": str,
-        "score": float | bool | None,
-        "run_id": str | None,
-        "attempt_seq": Whole | None,
-        "generator": str | None,
-        "detector": str | list[str] | None,
-    },
-    used={"prompt", "output", "attempt_idx"},
+    used={"prompt", "output", "score", "run_id", "attempt_idx", "generator"},
 )

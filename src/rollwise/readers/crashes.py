@@ -63,7 +63,7 @@ def crashed(frame: pl.DataFrame, of_records: Collection[str] = ()) -> tuple[pl.D
     failed_turn = pl.col(_CRASHED) & pl.col("succeeded").not_()
     failed_rollout = ends & (pl.col("outcome") == FAILURE)
     unsolved = ends & pl.col("solved").not_()
-    zeros = {name: pl.col(_CRASHED) & (pl.col(name) == 0) for name in ("reward", "score")}
+    zeros = {name: pl.col(_CRASHED) & (column_named(name) == 0) for name in ("reward", "score")}
     contradict = pl.any_horizontal(failed_turn, failed_rollout, unsolved, *zeros.values())
     contradictions = frame.filter(contradict.fill_null(value=False))["rollout_id"].n_unique()
     changes = {

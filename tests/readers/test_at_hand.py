@@ -143,7 +143,7 @@ def test_no_rows_are_no_turns():
         ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; fix it, or leave it out$"),
         (
             [*records([HELLO]), *records([[HELLO[0], {**HELLO[1], "content": "Ho"}]])],
-            "rollout 'r0' appears twice in this file, with another conversation; .*; else read only one of them, or keep the first$",
+            "rollout 'r0' appears twice in this file, with another conversation; .*, or keep the first$",
         ),
         (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is not a known speaker"),
         (HELLO, "holds a message in each record: put those of one conversation into one record"),

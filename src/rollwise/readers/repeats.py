@@ -211,7 +211,7 @@ def _tell(
         problems.broken(file, BrokenError(reason, record=name, remedy=remedy))
         return
     rows_told: list[tuple[str, str | None, str | None, str]] = []
-    for column in filter(is_verdict, decision.unknown):
+    for column in filter(is_verdict, sorted(decision.unknown)):
         place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))
         ours, theirs = (rows[version][place].get(column) for version in (lost, kept))
         reason = f"is {ours!r:.40}, and {theirs!r:.40} where rollout {name!r} appears {where}: it is unknown, and null"
@@ -220,7 +220,7 @@ def _tell(
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
         rows_told.append((file, name, column, reason))
         problems.companions.num_unknown += 1
-    others = [f"`{column}`" for column in decision.unknown if not is_verdict(column)]
+    others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
     rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
     if decision.kind == REPEATS:
         reason = f"rollout {name!r} appears {where}, and counts once{rest}"

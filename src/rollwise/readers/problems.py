@@ -381,13 +381,7 @@ def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
 
 
 def unreadable(error: OSError) -> BrokenError:
-    """Return the problem of a file or folder that the system does not let be read.
-
-    Examples
-    --------
-    >>> unreadable(FileNotFoundError(2, "No such file or directory"))
-    BrokenError('is no longer there: it was moved or deleted after its folder was listed')
-    """
+    """Return the problem of a file or folder that the system does not let be read."""
     if isinstance(error, PermissionError):
         return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
     if isinstance(error, FileNotFoundError):

@@ -207,7 +207,7 @@ def unread_rollouts(problems: "Problems") -> float:
     --------
     >>> from rollwise.readers.problems import BrokenError, Problems
     >>> problems = Problems(collect=True)
-    >>> problems.unread("notes.txt", "is not recognized")
+    >>> problems.dropped("notes.txt", "is not recognized")
     >>> with problems.record("runs.jsonl", 3):
     ...     raise BrokenError("is not valid JSON")
     >>> unread_rollouts(problems)
@@ -217,14 +217,14 @@ def unread_rollouts(problems: "Problems") -> float:
     >>> unread_rollouts(problems)
     inf
     """
-    from rollwise.readers.problems import LACKING, NULLED
+    from rollwise.readers.problems import NULLED, WITHOUT_NAME
 
     memory = problems.memory()
-    not_rollouts: int = sum(count for _, count in memory["left_out"])
-    told = problems.companions.told
-    rows = [row[:2] for row in problems.rows if row not in told and not row[3].endswith((LACKING, NULLED))]
+    not_rollouts: int = sum(count for _, count in memory["dropped_records"])
+    told = problems.files_beside.told
+    rows = [row[:2] for row in problems.rows if row not in told and not row[3].endswith((WITHOUT_NAME, NULLED))]
     whole_files = Counter(file for file, record in rows if record is None)
-    whole_files.subtract(memory["unread"])
+    whole_files.subtract(memory["dropped_files"])
     if any(number > 0 for number in whole_files.values()):
         return math.inf
     # Records that are intact but no rollouts are rows as well.

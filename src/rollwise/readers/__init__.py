@@ -13,18 +13,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollwise.readers.accounts import accounting
     from rollwise.readers.chats.turns import Message, split
+    from rollwise.readers.likely_columns import unused_columns
     from rollwise.readers.mapping.mapping import Mapped
+    from rollwise.readers.outcomes import read_rollouts
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
+    from rollwise.readers.read import accounting
     from rollwise.readers.records import leftovers, parse
-    from rollwise.readers.results.outcomes import read_rollouts
-    from rollwise.readers.results.summaries import read_summary
     from rollwise.readers.sources.documents import Document
     from rollwise.readers.sources.shapes import Shapes
+    from rollwise.readers.summaries import read_summary
     from rollwise.readers.table import TurnRow, TurnsBuilder
-    from rollwise.readers.unused import unused_columns
 
 __all__ = [
     "BrokenError",
@@ -57,13 +57,13 @@ _MODULES = {
     "Shapes": ".sources.shapes",
     "TurnsBuilder": ".table",
     "TurnRow": ".table",
-    "accounting": ".accounts",
+    "accounting": ".read",
     "leftovers": ".records",
     "parse": ".records",
-    "read_rollouts": ".results.outcomes",
-    "read_summary": ".results.summaries",
+    "read_rollouts": ".outcomes",
+    "read_summary": ".summaries",
     "split": ".chats.turns",
-    "unused_columns": ".unused",
+    "unused_columns": ".likely_columns",
 }
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError, odd
+from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError, nulled
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
     if all(time is not None for _, time in stated) and all(value == newest[0] for value in newest):
         tell(field, f"is {words}: the latest counts, {newest[0]!r:.40}")
         return newest[0]
-    if not odd(field, f"is {words}: {IS_NULL}"):
+    if not nulled(field, f"is {words}: {IS_NULL}"):
         raise BrokenError(
             f"is {words}: which counts is not known", field=field, remedy=f"delete what is wrong: {LEAVE}"
         )
@@ -86,13 +86,13 @@ def in_order(items: Sequence[T], stamp: Callable[[T], object], field: str) -> li
 
 
 def tell(field: str | None, reason: str) -> None:
-    """Note, once, what was decided about the record that is being read, which costs nothing; see `Companions.told`."""
+    """Note, once, what was decided about the record that is being read, which costs nothing; see `FilesBeside.told`."""
     current = RECORD.get()
     if current is None:
         return
     problems, file, record = current
     row = (file, None if record is None else str(record), field, reason)
-    if row not in problems.companions.told:
-        problems.companions.told[row] = None
-        problems.companions.decided[file] += 1
+    if row not in problems.files_beside.told:
+        problems.files_beside.told[row] = None
+        problems.files_beside.decided[file] += 1
         problems.rows.append(row)

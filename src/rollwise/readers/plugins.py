@@ -11,15 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
 
 from rollwise.errors import RollwiseError, in_one_line
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.labels import say
-
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
 
 GROUP = "rollwise.readers"
 
@@ -42,7 +39,7 @@ class Format:
     read
         A `Mapped`, or a function that adds the rollouts of a file to a table. Its docstring is what
         ``rollwise info components -t reader --name`` shows.
-    echo
+    copies
         Whether its files repeat rollouts of another format. They are read last, and rollouts that are known are left out.
     outcomes
         Reads only the outcomes of rollouts, for `read_rollouts`, where the format has a cheaper way to do so.
@@ -81,9 +78,9 @@ class Format:
     about: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
-    read: Callable[[Document, "TurnsBuilder"], None]
-    echo: bool | Callable[[Document], bool] = False
-    outcomes: Callable[[Document, "TurnsBuilder"], None] | None = None
+    read: Callable[[Document, TurnsBuilder], None]
+    copies: bool | Callable[[Document], bool] = False
+    outcomes: Callable[[Document, TurnsBuilder], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 
 
@@ -143,7 +140,7 @@ def _guarded(form: Format, who: str) -> Format:
             return False
 
     @wraps(read)
-    def reads(document: Document, table: "TurnsBuilder") -> None:
+    def reads(document: Document, table: TurnsBuilder) -> None:
         try:
             read(document, table)
         except (BrokenError, RollwiseError, RecursionError):

@@ -46,7 +46,7 @@ from rollwise.readers.formats.codex import sessions as codex
 from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
-from rollwise.readers.guesses import OWN
+from rollwise.readers.likely_columns import columns_in_words, looks_like_turns
 from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
@@ -54,7 +54,7 @@ from rollwise.readers.results.hints import examples_of, hint, holds_outcomes, ho
 from rollwise.readers.results.lookalikes import lookalike
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.unused import columns_in_words, looks_like_turns
+from rollwise.readers.synonyms import CUSTOM
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
@@ -64,17 +64,19 @@ FORMATS = (
         "native",
         "a table of turns with a column rollout_id, rollouts with their turns, or a row for each rollout of one turn",
         (*BINARY, ".csv", ".tsv", ".txt", *LINES),
-        native_files.sniff,
+        native_files.SHAPES,
         native_files.read_native,
-        echo=holds_outcomes,
-        loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
+        copies=holds_outcomes,
+        loosely=lambda document: (
+            native_files.sniff_nested(document) or (holds_rollouts(document) and lookalike(document) is None)
+        ),
     ),
     Format(
         "jailbreakbench",
         "artifacts of JailbreakBench and llm-adaptive-attacks",
         (".json",),
-        jailbreakbench.sniff,
-        jailbreakbench.read_jailbreakbench,
+        jailbreakbench.SHAPES,
+        jailbreakbench.JAILBREAKBENCH,
     ),
     Format(
         "agentdojo",
@@ -87,21 +89,21 @@ FORMATS = (
         "tau_bench",
         "results of tau-bench",
         (".json",),
-        tau_bench.sniff,
-        tau_bench.read_tau_bench,
+        tau_bench.SHAPES,
+        tau_bench.TAU_BENCH,
     ),
     Format(
         "intercode",
         "trajectories of InterCode",
         (".json",),
-        intercode.sniff,
-        intercode.read_intercode,
+        intercode.SHAPES,
+        intercode.INTERCODE,
     ),
     Format(
         "inspect",
         "logs of Inspect AI, archives and JSON",
         (".eval", ".json"),
-        inspect_ai.sniff,
+        inspect_ai.SHAPES,
         inspect_ai.read_inspect,
         outcomes=inspect_summaries.read_outcomes,
     ),
@@ -109,28 +111,28 @@ FORMATS = (
         "inspect_scout",
         "databases of transcripts of Inspect Scout",
         (".parquet",),
-        inspect_scout.sniff,
+        inspect_scout.SHAPES,
         inspect_scout.read_inspect_scout,
-        echo=True,
+        copies=True,
     ),
     Format(
         "petri",
         "audits of Petri 1 and of Bloom",
         (".json",),
-        petri.sniff,
+        petri.SHAPES,
         petri.read_petri,
-        echo=petri.holds_several,
+        copies=petri.holds_several,
     ),
-    Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
-    Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
-    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.GARAK),
+    Format("docent", "runs of agents of Docent", LINES, docent.SHAPES, docent.read_docent),
+    Format("mint", "results of MINT", (".jsonl", ".json"), mint.SHAPES, mint.MINT),
+    Format("garak", "reports of garak", (".jsonl", ".json"), garak.SHAPES, garak.GARAK),
     Format(
         "garak_hitlog",
         "hit logs of garak: successes only",
         LINES,
         garak_hitlog.SHAPES,
         garak_hitlog.GARAK_HITLOG,
-        echo=True,
+        copies=True,
     ),
     Format(
         "harmbench",
@@ -139,26 +141,26 @@ FORMATS = (
         harmbench.SHAPES,
         harmbench.HARMBENCH,
     ),
-    Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.sniff, astra.read_astra),
-    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
-    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
-    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
-    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
-    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
-    Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
-    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
+    Format("astra", "metrics.json of ASTRA-RL's evaluators", (".json",), astra.SHAPES, astra.ASTRA),
+    Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.SHAPES, quesma.QUESMA),
+    Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.SWE_AGENT),
+    Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.SHAPES, atif.ATIF),
+    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.SHAPES, atof.read_atof, copies=True),
+    Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.SHAPES, nat.NAT),
+    Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.SHAPES, deepteam.DEEPTEAM),
+    Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.SHAPES, hh_rlhf.HH_RLHF),
     Format(
         "sharegpt",
         "conversations of ShareGPT and FastChat",
         (*LINES, *BINARY),
-        sharegpt.sniff,
+        sharegpt.SHAPES,
         sharegpt.read_sharegpt,
     ),
     Format(
         "openai_chat",
         "records with messages, as OpenAI has them or under other usual names",
         (*LINES, *BINARY),
-        openai_chat.sniff,
+        openai_chat.SHAPES,
         openai_chat.read_openai_chat,
         loosely=openai_chat.sniff_chats,
     ),
@@ -166,56 +168,56 @@ FORMATS = (
         "openai_output",
         "output of OpenAI's batches, chat completions and responses, and logs of requests with them",
         LINES,
-        openai_output.sniff,
+        openai_output.SHAPES,
         openai_output.read_openai_output,
     ),
     Format(
         "anthropic_output",
         "results of Anthropic's message batches, messages, and logs of requests with them",
         LINES,
-        anthropic_output.sniff,
+        anthropic_output.SHAPES,
         anthropic_output.read_anthropic_output,
     ),
     Format(
         "gemini_output",
         "results of Gemini's batches, also from Vertex AI, answers, and logs of requests with them",
         LINES,
-        gemini_output.sniff,
+        gemini_output.SHAPES,
         gemini_output.read_gemini_output,
     ),
     Format(
         "phoenix",
         "spans in the words of OpenInference, as Arize Phoenix exports them",
         (*LINES, *BINARY),
-        phoenix.sniff,
+        phoenix.SHAPES,
         phoenix.read_phoenix,
     ),
     Format(
         "opentelemetry",
         "spans of OpenTelemetry of models, in OTLP's JSON",
         LINES,
-        opentelemetry.sniff,
+        opentelemetry.SHAPES,
         opentelemetry.read_opentelemetry,
     ),
-    Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.sniff, langfuse.read_langfuse),
-    Format("mlflow", "traces of MLflow, with assessments", LINES, mlflow.sniff, mlflow.read_mlflow),
-    Format("langsmith", "runs of LangSmith", LINES, langsmith.sniff, langsmith.read_langsmith),
+    Format("langfuse", "traces and observations of Langfuse", LINES, langfuse.SHAPES, langfuse.read_langfuse),
+    Format("mlflow", "traces of MLflow, with assessments", LINES, mlflow.SHAPES, mlflow.read_mlflow),
+    Format("langsmith", "runs of LangSmith", LINES, langsmith.SHAPES, langsmith.read_langsmith),
     Format(
         "session_traces",
         "sessions in the Session Trace Simple Format of Hugging Face",
         LINES,
-        session_traces.sniff,
+        session_traces.SHAPES,
         session_traces.read_session_traces,
     ),
-    Format("pi", "sessions of the coding agent Pi", LINES, pi.sniff, pi.read_pi),
-    Format("claude_code", "sessions of Claude Code", LINES, claude_code.sniff, claude_code.read_claude_code),
-    Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.sniff, codex.read_codex),
+    Format("pi", "sessions of the coding agent Pi", LINES, pi.SHAPES, pi.read_pi),
+    Format("claude_code", "sessions of Claude Code", LINES, claude_code.SHAPES, claude_code.read_claude_code),
+    Format("codex", "sessions of Codex, and what codex exec --json prints", LINES, codex.SHAPES, codex.read_codex),
     Format("tau2", "results and simulations of tau2-bench", (".json",), tau2.SHAPES, tau2.TAU2),
     Format(
         "pyrit",
         "memory of PyRIT: SQLite, CSV, JSON",
         (".db", ".sqlite", ".sqlite3", ".csv", *LINES),
-        pyrit.sniff,
+        pyrit.SHAPES,
         pyrit.read_pyrit,
     ),
     Format("promptfoo", "results of promptfoo", LINES, promptfoo.SHAPES, promptfoo.PROMPTFOO),
@@ -223,17 +225,17 @@ FORMATS = (
         "every_eval_ever",
         "samples in the schema of Every Eval Ever",
         LINES,
-        every_eval_ever.sniff,
+        every_eval_ever.SHAPES,
         every_eval_ever.read_every_eval_ever,
     ),
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.SHAPES, lm_eval.LM_EVAL),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.SHAPES, verifiers.read_verifiers),
     Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
-    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
-    Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
-    Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
-    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.sniff, aisteer.read_aisteer),
-    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.sniff, best_of_n.read_best_of_n),
+    Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.SHAPES, skyrl.SKYRL),
+    Format("trl", "completions logged by TRL", (".parquet",), trl.SHAPES, trl.TRL),
+    Format("art", "trajectories of ART", (".parquet", *LINES), art.SHAPES, art.ART),
+    Format("aisteer", "profiles.json of AISteer360", (".json",), aisteer.SHAPES, aisteer.AISTEER),
+    Format("best_of_n", "search steps of best-of-N jailbreaking", LINES, best_of_n.SHAPES, best_of_n.BEST_OF_N),
 )
 NATIVE = FORMATS[0]  # rollwise's own tables
 
@@ -258,7 +260,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         # In a folder, files of other formats are left out; a named file is read even if it does not look like the format.
         if by_name or forced.sniff(document) or _recognizes_loosely(forced, document):
             return forced
-        problems.unread(document.name, f"is not recognized as {forced.name}")
+        problems.dropped(document.name, f"is not recognized as {forced.name}")
         return None
     form = _recognized(document)
     # Columns of rollwise's own table also occur in files that hold something else, such as verdicts or prompts.
@@ -278,9 +280,9 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     if by_name:
         advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
         raise ReadError(f"{document.name}: {reason}{advice}")
-    problems.unread(document.name, reason)
+    problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
-        problems.companions.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
+        problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
 
 
@@ -293,10 +295,10 @@ def _advice(document: Document) -> str:
     return f"; formats are {format_names()}: choose one with format=, or read your own table with `rw.turns(frame)`"
 
 
-def is_own(document: Document, forced: Format | None = None) -> bool:
+def is_custom(document: Document, forced: Format | None = None) -> bool:
     """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
     form = forced or _recognized(document)
-    return form is None or form.name in OWN
+    return form is None or form.name in CUSTOM
 
 
 def is_known(document: Document) -> bool:
@@ -314,10 +316,6 @@ def _recognized_loosely(document: Document) -> Format | None:
 
 def _recognizes_loosely(form: Format, document: Document) -> bool:
     return form.loosely is not None and form.loosely(document)
-
-
-def _holds_rollouts(document: Document) -> bool:
-    return holds_rollouts(document) and lookalike(document) is None
 
 
 def _may_be(document: Document, form: Format) -> bool:

@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rollwise.readers.companions import OWN_IDS, some
+from rollwise.readers.files_beside import OWN_IDS, some
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ERROR, TURNS, UNDETERMINED
 
 SAID = ("turn", "context", "prompt", "response", "observation", "tool_calls")  # what makes a conversation
 ABOUT = ("run", "target", "attack", "goal", "task", "category", "attempt", "expected")  # what tells rollouts apart
+OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # which do not follow from the file
 VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # which are never either of two
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
@@ -94,7 +95,7 @@ def settle(
             num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
-                problems.accounts.pass_over(lost.file, num_records)
+                problems.record_counts.pass_over(lost.file, num_records)
             for column, places in decision.unknown.items():
                 by_table[id(kept.table)].forget(kept, column, places)
                 for turn in (rows[kept][place] for place in places if place < len(rows[kept])):
@@ -103,7 +104,7 @@ def settle(
             files.pop(version.rollout_id, None)
         files[kept.rollout_id] = kept.file
     for file in {version.file for version in (*first.values(), *further)} - {*files.values()}:
-        problems.accounts.pass_over(file, None)
+        problems.record_counts.pass_over(file, None)
     for part in parts:
         part.close()
 
@@ -118,7 +119,7 @@ def decide(
 ) -> Decision:
     """Decide what two versions of one rollout mean, given their turns and the times of their files.
 
-    `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs.
+    `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs and attempts.
 
     Examples
     --------
@@ -137,11 +138,11 @@ def decide(
     unknown = _contradictions(first, second)
     if first_time is not None and second_time is not None and first_time != second_time:
         return Decision(second_time > first_time, SUPERSEDED, "of a later time")
-    if any(_differ(name, first[0].get(name), second[0].get(name)) for name in ABOUT if is_named or name != "run"):
+    if any(_differ(name, first[0].get(name), second[0].get(name)) for name in (ABOUT if is_named else OF_TASKS)):
         return Decision(is_second=False, kind=ANOTHER)
     prompts = {rows[0]["prompt"] for rows in (first, second) if rows[0].get("prompt") is not None}
-    if _is_empty(first) != _is_empty(second) and len(prompts) < 2:
-        return Decision(_is_empty(first), SUPERSEDED, "with an answer or a verdict")
+    if is_empty(first) != is_empty(second) and len(prompts) < 2:
+        return Decision(is_empty(first), SUPERSEDED, "with an answer or a verdict")
     if is_same:
         ranks = [(turns > 0, _num_verdicts(rows)) for turns, rows in zip(num_turns, (first, second), strict=True)]
         return Decision(ranks[1] > ranks[0], REPEATS, unknown=unknown)
@@ -188,8 +189,14 @@ def _differ(name: str, first: Any, second: Any) -> bool:
     return name != "run" or not (OF_CONTENT.fullmatch(str(first)) or OF_CONTENT.fullmatch(str(second)))
 
 
-def _is_empty(rows: Sequence[Row]) -> bool:
-    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read."""
+def is_empty(rows: Sequence[Row]) -> bool:
+    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read.
+
+    Examples
+    --------
+    >>> is_empty([{"turn": 1, "response": None, "error": "timeout"}]), is_empty([{"turn": 1, "response": "No"}])
+    (True, False)
+    """
     return not (rows[-1].get("response") or rows[-1].get("tool_calls") or _num_verdicts(rows))
 
 
@@ -204,7 +211,7 @@ def _tell(
     """Say what became of a version that does not count, and what is unknown of the one that does."""
     name, file = lost.rollout_id, lost.file
     where = "twice in this file" if kept.file == file else f"in {kept.file} as well"
-    problems.companions.counts[decision.kind][file, kept.file] += 1
+    problems.files_beside.counts[decision.kind][file, kept.file] += 1
     if decision.kind == ANOTHER:
         remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
         reason = f"rollout {name!r} appears {where}, with another conversation"
@@ -219,7 +226,7 @@ def _tell(
             remedy = 'delete the wrong one, or leave it unknown: errors="collect" does'
             problems.broken(file, BrokenError(reason, record=name, field=column, remedy=remedy))
         rows_told.append((file, name, column, reason))
-        problems.companions.num_unknown += 1
+        problems.files_beside.num_unknown += 1
     others = [f"`{column}`" for column in sorted(decision.unknown) if not is_verdict(column)]
     rest = f"; {some(others, SHOWN)}, which differ, are null" if others else ""
     if decision.kind == REPEATS:
@@ -229,4 +236,4 @@ def _tell(
         reason = f"rollout {name!r} is superseded by a version {decision.reason} {kept_in}{rest}"
     rows_told.append((file, name, None, reason))
     problems.rows += rows_told
-    problems.companions.told.update(dict.fromkeys(rows_told))
+    problems.files_beside.told.update(dict.fromkeys(rows_told))

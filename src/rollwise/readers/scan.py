@@ -18,8 +18,8 @@ from rollwise.readers.read import read_local
 from rollwise.readers.registry import NATIVE, format_named, format_of, is_known
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import scanned
-from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.readers.sources.remote import addresses, scan_remote
+from rollwise.readers.sources.paths import Paths, addresses, documents, listed
+from rollwise.readers.sources.remote import scan_remote
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise.readers.columns import Columns, arrange, column
-from rollwise.readers.owners import Owners
+from rollwise.readers.origins import Origins
 from rollwise.readers.problems import RECORD, Problems
 from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ROLLOUTS, TURNS
@@ -48,8 +48,7 @@ class TurnRow(NamedTuple):
 class TurnsBuilder:
     """The rollouts of all files of one format.
 
-    A rollout is added entirely or not at all. Of several versions of one rollout, in the tables of any formats, one is kept: see
-    `rollwise.readers.repeats`.
+    A rollout is added entirely or not at all. Of several versions of it, in any tables, one counts: see `rollwise.readers.repeats`.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ class TurnsBuilder:
         Name of the format.
     problems
         The problems of the reading.
-    owners
+    origins
         The rollouts read so far, with their files; shared by the tables of one reading.
     wanted
         The wanted columns; None wants all. A reader may leave out the others.
@@ -76,13 +75,13 @@ class TurnsBuilder:
         self,
         source: str,
         problems: Problems,
-        owners: "Owners | dict[str, str]",
+        origins: "Origins | dict[str, str]",
         wanted: Collection[str] | None = None,
     ) -> None:
         self.source = source
         self.problems = problems
         self.wanted = wanted
-        self.owners = owners if isinstance(owners, Owners) else Owners(owners)
+        self.origins = origins if isinstance(origins, Origins) else Origins(origins)
         # Rollouts that were added one by one. The turns in columns of TURNS become frames early, which take far less
         # memory than Python objects. Extra columns stay lists: their dtypes are known only at the end.
         self._rollouts = Columns()
@@ -95,9 +94,9 @@ class TurnsBuilder:
         self._frame_height = 0
         self._are_rows: list[bool] = []
         self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
-        # Rollouts that were added one by one, without versions that do not count, and the names of their facts.
+        # Rollouts that were added one by one and count, and the names of their facts.
         self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None
-        self.owners.tables.append(self)
+        self.origins.tables.append(self)
 
     def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
         """Read one record in this block; see `Problems.record`."""
@@ -143,19 +142,23 @@ class TurnsBuilder:
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
-        self.problems.accounts.of(file).num_records = num_records
+        self.problems.record_counts.of(file).num_records = num_records
 
     def passes_over(self, file: str, count: int = 1) -> None:
-        """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
-        self.problems.accounts.of(file).num_passed_over += count
+        """Count records that are intact and hold no rollout, such as headers; see `Problems.dropped` for unexpected ones."""
+        self.problems.record_counts.of(file).num_passed_over += count
 
     def dates(self, file: str, stamp: object) -> None:
         """State when a file was written, in ISO 8601: of the versions of a rollout in several files, the latest counts."""
-        self.owners.date(file, stamp)
+        self.origins.date(file, stamp)
+
+    def appends(self, file: str) -> None:
+        """State that the records of a file have no ids and that its tool appends to it: an earlier copy of it counts once."""
+        self.origins.appended.add(file)
 
     def repeats(self, file: str, count: int = 1) -> None:
         """Count records that repeat what was read from another file of the same run."""
-        self.problems.accounts.of(file).is_repeat = True
+        self.problems.record_counts.of(file).is_repeat = True
         self.passes_over(file, count)
 
     def add(
@@ -190,7 +193,7 @@ class TurnsBuilder:
         record = RECORD.get()
         version = Version(self, rollout_id, file, len(self._turn_counts), record=record and record[2])
         # The source in front keeps names of different tools apart.
-        is_new = self.owners.add_version(version, (f"{self.source}:{name}" for name in also if name is not None))
+        is_new = self.origins.add_version(version, (f"{self.source}:{name}" for name in also if name is not None))
         columns = turns if isinstance(turns, Mapping) else _by_column(turns)
         count = len(columns["turn"])
         self._turn_counts.append(count)
@@ -212,12 +215,12 @@ class TurnsBuilder:
     ) -> None:
         """Add several rollouts at once, all by column; each column of `also` has one further name of each, as in `add`."""
         columns_of_names = [[None if name is None else f"{self.source}:{name}" for name in names] for names in also]
-        if not self.owners.add_all(file, rollout_ids, columns_of_names):
+        if not self.origins.add_all(file, rollout_ids, columns_of_names):
             places = range(len(self._turn_counts), len(self._turn_counts) + len(rollout_ids))
             for place, rollout_id, *names in zip(places, rollout_ids, *columns_of_names, strict=True):
                 version = Version(self, rollout_id, file, place)
-                self.owners.add_version(version, [name for name in names if name is not None])
-        self.problems.accounts.of(file).num_rows += len(rollout_ids)
+                self.origins.add_version(version, [name for name in names if name is not None])
+        self.problems.record_counts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))
@@ -228,7 +231,7 @@ class TurnsBuilder:
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
-        return rollout_id in self.owners.files
+        return rollout_id in self.origins.files
 
     def another(self, rollout_id: str, number: int) -> str:
         """Return an id for the record with this number, in a frame that has its id before; `take` takes it back."""
@@ -248,11 +251,11 @@ class TurnsBuilder:
             self._take(file, frame.filter(ids == name).with_columns(rollout_id=pl.lit(rollout_id)), are_rows=are_rows)
 
     def _take(self, file: str, frame: pl.DataFrame, *, are_rows: bool) -> None:
-        self.problems.accounts.of(file).num_rows += frame.height
+        self.problems.record_counts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
-        if not self.owners.add(file, ids):  # at least one rollout is known already
+        if not self.origins.add(file, ids):  # at least one rollout is known already
             for rollout_id in ids:
-                self.owners.add_version(Version(self, rollout_id, file, len(self._frames), in_frame=True))
+                self.origins.add_version(Version(self, rollout_id, file, len(self._frames), in_frame=True))
         self._add_frame(frame, are_rows=are_rows)
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
@@ -264,11 +267,11 @@ class TurnsBuilder:
         first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
         # The file of a rollout is the one that its first row is in.
         places = rows.cum_sum().search_sorted(first_rows, side="right")
-        is_new = self.owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
+        is_new = self.origins.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
         if is_new:
             self._add_frame(frame)
             for file, height in zip(files, rows, strict=True):
-                self.problems.accounts.close(file, self.source, height)
+                self.problems.record_counts.close(file, self.source, height)
         return is_new
 
     def _add_frame(self, frame: pl.DataFrame, *, are_rows: bool = True) -> None:
@@ -314,7 +317,7 @@ class TurnsBuilder:
 
         The latter are one frame, with the names of its columns that describe rollouts rather than turns.
         """
-        self.owners.settle(self.problems)
+        self.origins.settle(self.problems)
         frames = [frame for frame in self._frames if frame.height]
         added = self._joined() if self._rollouts.height else None
         return frames, added if added is None or added[0].height else None
@@ -329,7 +332,7 @@ class TurnsBuilder:
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
-        self.owners.settle(self.problems)
+        self.origins.settle(self.problems)
         facts = [
             frame.select(columns_named(name for name in ROLLOUTS.names if name in frame.columns))
             for frame in self._frames
@@ -343,7 +346,7 @@ class TurnsBuilder:
 
     def frame(self) -> pl.DataFrame:
         """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
-        self.owners.settle(self.problems)
+        self.origins.settle(self.problems)
         return arrange(self._joined()[0])
 
     def _joined(self) -> tuple[pl.DataFrame, frozenset[str]]:

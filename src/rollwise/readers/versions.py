@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -11,10 +11,27 @@ import polars as pl
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named
 
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
-
 PLACE = "__rollwise_place"  # column with the number of a rollout among those that were added one by one
+
+
+class Table(Protocol):
+    """The table of one format, as `rollwise.readers.table.TurnsBuilder` is it."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the rollouts that were added one by one."""
+
+    def versions(self) -> "Versions":
+        """Return the versions of rollouts in this table."""
+
+    def added(self, place: str) -> pl.DataFrame:
+        """Return the rollouts that were added one by one, with the number of each in the column `place`."""
+
+    def replace_added(self, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of the rollouts that were added one by one."""
+
+    def replace_frame(self, place: int, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of one that was TURNS already."""
 
 
 class Version(NamedTuple):
@@ -36,7 +53,7 @@ class Version(NamedTuple):
         Name or number of the record that it was read from; None where it is not known.
     """
 
-    table: "TurnsBuilder"
+    table: Table
     rollout_id: str
     file: str
     place: int
@@ -67,7 +84,7 @@ class Versions:
         Whether each row of a frame is a record, rather than each rollout.
     """
 
-    def __init__(self, table: "TurnsBuilder", frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
+    def __init__(self, table: Table, frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
         self.table = table
         self._frames = frames
         self._are_rows = are_rows
@@ -84,6 +101,13 @@ class Versions:
             for name in frame["rollout_id"].unique(maintain_order=True):
                 if name in ids and (place, name) not in known:
                     yield Version(self.table, name, files[name], place, in_frame=True)
+
+    def of_files(
+        self, names: Collection[str], files: Mapping[str, str]
+    ) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
+        """Yield the rollouts of these files that were added one by one, each with its turns."""
+        owners = ((place, name, files.get(name, "")) for place, name in enumerate(self.table.ids))
+        return self.rows_of(Version(self.table, name, file, place) for place, name, file in owners if file in names)
 
     def rows_of(self, versions: Iterable[Version]) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
         """Yield each of these versions of this table with its turns."""

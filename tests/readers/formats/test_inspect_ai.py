@@ -14,11 +14,11 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise.errors import ReadError
-from rollwise.readers.formats.inspect.samples import sniff
+from rollwise.readers.formats.inspect.samples import SHAPES
 from rollwise.readers.read import read
-from rollwise.readers.results.summaries import read_summary
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.summaries import read_summary
 
 LOG = Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json"
 PRODUCED = Path(__file__).parents[1] / "produced"  # cut from what Inspect 0.3.285 wrote
@@ -550,7 +550,7 @@ def test_a_sample_that_is_a_folder_of_the_archive(tmp_path, log, pack):
     data = pack({**log, "samples": rest}, more=chunked(first))
     (tmp_path / "log.json").unlink()
     (tmp_path / "log.eval").write_bytes(data)
-    assert sniff(Document(tmp_path / "log.eval"))
+    assert SHAPES(Document(tmp_path / "log.eval"))
     assert read(tmp_path).equals(whole.sort("attempt", maintain_order=True))
 
 

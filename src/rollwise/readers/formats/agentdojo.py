@@ -16,7 +16,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import outcome_of, unless_crashed
+from rollwise.readers.common import outcome_of, unless_crashed
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import parse, worded

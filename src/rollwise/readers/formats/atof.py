@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.turns import calls, joined, text_of
+from rollwise.readers.chats.turns import joined, text_of
 from rollwise.readers.chronology import in_order
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 MARK = "mark"  # a moment, which has no scope
@@ -47,9 +48,7 @@ class Event(msgspec.Struct):
             self.category = kind_of(self.category, CATEGORIES, "category")
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a stream of events: lines with an `atof_version`."""
-    return has_fields(document, "atof_version", "kind", "uuid")
+SHAPES = Shapes({"atof_version", "kind", "uuid"})
 
 
 def read_atof(document: Document, table: TurnsBuilder) -> None:
@@ -91,7 +90,7 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
         with table.record(document.name, number):
             event = parse(value, Event)
             if event.parent_uuid == event.uuid:
-                doubt("parent_uuid", "names the event itself: it is read as an event without a parent")
+                warn("parent_uuid", "names the event itself: it is read as an event without a parent")
                 event.parent_uuid = None
             events.append(event)
     events = in_order(events, lambda event: event.timestamp, "timestamp")
@@ -101,7 +100,7 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
         raise BrokenError("holds no event without a parent: the start of the run is missing")
     names = {None, *(event.uuid for event in events)}
     if any(event.parent_uuid not in names for event in events):
-        doubt("parent_uuid", "names an event that is not in the file")
+        warn("parent_uuid", "names an event that is not in the file")
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):

@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.links import Links
-from rollwise.readers.chats.turns import calls, text_of, thoughts
-from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.chats.turns import text_of, thoughts
+from rollwise.readers.common import AnthropicUsage, first_of, join_texts
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.readers.traces.moments import seconds_of
 from rollwise.schema import NO_ATTACK
 
@@ -63,9 +65,7 @@ class Entry(msgspec.Struct):
     branch: str | None = msgspec.field(name="gitBranch", default=None)
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a session: lines of which one of the first has `sessionId`, `uuid`, `type` and `message`."""
-    return document.kind in {"lines", "json"} and {"sessionId", "uuid", "type", "message"} <= document.early
+SHAPES = Shapes({"sessionId", "uuid", "type", "message"}, at="early")
 
 
 def read_claude_code(document: Document, table: TurnsBuilder) -> None:
@@ -147,7 +147,7 @@ def _linked(document: Document, table: TurnsBuilder) -> list[Entry]:
                 continue
             entry = parse(value, Entry)
             if entry.message.content is None:
-                doubt("message.content", "is missing: the message is read as empty")
+                warn("message.content", "is missing: the message is read as empty")
             if entry.uuid in messages:
                 raise BrokenError(f"the message {entry.uuid!r} occurs twice in this file")
             messages[entry.uuid] = entry

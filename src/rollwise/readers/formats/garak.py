@@ -16,13 +16,14 @@ import msgspec
 from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import has_fields, is_verdict
+from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.types import checked, type_of
-from rollwise.readers.problems import IS_NULL, BrokenError, Problems, doubt, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
 from rollwise.readers.records import Whole, json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import UNDETERMINED
 
@@ -82,19 +83,9 @@ class Run:
     setup: Setup = field(default_factory=Setup)
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a report with attempts: lines with an `entry_type`."""
-    return is_report(document) and b'"attempt"' in document.data
-
-
-def sniff_results(document: Document) -> bool:
-    """Return whether the file is a report that holds its results and no attempts."""
-    return is_report(document) and not sniff(document)
-
-
-def is_report(document: Document) -> bool:
-    """Return whether the file is a report, with attempts or without."""
-    return has_fields(document, "entry_type")
+REPORT = Shapes({"entry_type"})  # with attempts or without
+SHAPES = Shapes({"entry_type"}, check=lambda document: b'"attempt"' in document.data)
+RESULTS = Shapes({"entry_type"}, check=lambda document: b'"attempt"' not in document.data)
 
 
 def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple[int, Run, dict[str, Any]]]:
@@ -129,7 +120,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             highest[f"{run.name}/{key}"] = max(status, highest.get(f"{run.name}/{key}", status))
             attempts.append((number, run, key, status, record))
     # All other lines that can be read are settings and results.
-    num_broken = len(builder.problems.accounts.of(document.name).broken)
+    num_broken = len(builder.problems.record_counts.of(document.name).broken)
     builder.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
     for number, run, key, status, record in attempts:
         outputs = record.get("outputs", [])
@@ -139,7 +130,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             with builder.record(document.name, number):
                 probe = parse(record.get("probe_classname"), str, "probe_classname")
                 reason = f"{probe} holds no output: a verdict or a plan, not a rollout"
-                builder.problems.left_out(document.name, number, reason)
+                builder.problems.dropped(document.name, reason, number)
         else:
             for place in range(len(outputs) if isinstance(outputs, list) else 1):
                 setup = run.setup
@@ -173,7 +164,7 @@ def _scores(record: Record) -> dict[str, float | None]:
         place, count = f"detector_results.{name}", len(record["outputs"])
         if len(flat) not in {0, count}:
             reason = f"has {counted(len(flat), 'score')} for {counted(count, 'output')}"
-            if not odd(place, f"{reason}: {IS_NULL}"):
+            if not nulled(place, f"{reason}: {IS_NULL}"):
                 raise BrokenError(reason, field=place)
             flat = []
         score = parse(flat[record.key], float | bool | None, place) if flat else None  # type: ignore[arg-type]
@@ -205,7 +196,7 @@ def _turns(record: Record) -> list[TurnRow]:
     # The turns up to one output, from its conversation or else from the prompt alone.
     place, chats = record.key, record["conversations"] or record["messages"] or []
     if place < len(chats) and isinstance(chats[place], str):
-        doubt("conversations", "is a text, not messages: it is read as a prompt")
+        warn("conversations", "is a text, not messages: it is read as a prompt")
     has_chat = place < len(chats)
     chat = chat_of(chats[place], f"conversations[{place}]") if has_chat else chat_of(record["prompt"], "prompt")
     # Older reports hold the prompt alone: the output completes it.

@@ -19,7 +19,7 @@ from rollwise.readers.chronology import latest
 from rollwise.readers.formats import garak
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Small, Whole, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -50,7 +50,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
         with builder.record(document.name, number):
             hit = parse(value, Hit)
             if "attempt_idx" not in value:
-                doubt("attempt_idx", "is missing: it is read as 0, the first output")
+                warn("attempt_idx", "is missing: it is read as 0, the first output")
             seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
             run = hit.run_id or f"garak-{document.digest}"
             name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
@@ -62,7 +62,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             continue
         with builder.record(document.name, number):
             if any(hit.output != first.output for _, hit, _ in hits):
-                doubt("attempt_idx", "several outputs have the same: only the first of them is read")
+                warn("attempt_idx", "several outputs have the same: only the first of them is read")
         # The generator is `type name`; a generator without a name is `type None`.
         kind, _, target = (first.generator or "").rpartition(" ")
         found = {

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rollwise.readers.formats.common import text_in
+from rollwise.readers.common import text_in
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 
@@ -34,7 +34,7 @@ def _has_cases(document: Document) -> bool:
     return isinstance(first, list) and names_if_any(first[0]) >= CASE
 
 
-SHAPES = Shapes(is_object=True, check=_has_cases)
+SHAPES = Shapes(is_object=True, contains=(b'"test_case"',), check=_has_cases)
 
 
 def _completions(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
@@ -42,7 +42,7 @@ def _completions(document: Document, builder: TurnsBuilder, around: Around) -> I
     attempts: Counter[tuple[str, str | None, str | None]] = Counter()
     for goal, answers in parse(document.value, dict[str, Any]).items():
         if not answers:
-            doubt(goal, "holds no test case")
+            warn(goal, "holds no test case")
         records = answers if isinstance(answers, list | dict) else [answers]
         # The website's files hold an object of models instead of a list.
         for name, record in records.items() if isinstance(records, dict) else enumerate(records):

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import fields_in_data, first_of, records_in_data
-from rollwise.readers.problems import doubt
+from rollwise.readers.common import first_of, records_in_data
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Finite, Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
@@ -86,12 +87,7 @@ class Score(msgspec.Struct, rename="camel"):
     updated_at: Stamp = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
-    if document.kind not in {"json", "lines"}:
-        return False
-    fields = fields_in_data(document)
-    return fields >= TRACE or fields >= OBSERVATION
+SHAPES = Shapes(TRACE, OBSERVATION, at="data")
 
 
 def read_langfuse(document: Document, table: TurnsBuilder) -> None:
@@ -157,7 +153,7 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
     observations = enumerate(trace.observations or ())  # in lists of traces, only their ids, as text
     spans = [_span(value, f"observations[{place}]") for place, value in observations if not isinstance(value, str)]
     if spans and len(spans) < len(trace.observations or ()):
-        doubt("observations", "are not all objects: the others are passed over")
+        warn("observations", "are not all objects: the others are passed over")
     if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
         messages, answer = given(trace.input), gave_back(trace.output)
         spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]

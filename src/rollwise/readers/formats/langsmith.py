@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
+from rollwise.readers.common import of_trace, text_in, without_nulls
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
@@ -54,9 +55,7 @@ class Run(msgspec.Struct):
     child_runs: list[Any] | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
-    return has_fields(document, "run_type", "trace_id", "inputs")
+SHAPES = Shapes({"run_type", "trace_id", "inputs"})
 
 
 def read_langsmith(document: Document, table: TurnsBuilder) -> None:
@@ -117,7 +116,7 @@ def _finished(first: Span, second: Span) -> Span:
     """Return what two records say of one run: one that ended is later; else the second, without feedback that differs."""
     if first == second:
         return first
-    doubt("id", "names several runs that differ: the one that ended, else the last, is read")
+    warn("id", "names several runs that differ: the one that ended, else the last, is read")
     if (first.end is None) != (second.end is None):
         return first if second.end is None else second
     both = first.beside.keys() & second.beside.keys()
@@ -173,6 +172,6 @@ def _dollars(amount: float | str | None, field: str) -> float | None:
         return None if amount is None else float(amount)
     except ValueError as error:
         reason = f"expected a number, got {amount!r:.40}"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field) from error

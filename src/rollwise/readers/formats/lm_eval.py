@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest, tell
-from rollwise.readers.formats.common import is_verdict, zero_or_one
+from rollwise.readers.common import is_verdict, zero_or_one
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
@@ -127,7 +127,7 @@ def _solved(record: Record) -> bool | None:
     name = next((name for name in SOLVING if name in scores), None)
     value = None if name is None else scores[name]
     if name is not None and value is not None and not is_verdict(value):
-        doubt(name, f"{value!r:.60} is not a number: `solved` is null")
+        warn(name, f"{value!r:.60} is not a number: `solved` is null")
     return zero_or_one(value)
 
 

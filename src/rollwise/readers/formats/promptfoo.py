@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import outcome_of, unless_crashed
+from rollwise.readers.common import outcome_of, unless_crashed
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
@@ -190,8 +190,9 @@ not the answer to that node's prompt.
 turns have verdicts. An empty history is an attack that sent nothing: one turn without a prompt. `prompt_tokens` and
 `response_tokens` are those of a turn that is the only call.
 
-Strategies keep the plugin's original prompt, so that all strategies share one goal. Repeats with the same number have ids that end
-in ``/2`` and so on; with `--repeat`, each repeat of a test case has its own number, and `task` has that of the first.
+Of several exports of one `evalId`, that of the latest `results.timestamp` counts. Strategies keep the plugin's original prompt,
+so that all strategies share one goal. Repeats with the same number have ids that end in ``/2`` and so on; with `--repeat`, each
+repeat of a test case has its own number, and `task` has that of the first.
 
 `prompt_label` tells several prompts apart. A provider that does not detect refusals reports false, so `is_refusal` is not
 `refused`. The configuration and the table of prompts are not read. A provider's `error` together with a refusal is an error, as

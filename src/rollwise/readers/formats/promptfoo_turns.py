@@ -7,11 +7,11 @@ import msgspec
 
 from rollwise.readers.chats.speakers import WORDS
 from rollwise.readers.chats.turns import Message, messages_of, split
-from rollwise.readers.formats.common import as_prompt, parse_all
+from rollwise.readers.common import as_prompt, parse_all
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import Record, once
-from rollwise.readers.problems import BrokenError, doubt, strictly
+from rollwise.readers.problems import BrokenError, strictly, warn
 from rollwise.readers.records import Small, worded
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
 
@@ -68,7 +68,7 @@ def conversation(record: Record) -> Conversation:
         if any(message.role == "assistant" for message in chat):
             return Conversation(split(chat, "metadata.messages"), {}, metadata)
         if any(message.role not in WORDS for message in chat):
-            doubt("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
+            warn("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
     number = None if is_unanswered else 1
     if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
         final = metadata.get("redteamFinalPrompt") if output else None
@@ -85,12 +85,12 @@ def _metadata(record: Record) -> dict[str, Any]:
     """Return the metadata of the result and of its response, in which strategies record their conversation."""
     parts = [record["metadata"], record["response.metadata"]]
     if any(part and not isinstance(part, dict) for part in parts):
-        doubt("metadata", "is not an object: the conversation in it is passed over")
+        warn("metadata", "is not an object: the conversation in it is passed over")
     metadata: dict[str, Any] = {name: item for part in parts if isinstance(part, dict) for name, item in part.items()}
     metadata["messages"] = _decoded(metadata.get("messages"))
     for name in RECORDED:
         if metadata.get(name) and not isinstance(metadata[name], list):
-            doubt(f"metadata.{name}", "is not a list: the conversation in it is passed over")
+            warn(f"metadata.{name}", "is not a list: the conversation in it is passed over")
     return metadata
 
 

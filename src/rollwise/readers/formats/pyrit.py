@@ -12,7 +12,7 @@ from typing import Any
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import first_of
+from rollwise.readers.common import first_of
 from rollwise.readers.formats.pyrit_memory import (
     PIECES,
     Attack,
@@ -26,10 +26,11 @@ from rollwise.readers.formats.pyrit_memory import (
     target_of,
     value_of,
 )
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.sources.sqlite_files import journal_beside
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED
@@ -39,15 +40,16 @@ ENDINGS = {SUCCESS: SUCCESS, FAILURE: BUDGET, ERROR: ERROR}
 SIMULATED = "simulated_assistant"  # role of an answer that was invented as the start of a conversation
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
-    if document.kind == "sqlite":
-        journal = journal_beside(document)
-        named = PIECES.encode()
-        changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
-        return named in document.data or named in (changes or b"")
-    names = {"conversation_id", "role", "sequence"}
-    return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
+def _holds_pieces(document: Document) -> bool:
+    journal = journal_beside(document)
+    named = PIECES.encode()
+    changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
+    return named in document.data or named in (changes or b"")
+
+
+SHAPES = Shapes(kinds=("sqlite",), check=_holds_pieces) | Shapes(
+    {"conversation_id", "role", "sequence"}, any_of={"converted_value", "converted_prompt_text"}, kinds=NAMED
+)
 
 
 def read_pyrit(document: Document, table: TurnsBuilder) -> None:
@@ -210,7 +212,7 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         value = by_name[judge] if judge is not None and verdicts else None
         refusals = {by_name[name] for name in names if "refusal" in name.lower()} - {None}
         if len(refusals) > 1:
-            doubt("scores", "scorers of refusals differ: `refused` is null")
+            warn("scores", "scorers of refusals differ: `refused` is null")
         refused = refusals.pop() if len(refusals) == 1 else None
         error = parts[0].response_error
         turns[place] = turns[place]._replace(

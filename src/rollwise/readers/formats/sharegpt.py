@@ -15,14 +15,15 @@ import polars as pl
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
-from rollwise.readers.chats.turns import Message, calls, split_by_column
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.native.facts import OF_CORPORA, stated
+from rollwise.readers.chats.turns import Message, split_by_column
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.sources.shapes import BINARY, Shapes
+from rollwise.readers.stated_facts import OF_CORPORA, stated
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 CALL = "function_call"
@@ -65,13 +66,23 @@ class Choice(msgspec.Struct):
     index: int | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
-    if document.binary:
-        return _in_columns(document) and "suite_name" not in document.keys
-    if has_fields(document, "question_id", "model_id", "choices"):
-        return True
-    return has_fields(document, "conversations") and "suite_name" not in document.keys and _chats(document)
+def _in_columns(document: Document) -> bool:
+    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
+    kind = document.schema.get(LAYOUT.turns)
+    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
+        return False
+    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
+
+
+def _chats(document: Document) -> bool:
+    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
+
+
+SHAPES = (
+    Shapes({"question_id", "model_id", "choices"})
+    | Shapes({"conversations"}, without={"suite_name"}, check=_chats)
+    | Shapes({"conversations"}, without={"suite_name"}, kinds=BINARY, check=_in_columns)
+)
 
 
 def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
@@ -117,18 +128,6 @@ def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
         if not (chats and conversations.add_texts(numbers, records, chats)):
             for number, record in zip(numbers, records, strict=True):
                 conversations.add(number, record)
-
-
-def _in_columns(document: Document) -> bool:
-    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
-    kind = document.schema.get(LAYOUT.turns)
-    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
-        return False
-    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
-
-
-def _chats(document: Document) -> bool:
-    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
 
 
 class _Conversations:
@@ -215,7 +214,7 @@ def _add_answers(document: Document, table: TurnsBuilder, run: str, number: int,
     # MT-Bench stores several attempts of a model at one question in one record.
     record = parse(value, ModelAnswer)
     if not record.choices:
-        table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
+        table.problems.dropped(document.name, "holds no choices: the model did not answer", number)
     for place, item in enumerate(record.choices):
         choice = parse(item, Choice, f"choices[{place}]")
         turns = [TurnRow(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]

@@ -15,7 +15,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import in_order
-from rollwise.readers.formats.common import parse_all, solved_by, text_in, unless_crashed
+from rollwise.readers.common import parse_all, solved_by, text_in, unless_crashed
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.records import Key, Small, Whole, parse

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import split
-from rollwise.readers.formats.common import (
+from rollwise.readers.common import (
     complete_last,
     exchange,
     first_of,
@@ -25,11 +25,11 @@ from rollwise.readers.formats.common import (
     unless_crashed,
 )
 from rollwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
-from rollwise.readers.native.facts import step_in
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.stated_facts import step_in
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -151,6 +151,9 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
     JSON text.
 
+    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
+    a run that was resumed: its rollouts count once.
+
     The producer judges the `whole_rollout`.
 
     Examples
@@ -173,7 +176,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
             record = parse(value, dict[str, Any])
             traces, episode = _traces(record)
             if not traces:
-                table.problems.left_out(document.name, number, "holds no traces")
+                table.problems.dropped(document.name, "holds no traces", number)
             run = worded(inner(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"
@@ -182,6 +185,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                 identity = partial(_result_identity, run, number) if is_result else partial(_trace_identity, run)
                 with table.rollout(document.name, where, partial(identity, trace, attempts)):
                     if is_result:
+                        table.appends(document.name)
                         _add_result(document, table, run, number, trace, attempts)
                     else:
                         _add_trace(document, table, run, trace, attempts, episode)

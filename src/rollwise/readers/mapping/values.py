@@ -3,7 +3,7 @@
 | rule                                          | value                                                        |
 |-----------------------------------------------|--------------------------------------------------------------|
 | `"a.b"`                                       | what is at the path                                          |
-| `["a", "b"]`                                  | these values, joined by slashes                              |
+| `["a", "b"]`                                  | these values as texts, joined by slashes; null, if all are   |
 | `{"value": "none"}`                           | a constant                                                   |
 | `{"from": ["a", "b"]}`                        | the first of them that is not null                           |
 | `{"from": "a", "words": {"stop": "finished"}}` | what the word stands for; null where it is none of them     |
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.mapping.paths import Record
-from rollwise.readers.problems import IS_NULL, BrokenError, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import json_text, prompt_id, worded
 
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
@@ -123,7 +123,7 @@ def _first(record: Record, paths: tuple[str, ...]) -> Any:
 
 
 def _joined(values: Iterable[Any]) -> str | None:
-    texts = [value if isinstance(value, str) else str(value) for value in values if value is not None]
+    texts = [text for value in values if (text := worded(value))]
     return "/".join(texts) if texts else None
 
 
@@ -156,7 +156,7 @@ def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool
             return verdict
     known = [word for each in words.values() for word in each]
     reason = f"expected {' or '.join(map(str, known))}, got {value!r}"
-    if odd(field, f"{reason}: {IS_NULL}"):
+    if nulled(field, f"{reason}: {IS_NULL}"):
         return None
     raise BrokenError(reason, field=field)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.folding import message_rows, read_message_rows
-from rollwise.readers.chats.layouts import RESPONSES, SIGNS, layouts
-from rollwise.readers.columns import ADDED, without_nulls
-from rollwise.readers.guesses import is_complete
-from rollwise.readers.native.casting import guessed, with_points
+from rollwise.readers.casting import guessed, with_points
+from rollwise.readers.chat_names import RESPONSES, SIGNS
+from rollwise.readers.chats.layouts import layouts
+from rollwise.readers.chats.message_rows import message_rows, read_message_rows
+from rollwise.readers.columns import ADDED, Columns, without_nulls
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.nested import from_nested, nested_layout
 from rollwise.readers.native.tables import conform, numbered
@@ -18,8 +19,10 @@ from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.sources.shapes import NAMED, Shapes
+from rollwise.readers.synonyms import is_complete
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -30,7 +33,7 @@ MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than r
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
 
-def sniff(document: Document) -> bool:
+def _is_table(document: Document) -> bool:
     """Return whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
     if "rollout_id" not in names or logged(document):
@@ -39,6 +42,9 @@ def sniff(document: Document) -> bool:
     if any(layout.role is None for layout in candidates) or message_rows(document) is not None:
         return True
     return bool(names & SIGNS) and (not candidates or _are_turns(document))
+
+
+SHAPES = Shapes({"rollout_id"}, {"turns"}, kinds=NAMED, check=_is_table)
 
 
 def _are_turns(document: Document) -> bool:
@@ -103,7 +109,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     ``x_observed`` become the struct ``x`` again. Numbers may have decimal commas where fields are separated by semicolons.
 
     `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that rollwise did not
-    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.guesses`.
+    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.synonyms`.
 
     Examples
     --------
@@ -154,7 +160,7 @@ def rows_as_turns(
         problems,
         of_records=of_records,
         named=document.named,
-        is_own=is_complete(document.keys),
+        is_complete=is_complete(document.keys),
         has_answers=has_answers,
     )
     return turns.with_columns(pl.col("source").fill_null(source))
@@ -229,3 +235,28 @@ def cut_short(frame: pl.DataFrame, document: Document) -> bool:
     nulls = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
     # Fields that are empty in the file leave their separators at its end.
     return bool(nulls) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * nulls)
+
+
+def plain_frame(document: Document) -> pl.DataFrame:
+    """Read the table in a file, with the dtypes of its values.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> plain_frame(Document(Path("a.json"), b'[{"n": 1}, {"n": null}]')).rows()
+    [(1,), (None,)]
+    """
+    match document.kind:
+        case "parquet" | "arrow":
+            return from_binary(document)
+        case "table":
+            return from_csv(document)
+    # JSON: a record is a row.
+    columns = Columns()
+    for number, record in document.records():
+        if isinstance(record, BrokenError):
+            raise record
+        if not isinstance(record, dict):
+            raise BrokenError(f"expected a record, got {type(record).__name__}", record=number)
+        columns.append(record)
+    return from_columns(columns, frozenset())

@@ -7,15 +7,16 @@ counted as such.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rollwise.readers.chats.layouts import LISTS, RESPONSES, words_of
-from rollwise.readers.chats.layouts import PROMPTS as ASKED
+from rollwise.readers.chat_names import LISTS, RESPONSES
+from rollwise.readers.chat_names import PROMPTS as ASKED
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
 from rollwise.readers.formats.exchange import inspect_scout
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_logs
+from rollwise.readers.likely_columns import likely_names
 from rollwise.readers.results import audits, every_eval_ever, harness, prompt_sets, rubrics
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.unused import likely_names
 from rollwise.schema import TURNS
 
 
@@ -109,7 +110,7 @@ LOOKALIKES = (
     Lookalike("verdicts", VERDICTS, has("grader", "score", without=_TURNS)),
     Lookalike("verdicts", VERDICTS, has("grader", "LLM_1", "LLM_2")),
     Lookalike("verdicts", VERDICTS, _is("user_message", "assistant_message", "score_value")),
-    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.sniff_scans, "inspect_scout"),
+    Lookalike("verdicts of scanners", VERDICTS, inspect_scout.SCANS, "inspect_scout"),
     Lookalike("verdicts of Bloom's judge", VERDICTS, audits.is_judgment, "petri"),
     Lookalike("verdicts of Docent's judges", VERDICTS, rubrics.sniff, "docent"),
     Lookalike("a stage of Bloom before its audits", "any editor", audits.is_stage, "petri"),
@@ -124,10 +125,10 @@ LOOKALIKES = (
     Lookalike("results", SUMMARY, has("metric", "estimate", without=_TURNS)),
     Lookalike("results", SUMMARY, has("model", "score", "lower", "upper", "results")),
     Lookalike("results", SUMMARY, has("model", "score", "rating_q025", "rating_q975")),
-    Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.sniff_results),
-    Lookalike("the results of a garak report without its attempts", SUMMARY, garak.sniff_results),
+    Lookalike("the results of an Inspect log without its samples", SUMMARY, inspect_ai.RESULTS),
+    Lookalike("the results of a garak report without its attempts", SUMMARY, garak.RESULTS),
     Lookalike("results", SUMMARY, has("overall_score", "attack_success_rate", "per_scenario_summary")),
-    Lookalike("results", SUMMARY, aisteer.sniff_results, "aisteer"),
+    Lookalike("results", SUMMARY, aisteer.RESULTS, "aisteer"),
     Lookalike("results", SUMMARY, skyrl.sniff_results, "skyrl"),
     Lookalike("results", SUMMARY, harness.is_harness, "lm_eval"),
     Lookalike("results", SUMMARY, harness.is_lighteval),

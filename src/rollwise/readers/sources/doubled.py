@@ -69,7 +69,7 @@ class Doubled:
         for name, reason in differing.items():
             if current is None or not current[0].collect:
                 return BrokenError(reason, field=name, remedy=f"delete the wrong one: {LEAVE}")
-            current[0].noted(current[1], number, name, f"{reason}: {IS_NULL}")
+            current[0].warned(current[1], number, name, f"{reason}: {IS_NULL}")
         return found if differing else value
 
     def all_once(self, text: bytes, value: Any) -> Any:

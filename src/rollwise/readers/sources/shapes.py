@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from typing import Literal
 
+from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.sources.documents import Document, Kind
-from rollwise.readers.sources.json_texts import names_if_any
 
 JSON: tuple[Kind, ...] = ("json", "lines")
 BINARY: tuple[Kind, ...] = ("parquet", "arrow")

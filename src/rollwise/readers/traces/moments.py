@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from email.utils import parsedate_to_datetime
 
-from rollwise.readers.problems import IS_NULL, BrokenError, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import Finite
 
 Stamp = Finite | str | None  # seconds, or a time in text
@@ -39,7 +39,7 @@ def seconds_at(stamp: float | str | None, field: str) -> float | None:
         return seconds_in(stamp)
     except (ValueError, OverflowError, OSError) as error:
         reason = f"is {stamp!r:.40}, not a time in ISO 8601"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field) from error
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import parse, total, whole
 
 # The first of these names that is there is the count; the others repeat it.
@@ -35,7 +35,7 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
     """Return the tokens of a call; `field` is what the log calls its usage.
 
     `apart` says whether the format counts cached and reasoning tokens apart from those of the prompt and the response, where
-    no total tells. A total that fits neither reading counts as it is stated, and is noted as a doubt.
+    no total tells. A total that fits neither reading counts as it is stated, and is a warning.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
             reason = (
                 f"states a total of {stated}, but its counts add up to {sums[usual]}: the total counts as it is stated"
             )
-            doubt(field, reason)
+            warn(field, reason)
         usual = usual if fitting is None else fitting
     sent = None if sent is None else sent + usual[0]
     received = None if received is None else received + usual[1]
@@ -87,7 +87,7 @@ def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int]]:
             yield from () if count is None else [(name, count)]
         elif is_named and value is not None:
             reason = f"expected a whole number, got {value!r:.40}"
-            if not odd(f"{field}.{key}", f"{reason}: {IS_NULL}"):
+            if not nulled(f"{field}.{key}", f"{reason}: {IS_NULL}"):
                 raise BrokenError(reason, field=f"{field}.{key}")
 
 

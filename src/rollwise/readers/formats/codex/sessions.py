@@ -9,15 +9,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rollwise.readers.chats.turns import calls, joined
+from rollwise.readers.chats.turns import joined
 from rollwise.readers.chronology import in_order
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
-from rollwise.readers.problems import doubt
+from rollwise.readers.json_texts import surface_if_any
+from rollwise.readers.problems import warn
 from rollwise.readers.records import kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 KINDS = (META, CONTEXT, ITEM, EVENT)
@@ -26,16 +28,18 @@ OLD = frozenset(
 )  # first line of sessions of early 2025, whose items have no `payload`
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a session: lines with a `payload` and a known `type`; an older session, or a stream."""
-    if document.kind not in {"lines", "json"}:
-        return False
-    first = next(iter(document.beginning), {})
-    # Sessions of early 2025: the second line tells them from other files with an id.
-    if first.keys() >= OLD and "type" not in first:
-        return "record_type" in document.early or {"type", "role", "content"} <= document.early
-    kind = surface_if_any(first.get("type"))
+def _is_known(document: Document) -> bool:
+    first = document.beginning[0]
+    kind = surface_if_any(first["type"])
     return kind == STARTED if "payload" not in first else kind in KINDS
+
+
+def _is_old(document: Document) -> bool:
+    # Sessions of early 2025: the second line tells them from other files with an id.
+    return "record_type" in document.early or {"type", "role", "content"} <= document.early
+
+
+SHAPES = Shapes({"type"}, at="first", check=_is_known) | Shapes(OLD, without={"type"}, at="first", check=_is_old)
 
 
 def read_codex(document: Document, table: TurnsBuilder) -> None:
@@ -110,7 +114,7 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield kind_of(kind, LINE_KINDS) or "", parse(record["payload"], dict[str, Any], "payload")
     elif kind is None:
         if not record.keys() & {"id", "record_type"}:
-            doubt("type", "is missing in an item: it is passed over")
+            warn("type", "is missing in an item: it is passed over")
         yield META, record if "id" in record else {}
     # Types of the stream have a dot, such as `item.completed`.
     elif "." in str(kind) or "item" in record or kind == "error":

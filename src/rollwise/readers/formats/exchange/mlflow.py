@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Finite, Whole, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -147,9 +147,7 @@ class Trace(msgspec.Struct):
     data: Data
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces: records with `info` and `data`, and spans with MLflow's attributes."""
-    return has_fields(document, "info", "data") and b'"trace_id"' in document.head and b'"mlflow.' in document.head
+SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
 def read_mlflow(document: Document, table: TurnsBuilder) -> None:
@@ -198,7 +196,7 @@ def read_mlflow(document: Document, table: TurnsBuilder) -> None:
             recorded = (parse(span, Recorded, f"data.spans[{place}]") for place, span in enumerate(trace.data.spans))
             spans = [_span(span, trace.info.trace_id) for span in recorded]
             if not spans:
-                table.problems.left_out(document.name, number, "holds no spans")
+                table.problems.dropped(document.name, "holds no spans", number)
                 continue
             (ordered,) = traces_of(spans).values()
             facts: dict[str, Any] = {"attempt": 1}
@@ -302,5 +300,5 @@ def _is_of_a_model(span_type: Any, *, has_tokens: bool) -> bool:
     if span_type is not None:
         return kind_of(span_type, TYPES, "mlflow.spanType") in MODELS
     if not has_tokens:
-        doubt("mlflow.spanType", "is missing, and so are tokens: the span is passed over")
+        warn("mlflow.spanType", "is missing, and so are tokens: the span is passed over")
     return has_tokens

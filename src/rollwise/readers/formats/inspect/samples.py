@@ -7,7 +7,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,11 @@ from rollwise.readers.formats.inspect.audits import audit_of
 from rollwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from rollwise.readers.formats.inspect.logs import Epoch, Header, PlainSample, Sample
 from rollwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, names_of, run_of
+from rollwise.readers.json_texts import surface
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
@@ -32,14 +33,34 @@ BLOCK = 1 << 19  # bytes of samples to unpack before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `rw.readers.read_summary`"
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a log with samples: an archive of them, or one object."""
-    return _holds_samples(document) is True
+def _holds_samples(document: Document) -> bool | None:
+    """Return whether a log holds samples; None if an archive is no log. A broken archive is accepted by its name."""
+    if document.kind == "json":
+        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
+        samples = surface(document.top.get("samples"))
+        return isinstance(samples, list) and bool(samples)
+    try:
+        with Archive(document) as archive:
+            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
+    except BrokenError:
+        # A broken archive is still a log if its name says so: reading it then reports what is broken.
+        return True if document.suffix == ".eval" else None
 
 
-def sniff_results(document: Document) -> bool:
-    """Return whether the file is a log that holds its results and no samples."""
-    return _holds_samples(document) is False
+def _is_sample(name: str) -> bool:
+    return name.startswith(SAMPLES) and name.endswith(".json")
+
+
+def _logs(wanted: Collection[bool]) -> Shapes:
+    """Return the shapes of logs, archives and objects, by whether they hold samples."""
+
+    def is_wanted(document: Document) -> bool:
+        return _holds_samples(document) in wanted
+
+    return Shapes({"eval", "status"}, is_object=True, check=is_wanted) | Shapes(kinds=("zip",), check=is_wanted)
+
+
+SHAPES, RESULTS, LOGS = _logs({True}), _logs({False}), _logs({True, False})
 
 
 def read_inspect(document: Document, table: TurnsBuilder) -> None:
@@ -109,31 +130,6 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])
 
 
-def is_log(document: Document) -> bool:
-    """Return whether the file is a log, with samples or without."""
-    return _holds_samples(document) is not None
-
-
-def _holds_samples(document: Document) -> bool | None:
-    """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
-    if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
-        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
-        samples = surface(document.top.get("samples"))
-        return isinstance(samples, list) and bool(samples)
-    if document.kind != "zip":
-        return None
-    try:
-        with Archive(document) as archive:
-            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
-    except BrokenError:
-        # A broken archive is still a log if its name says so: reading it then reports what is broken.
-        return True if document.suffix == ".eval" else None
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith(SAMPLES) and name.endswith(".json")
-
-
 def _members(archive: Archive) -> list[str]:
     """Return the members that are samples, by epoch and id, without the members that are parts of a sample."""
     names = [name for name in archive.names if _is_sample(name)]
@@ -160,7 +156,7 @@ def _read_archive(document: Document, archive: Archive, table: TurnsBuilder) -> 
     header, members = opened(document, archive)
     # A zip archive may be appended to: an edited sample is added under its old name, and the later copy counts.
     for name in archive.outdated:
-        table.problems.left_out(document.name, name, "occurs twice in the archive; the later one is read")
+        table.problems.dropped(document.name, "occurs twice in the archive; the later one is read", name)
     for name, listed_name in archive.hidden:
         if _is_sample(name) and not _is_sample(listed_name):
             reason = "is in the archive, whose directory has another name for it or none: it is damaged"

@@ -1,20 +1,17 @@
 """The file that each rollout was read from, and the further versions of rollouts that several files have."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rollwise.readers.chronology import time_of
 from rollwise.readers.problems import Problems
 from rollwise.readers.repeats import settle
-from rollwise.readers.versions import Version
-
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.resumed import Rollout, resumed
+from rollwise.readers.versions import Table, Version
 
 
-class Owners:
+class Origins:
     """The file of each rollout that was read.
 
     Ids of the first frame are kept as a Polars column until a second file could repeat them: one large Parquet file alone
@@ -24,8 +21,9 @@ class Owners:
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
         self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
-        self.tables: list[TurnsBuilder] = []
+        self.tables: list[Table] = []
         self.named: dict[str, str] = {}  # further names of rollouts, each with the id of its first version
+        self.appended: set[str] = set()  # files without ids to which their tool appends
         self._times: dict[str, float] = {}  # when files were written
         self._versions: dict[str, list[Version]] = {}  # versions of a rollout besides the first
 
@@ -84,10 +82,19 @@ class Owners:
 
     def settle(self, problems: Problems) -> None:
         """Decide between the versions of rollouts that were read several times; see `rollwise.readers.repeats`."""
-        if not self._versions:
-            return
         versions, self._versions = self._versions, {}
-        settle(versions, [table.versions() for table in self.tables], self.files, self._times, problems)
+        parts = [table.versions() for table in self.tables] if versions or len(self.appended) > 1 else []
+        if len(self.appended) > 1:
+            known = {version.rollout_id for group in versions.values() for version in group}
+            files: dict[str, list[Rollout]] = {}
+            for version, rows in (rollout for part in parts for rollout in part.of_files(self.appended, self.files)):
+                if version.rollout_id not in known:
+                    files.setdefault(version.file, []).append((version, rows))
+            for whole, copy in resumed(files):
+                versions.setdefault(whole.rollout_id, []).append(copy)
+        self.appended.clear()
+        if versions:
+            settle(versions, parts, self.files, self._times, problems)
 
     def files_of(self, ids: pl.Series) -> pl.Series:
         """Return the file of each of these rollouts."""

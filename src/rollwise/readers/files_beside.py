@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.schema.labels import counted
+from rollwise.errors import counted
 
-TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
-OWN_IDS = "if these are two runs, give each rollout an id of its own"
+TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
+OWN_IDS = "if these are separate runs, give each rollout an id of its own"
 # Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
 KINDS = {
     "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}", TWO_RUNS),
@@ -23,22 +23,22 @@ KINDS = {
 }
 
 
-class Companions:
+class FilesBeside:
     """The files of one reading that may accompany logs, until it is known which logs were read.
 
     Examples
     --------
-    >>> companions = Companions()
-    >>> companions.add("runs/results.json", "lm_eval")
-    >>> companions.add("runs/a_output.json", "nat", has_verdicts=True)
-    >>> list(companions.settled([(Path("runs"), "lm_eval")])), companions.verdicts
+    >>> files = FilesBeside()
+    >>> files.add("runs/results.json", "lm_eval")
+    >>> files.add("runs/a_output.json", "nat", has_verdicts=True)
+    >>> list(files.settled([(Path("runs"), "lm_eval")])), files.verdicts
     ([('runs/results.json', 'lm_eval')], [])
     """
 
     def __init__(self) -> None:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
-        self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
+        self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
         self.decided: Counter[str] = Counter()  # fields that times decide, by file
         self.num_unknown = 0  # verdicts that contradict each other

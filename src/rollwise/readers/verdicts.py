@@ -7,17 +7,18 @@ from typing import Any, Literal, overload
 import msgspec
 import polars as pl
 
+from rollwise.readers.casting import cast
 from rollwise.readers.columns import Columns, column
 from rollwise.readers.formats.exchange import every_eval_ever as records_of_samples
 from rollwise.readers.formats.exchange import inspect_scout, mlflow, petri
 from rollwise.readers.formats.nat import REPEAT
-from rollwise.readers.native.casting import cast
+from rollwise.readers.gathering import arranged, gather
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError, Problems, Reading
 from rollwise.readers.records import Key, inner, parse, worded
 from rollwise.readers.results import assessments, audits, every_eval_ever, rubrics, scans
-from rollwise.readers.results.gathering import arranged, gather
 from rollwise.readers.results.lookalikes import WORDS, has
-from rollwise.readers.results.measured import IN_A_TURN, plain_frame
+from rollwise.readers.results.measured import IN_A_TURN
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import VERDICTS
@@ -331,11 +332,11 @@ JUDGMENTS = (
     Judgment("nat_red_team", has("uid", "scenario_id", "item_id", "score"), _of_red_team),
     Judgment("choices", has("grader", "LLM_1", "LLM_2"), _of_choices),
     Judgment("grades", has("grader", "score"), _of_grades),
-    Judgment("every_eval_ever", records_of_samples.sniff, every_eval_ever.verdicts),
-    Judgment("inspect_scout", inspect_scout.sniff_scans, scans.verdicts),
-    Judgment("petri", petri.sniff, audits.verdicts),
+    Judgment("every_eval_ever", records_of_samples.SHAPES, every_eval_ever.verdicts),
+    Judgment("inspect_scout", inspect_scout.SCANS, scans.verdicts),
+    Judgment("petri", petri.SHAPES, audits.verdicts),
     Judgment("bloom", audits.is_judgment, audits.judgments),
     Judgment("docent", rubrics.sniff, rubrics.verdicts),
-    Judgment("mlflow", mlflow.sniff, assessments.verdicts),
+    Judgment("mlflow", mlflow.SHAPES, assessments.verdicts),
     Judgment("refusals", has("user_message", "assistant_message", "score_value"), _of_refusals),
 )

@@ -63,6 +63,10 @@ BROKEN = {  # of each format: a log, a change that leaves no conversation, and t
     "an attempt of quesma": ("quesma/session.json", sets("attempts", 0, "turns", to="gone"), 0),
     "deepteam": ("deepteam/assessment.json", sets("test_cases", 0, "turns", to="gone"), 0),
     "garak": ("garak/report.jsonl", sets(3, "conversations", 0, to=[{}]), 0),
+    "a hit of garak": ("garak_hitlog/toy.hitlog.jsonl", sets(2, "prompt", "turns", 0, to="gone"), 1),
+    "tau2": ("tau2/run/results.json", sets("simulations", 0, "messages", 0, to=3), 0),
+    "a simulation of tau2 in its own file": ("tau2/text/simulations/sim-7.json", sets("messages", 0, to=3), 0),
+    "agentdojo": ("agentdojo/conversations.json", sets("conversations", 1, "role", to=3), 0),
 }
 
 
@@ -95,6 +99,15 @@ def _ends_alike(one: str, other: str) -> bool:
 
 ODD = {  # a log, the place of an odd field, what is there, and the column that is null
     "promptfoo": ("promptfoo/results.json", ("results", "results", 0, "latencyMs"), "slow", "total_seconds"),
+    "the usage of promptfoo": (
+        "promptfoo/repeats.json",
+        ("results", "results", 3, "response", "tokenUsage"),
+        [1],
+        "total_tokens",
+    ),
+    "tau2": ("tau2/run/results.json", ("simulations", 0, "reward_info", "reward"), "high", "reward"),
+    "harmbench": ("harmbench/results.json", ("spam_mail", 1, "label"), "yes", "outcome"),
+    "a hit of garak": ("garak_hitlog/toy.hitlog.jsonl", (0, "score"), "high", "score"),
     "a trace of verifiers": ("verifiers/traces.jsonl", (0, "calls", 0, "usage", "prompt_tokens"), 1.5, "prompt_tokens"),
     "a result of verifiers": ("verifiers/results.jsonl", (0, "reward"), "high", "reward"),
     "verl": ("verl/10.jsonl", (0, "score"), "high", "reward"),

@@ -74,7 +74,7 @@ def test_an_error_without_an_answer_is_an_error(
     turns = rw.read(lines(tmp_path, shape(cause, answer)))
     columns = ("ending", "outcome", "succeeded", "error")
     assert turns.select(columns).row(0) == ("error", None, None, text)
-    sentence = "1 rollout has an error, no answer, and a verdict that says no: counted as errors, not as failed attacks"
+    sentence = "1 rollout crashed, with a verdict or reward that says no: counted as errors, not as failures"
     assert sentence in capsys.readouterr().err
     rollouts = rw.measure(turns, m.attack_success())
     assert rollouts["attack_success"].to_list() == [None]
@@ -170,3 +170,110 @@ def test_every_kind_of_table_says_the_same(tmp_path: Path, suffix: str) -> None:
     assert_frame_equal(rw.scan(path).collect(), turns)
     again = rw.write(turns, tmp_path / f"again.{suffix}" if suffix != "arrow" else tmp_path / "again.parquet")
     assert_frame_equal(rw.read(again), turns)
+
+
+ANSWERED = [{"role": "assistant", "content": "a"}]
+
+
+def of_verifiers(reward: float, error: Any) -> dict[str, Any]:
+    """Return a line of results of verifiers, which writes 0 for the reward and the metrics of a crash."""
+    record = {"example_id": 1, "task": "t", "prompt": [ASK], "completion": ANSWERED, "answer": "x"}
+    return {**record, "reward": reward, "error": error, "metrics": {"exact": reward, "num_turns": 1.0}}
+
+
+def of_trace(reward: float, error: Any) -> dict[str, Any]:
+    """Return a trace of verifiers."""
+    nodes = [{"message": ASK}, {"parent": 0, "sampled": True, "message": ANSWERED[0]}]
+    errors = [] if error is None else [{"type": "SandboxError", "message": str(error)}]
+    return {
+        "id": f"t{reward}",
+        "task": {"key": "k"},
+        "nodes": nodes,
+        "rewards": {"exact": reward},
+        "errors": errors,
+        "ok": not errors,
+    }
+
+
+def of_tau_bench(reward: float, error: Any) -> dict[str, Any]:
+    """Return a simulation of tau-bench, whose runner catches errors and writes the reward 0."""
+    return {
+        "task_id": 7,
+        "trial": int(reward),
+        "reward": reward,
+        "info": {"error": error} if error else {},
+        "traj": [ASK, *ANSWERED],
+    }
+
+
+def of_skyrl(reward: float, error: Any) -> dict[str, Any]:
+    """Return a sample of SkyRL."""
+    return {
+        "input_prompt": "Hi",
+        "output_response": "a",
+        "score": [0, reward],
+        "stop_reason": "error" if error else "stop",
+    }
+
+
+@pytest.mark.parametrize("make", [of_verifiers, of_trace, of_tau_bench, of_skyrl])
+@pytest.mark.parametrize("error", ["SandboxError", {"error": "SandboxError"}], ids=["text", "object"])
+def test_the_reward_that_a_framework_writes_for_a_crash_is_unknown(tmp_path, capsys, make, error):
+    records = [make(1.0, None), make(0.0, error)]
+    path = lines(tmp_path, *records)
+    if make is of_tau_bench:
+        path = tmp_path / "list.json"
+        (tmp_path / "log.jsonl").unlink()
+        path.write_text(json.dumps(records))
+    frame = rw.read(path)
+    assert frame.select("reward", "ending").rows() in (
+        [(1.0, "finished"), (None, "error")],
+        [(1.0, None), (None, "error")],
+        [(1.0, "budget"), (None, "error")],
+    )
+    assert "1 rollout crashed, with a verdict or reward that says no" in capsys.readouterr().err
+    summary = rw.summarize(
+        rw.measure(frame, m.average("reward")), metrics="average_reward", statistics="mean", cluster=None
+    )
+    assert summary.select("n", "n_error", "estimate").row(0) == (1, 1, 1.0)
+    if make is of_verifiers:  # a count that is no reward stays
+        assert frame.select("metric_exact", "metric_num_turns").rows() == [(1.0, 1.0), (None, 1.0)]
+    if make is of_tau_bench:
+        assert frame["solved"].to_list() == [True, None]
+
+
+def test_a_reward_that_was_earned_before_an_error_stays(tmp_path, capsys):
+    """No framework writes a part of the reward for a crash: somebody judged."""
+    frame = rw.read(lines(tmp_path, of_verifiers(0.5, "SandboxError")))
+    assert frame.select("reward", "ending").rows() == [(0.5, "error")]
+    assert "crashed" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("reason", "reward"),
+    [
+        ("infrastructure_error", None),
+        ("unexpected_error", None),
+        ("user_error", None),
+        ("agent_error", 0.0),  # the agent's own doing, which tau2 counts as a failure
+        ("too_many_errors", 0.0),
+        ("max_steps", 0.0),
+    ],
+)
+def test_an_error_that_is_not_the_agents_has_no_reward_in_tau2(tmp_path, reason, reward):
+    simulation = {"id": "s", "task_id": "7", "trial": 0, "termination_reason": reason, "reward_info": {"reward": 0.0}}
+    about = {"agent_info": {"llm": "parrot"}, "environment_info": {"domain_name": "retail"}}
+    log = {"info": about, "tasks": [], "simulations": [{**simulation, "messages": [ASK, *ANSWERED]}]}
+    (tmp_path / "results.json").write_text(json.dumps(log))
+    frame = rw.read(tmp_path / "results.json")
+    assert frame.select("reward", "solved").rows() == [(reward, None if reward is None else False)]
+
+
+@pytest.mark.parametrize("verdict", [{"reward": 0}, {"score": 0.0}, {"solved": False}])
+def test_a_table_whose_only_verdict_is_a_number_has_none_for_a_crash(tmp_path, capsys, verdict):
+    row = {"rollout_id": "a", "goal": "g", "prompt": "Hi", "response": None, "error": "timeout", **verdict}
+    judged = {name: type(value)(1) for name, value in verdict.items()}
+    frame = rw.read(lines(tmp_path, row, {**row, "rollout_id": "b", "response": "a", "error": None, **judged}))
+    (name,) = verdict
+    assert frame[name].to_list() == [None, 1]
+    assert "1 rollout crashed" in capsys.readouterr().err

@@ -148,10 +148,10 @@ def test_atif(tmp_path) -> None:
                 {
                     "id": 1,
                     "generated_answer": "4",
-                    "intermediate_steps": [{"payload": {**EVENTS[3]["payload"], "event_timestamp": "1.5"}}],
+                    "intermediate_steps": [{"payload": {**EVENTS[3]["payload"], "event_timestamp": "1.5 s"}}],
                 }
             ],
-            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5', not a time in ISO 8601; fix it$",
+            r"field `intermediate_steps\[0\].payload.event_timestamp`: is '1.5 s', not a time in ISO 8601; fix it$",
         ),
         (
             {

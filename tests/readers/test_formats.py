@@ -28,7 +28,8 @@ NAMES = [kind.name for kind in FORMATS]
 
 # what each fixture has, beyond the id: a reader that stops filling one of these has lost it
 FILLED = {
-    "native": "target attack goal task category attempt expected ending outcome solved queries total_tokens total_seconds "
+    # `solved` is false only where an answer never came, and gives way to the error.
+    "native": "target attack goal task category attempt expected ending outcome queries total_tokens total_seconds "
     "total_cost_usd context prompt response observation tool_calls reward score succeeded refused prompt_tokens "
     "response_tokens seconds cost_usd error",
     "jailbreakbench": "run target attack goal category attempt ending outcome queries total_tokens prompt response "
@@ -251,7 +252,8 @@ def test_a_named_file_of_no_known_format_is_an_error(tmp_path):
 
 
 def test_files_of_no_known_format_in_a_folder_are_listed(tmp_path, capsys):
-    shutil.copy(FIXTURES / "native" / "toy.csv", tmp_path)
+    # Without its crash, about which there is a sentence.
+    (tmp_path / "toy.csv").write_text((FIXTURES / "native" / "toy.csv").read_text().replace(",timeout,", ",,"))
     for name in ("a.txt", "b.csv", "c.json"):
         (tmp_path / name).write_text("{}" if name == "c.json" else "x,y\n1,2\n")
     frame = read(tmp_path)

@@ -7,6 +7,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, joined, messages_of
+from rollwise.readers.problems import gave_way
 from rollwise.readers.records import Count, inner, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow
@@ -138,6 +139,22 @@ def solved_by(reward: float | None) -> bool | None:
     return None if reward is None else abs(reward - 1) < TOLERANCE
 
 
+def unless_crashed(value: T | None, *, crashed: bool) -> T | None:
+    """Return what a log says of a whole rollout; null, and told, where it crashed and the value says no.
+
+    Frameworks write 0 or false for a rollout that an error ended before anybody judged it: as a value it would be a failure.
+
+    Examples
+    --------
+    >>> unless_crashed(0.0, crashed=True), unless_crashed(0.0, crashed=False), unless_crashed(0.5, crashed=True)
+    (None, 0.0, 0.5)
+    """
+    if not crashed or value is None or value:
+        return value
+    gave_way()
+    return None
+
+
 def is_verdict(value: Any) -> bool:
     """Return whether a raw value of a log can be a verdict: a number or a Boolean.
 
@@ -206,24 +223,6 @@ def of_trace(spans: Sequence[Span]) -> tuple[dict[str, Any], list[Span]]:
 
 
 # ── token counts ──────────────────────────────────────────────────────────────────────────────────────────────────────
-class OpenAIUsage(msgspec.Struct):
-    """Tokens of one call, under the names of OpenAI's chat completions or of its responses."""
-
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
-    input_tokens: Count = None
-    output_tokens: Count = None
-    total_tokens: Count = None
-
-    def sent(self, field: str) -> int | None:
-        """Return the tokens of the prompt; `field` is what the log calls them."""
-        return whole(first_of(self.prompt_tokens, self.input_tokens), field)
-
-    def received(self, field: str) -> int | None:
-        """Return the tokens of the response; `field` is what the log calls them."""
-        return whole(first_of(self.completion_tokens, self.output_tokens), field)
-
-
 class AnthropicUsage(msgspec.Struct):
     """Tokens of one call, under the names of Anthropic's API, which counts cached input apart."""
 

@@ -54,6 +54,13 @@ def warn(field: str, reason: str) -> None:
         problems.warned(file, None, field, reason)
 
 
+def gave_way() -> None:
+    """Note that the rollout of the record that is being read crashed, and that its verdict gave way to the error."""
+    current = RECORD.get()
+    if current is not None:
+        current[0].crashed(1)
+
+
 def nulled(field: str | None, reason: str) -> bool:
     """Note a field of this record that becomes null, where problems are collected; return whether it was noted.
 
@@ -268,7 +275,7 @@ class Problems:
         self._readings.update(dict.fromkeys(map(str, readings)))
 
     def crashed(self, count: int) -> None:
-        """Note how many rollouts have an error without an answer, and a verdict that said no."""
+        """Note how many rollouts crashed and have a verdict that said no."""
         self._num_crashed += count
 
     def suggest(self, sentences: Iterable[str]) -> None:
@@ -337,8 +344,8 @@ class Problems:
             readings = [f"read {', '.join(self._readings)}"] if self._readings else []
             say(WORDING.get()("; ".join([*readings, *self._suggestions])))
         if self._num_crashed:
-            subject = counted(self._num_crashed, "rollout has", "rollouts have")
-            say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
+            subject = counted(self._num_crashed, "rollout")
+            say(f"{subject} crashed, with a verdict or reward that says no: counted as errors, not as failures")
         for sentence in self.files_beside.sentences():
             say(sentence)
         if self.collect:
@@ -373,13 +380,7 @@ def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:
 
 
 def unreadable(error: OSError) -> BrokenError:
-    """Return the problem of a file or folder that the system does not let be read.
-
-    Examples
-    --------
-    >>> unreadable(FileNotFoundError(2, "No such file or directory"))
-    BrokenError('is no longer there: it was moved or deleted after its folder was listed')
-    """
+    """Return the problem of a file or folder that the system does not let be read."""
     if isinstance(error, PermissionError):
         return BrokenError("may not be read (permission denied): `chmod u+r` it", remedy=LEAVE)
     if isinstance(error, FileNotFoundError):
@@ -388,12 +389,6 @@ def unreadable(error: OSError) -> BrokenError:
 
 
 def first_line(error: BaseException) -> str:
-    r"""Return the first line of an error's message, short enough for a sentence.
-
-    Examples
-    --------
-    >>> first_line(ValueError("no footer\nhint: none"))
-    'no footer'
-    """
+    """Return the first line of an error's message, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0][:160] if lines else type(error).__name__

@@ -123,6 +123,10 @@ def read(
     `jailbroken`. One line on stderr says so, and which unused columns look like more of them (see
     `rollwise.readers.unused_columns`). A run with an error and without an answer ends with an error, and did not "fail".
 
+    Reasoning in tags at the head of an answer, such as ``<think>...</think>``, is the column `reasoning`, where reasoning that a
+    log has as a part of its own is too (`reasoning_in_tags` where a table has a `reasoning` of its own), and `response` is what
+    follows; one line on stderr says so. A text that ends within its reasoning has no answer: `response` is null.
+
     An extra column that has different dtypes in different files becomes Int64 or Float64 if all its values are numbers, and
     else JSON text; see `rollwise.readers.columns`.
 

@@ -37,7 +37,7 @@ TURNS = Schema(
         *_FACTS,
         Column("context", pl.String, "system text, on turn 1"),
         Column("prompt", pl.String, "everything since the previous answer"),
-        Column("response", pl.String, "the target's answer"),
+        Column("response", pl.String, "the target's answer, without its reasoning"),
         Column("observation", pl.String, "what came back after this answer and is not the next prompt"),
         Column("tool_calls", TOOL_CALLS, "tools the answer called, arguments as JSON text"),
         Column("reward", pl.Float64, "reward of the environment for this answer"),

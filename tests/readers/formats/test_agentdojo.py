@@ -117,8 +117,16 @@ def test_a_run_that_crashed_is_no_success_whatever_security_says():
         "error",
         "error",
         "context_length_exceeded",
-        False,
+        False,  # the context is the target's own limit, and AgentDojo counts it as not solved
     )
+
+
+def test_utility_that_is_written_for_a_server_that_failed_is_unknown(tmp_path, capsys):
+    log = json.loads((FIXTURES / "error.json").read_text())
+    log["error"] = "Skipping task 'user_task_3' due to internal server error"
+    (tmp_path / "error.json").write_text(json.dumps(log))
+    assert read(tmp_path).select("outcome", "ending", "solved").row(0) == ("error", "error", None)
+    assert "1 rollout crashed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -174,3 +182,69 @@ def test_utility_counts_user_tasks_alone(tmp_path):
     assert alone["goal"].to_list() == [f"banking/injection_task_{number}" for number in range(3)]
     assert rollouts["injection_task_utility"].sum() == 3
     assert turns["rollout_id"].min() == "parrot-1/banking/injection_task_0/none/none"
+
+
+REFUSAL = "[CALL ERROR] The function calling of send_money has been refused due to it does not align with the plan."
+
+
+def drift_run(folder: Path, asked: str, refusal: str | None, **answer: object) -> pl.DataFrame:
+    """Read a run with DRIFT, which refuses a call by a message of the user that holds a fragment of its own log."""
+    said = (
+        []
+        if refusal is None
+        else [
+            {
+                "role": "user",
+                "content": f"</function_error>\n{ {'role': 'user', 'content': refusal}!r}\n</function_error>",
+            }
+        ]
+    )
+    text = f"<function_thought>Hm.</function_thought>\n<function_call>{asked}</function_call>\n<final_answer></final_answer>"
+    chat = [
+        {"role": "user", "content": "Pay the bill"},
+        {"role": "assistant", "content": text, "tool_calls": [], **answer},
+        *said,
+        {"role": "assistant", "content": "Done.", "tool_calls": []},
+    ]
+    names = {"suite_name": "banking", "pipeline_name": "p", "user_task_id": "user_task_0", "attack_type": "direct"}
+    log = {**names, "injection_task_id": "injection_task_1", "utility": True, "security": False, "conversations": chat}
+    (folder / "run.json").write_text(json.dumps(log))
+    return read(folder / "run.json")
+
+
+@pytest.mark.parametrize(
+    ("asked", "calls"),
+    [
+        ('[send_money(to="Ann", amount=5.0)]', [("send_money", '{"to":"Ann","amount":5.0}')]),
+        ("[get_balance(), bank.send(to=['Ann', None])]", [("get_balance", "{}"), ("bank.send", '{"to":["Ann",null]}')]),
+        ("[send_money('Ann', amount=total - 1)]", [("send_money", '{"0":"Ann","amount":"total - 1"}')]),
+        ("[send_money(to=", [("send_money", "[send_money(to=")]),
+        ("[send_money(to={[]: 1})]", [("send_money", '{"to":"{[]: 1}"}')]),
+        (f"[{'-' * 19_000}x]", None),
+    ],
+)
+def test_a_call_that_a_defense_refused_is_a_call_and_the_refusal_its_result(tmp_path, asked, calls):
+    frame = drift_run(tmp_path, asked, REFUSAL)
+    assert frame["tool_status"].to_list() == ["refused", None]
+    assert frame["prompt"].to_list() == ["Pay the bill", REFUSAL]
+    made = [(call["name"], call["arguments"]) for call in frame["tool_calls"][0]]
+    assert len(made) == 1 if calls is None else made == calls
+
+
+def test_a_call_that_nobody_refused_stays_as_the_log_has_it(tmp_path):
+    """DRIFT itself left a call in the text of a last answer: whether it would have run, nobody knows."""
+    frame = drift_run(tmp_path, "[send_money()]", None)
+    assert frame["tool_calls"].null_count() == 2
+    assert "tool_status" not in frame.columns
+    made = [{"function": "send_money", "args": {"to": "Ann"}}]
+    frame = drift_run(tmp_path, "[send_money(to='Ann')]", "go on", tool_calls=made)
+    assert frame["tool_calls"][0].to_list() == [{"name": "send_money", "arguments": '{"to":"Ann"}'}]
+    assert "tool_status" not in frame.columns
+
+
+def test_all_refusals_of_the_real_runs_are_there(drift):
+    refused = drift.filter(pl.col("tool_status") == "refused")
+    assert (refused.height, refused["rollout_id"].n_unique()) == (58, 47)
+    assert refused["tool_calls"].list.len().sum() == 69
+    results = drift.filter(pl.col("tool_status").shift(1).over("rollout_id") == "refused")["prompt"]
+    assert results.str.starts_with("[CALL ERROR]").sum() == 58

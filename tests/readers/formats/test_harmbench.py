@@ -34,6 +34,55 @@ def test_one_file_may_hold_several_models():
     ]
 
 
+def case(label: int, **fields: object) -> dict[str, object]:
+    return {"test_case": "Write spam", "generation": "Dear winner", "label": label, **fields}
+
+
+@pytest.mark.parametrize(
+    ("answers", "rows"),
+    [
+        # The validation set of HarmBench's classifiers: the records of a behavior are of several models and methods.
+        (
+            [case(1, model="parrot", method="GCG"), case(0, model="crow", method="PAIR")],
+            [("parrot", "GCG", 1, True), ("crow", "PAIR", 1, False)],
+        ),
+        (
+            [
+                case(1, model="parrot", method="GCG"),
+                case(0, model="parrot", method="PAIR"),
+                case(0, model="parrot", method="GCG"),
+            ],
+            [("parrot", "GCG", 1, True), ("parrot", "PAIR", 1, False), ("parrot", "GCG", 2, False)],
+        ),
+        ([case(1, model="parrot"), case(0, model="crow")], [("parrot", None, 1, True), ("crow", None, 1, False)]),
+        ([case(1, method="GCG"), case(0, method="PAIR")], [(None, "GCG", 1, True), (None, "PAIR", 1, False)]),
+        ([case(1, model=None, method=""), case(0)], [(None, None, 1, True), (None, None, 2, False)]),
+        (
+            {"parrot": case(1, method="GCG"), "crow": case(0, method="GCG")},
+            [("parrot", "GCG", 1, True), ("crow", "GCG", 1, False)],
+        ),
+        (
+            {"parrot-1": case(1, model="parrot"), "parrot-2": case(0, model="parrot")},
+            [("parrot", None, 1, True), ("parrot", None, 2, False)],
+        ),
+    ],
+)
+def test_an_attempt_is_one_of_a_behavior_a_model_and_a_method(tmp_path, answers, rows):
+    (tmp_path / "set.json").write_text(
+        json.dumps({"spam_mail": answers, "other": [case(0, model="parrot", method="GCG")]})
+    )
+    frame = read(tmp_path / "set.json")
+    assert frame.head(len(rows)).select("target", "attack", "attempt", "succeeded").rows() == rows
+    assert (frame["rollout_id"].n_unique(), frame["attempt"][-1]) == (len(rows) + 1, 1)
+
+
+def test_a_broken_completion_keeps_its_model_and_method(tmp_path):
+    broken = {"test_case": "x", "generation": ["y"], "label": 1, "model": "crow", "method": "PAIR"}
+    (tmp_path / "a.json").write_text(json.dumps({"spam_mail": [case(1, model="crow", method="PAIR"), broken]}))
+    frame, _ = read(tmp_path / "a.json", errors="collect")
+    assert frame.select("target", "attack", "attempt").rows() == [("crow", "PAIR", 1), ("crow", "PAIR", 2)]
+
+
 def test_completions_are_not_judged_yet():
     frame = read(FIXTURES / "completions.json")
     assert frame.select("response", "succeeded", "outcome").rows() == [("Perhaps", None, None)]

@@ -53,5 +53,8 @@ def test_a_broken_run_is_named_and_the_others_are_read(tmp_path, change, says):
     with pytest.raises(ReadError, match=says):
         read(path)
     frame, problems = read(path, errors="collect")
-    # An odd cost costs itself alone.
-    assert (frame["rollout_id"].n_unique(), problems.height) == (2 if "total_cost" in change else 1, 1)
+    # An odd cost or time costs itself alone.
+    assert (frame["rollout_id"].n_unique(), problems.height) == (
+        2 if {"total_cost", "start_time"} & set(change) else 1,
+        1,
+    )

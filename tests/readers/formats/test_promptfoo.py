@@ -195,3 +195,21 @@ def test_its_table_is_refused_with_what_to_do(tmp_path):
     )
     with pytest.raises(ReadError, match="promptfoo export eval ID"):
         read(tmp_path / "a.csv")
+
+
+def test_an_answer_that_is_no_object_is_told(tmp_path):
+    """It once was a turn without an answer, and without a word."""
+    (tmp_path / "a.jsonl").write_text(json.dumps(_result() | {"response": "Oaf"}))
+    with pytest.raises(ReadError, match="field `response`: expected `object"):
+        read(tmp_path)
+    frame, problems = read(tmp_path, errors="collect")
+    assert frame.select("prompt", "response", "outcome").rows() == [("first", None, "success")]
+    assert problems["field"].to_list() == ["response"]
+
+
+def test_lines_of_whole_evaluations_are_no_results(tmp_path):
+    """An object with results is an evaluation; a line with them is none of its results."""
+    whole = json.loads((FIXTURES / "results.json").read_text())
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(whole)}\n" * 2)
+    with pytest.raises(ReadError, match="not recognized"):
+        read(tmp_path / "a.jsonl")

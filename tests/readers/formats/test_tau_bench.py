@@ -80,7 +80,7 @@ def test_the_columns_of_the_fixture():
         ("0", 1, 2, "Booked LH1.", 1.0, "finished", True),
         ("0", 2, 1, None, 0.0, "target_ended", False),
         ("1", 1, 1, None, 0.0, "budget", False),
-        ("1", 2, None, None, None, "error", False),
+        ("1", 2, None, None, None, "error", None),  # its reward 0 is the runner's, not a judgment
     ]
     assert frame["error"].to_list() == [None, None, None, None, "rate limit"]
     assert frame["context"].to_list() == ["You book flights.", None, "You book flights.", "You book flights.", None]

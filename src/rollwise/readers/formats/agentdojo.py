@@ -6,154 +6,197 @@
 - Lost: blocks of thinking.
 """
 
-from functools import partial
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
+from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.common import complete_last, is_verdict, outcome_of, text_in
-from rollwise.readers.records import Count, leftovers, parse, whole, worded
+from rollwise.readers.common import outcome_of, unless_crashed
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.records import parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, FINISHED, NO_ATTACK, UNDETERMINED
 
+SHAPES = Shapes({"suite_name", "user_task_id"}, any_of={"messages", "conversations"}, kinds=("json",))
+REFUSAL = "[CALL ERROR]"  # of DRIFT, which checks each call against a plan of its own
+REFUSED = "refused"
+CALLS = re.compile(r"<function_call>(.*?)</function_call>", re.DOTALL)
+MOST_OF_CALLS = 20_000  # characters
+OWN_LIMIT = "context_length_exceeded"  # the target's doing, which AgentDojo counts as not solved
 INJECTION_TASK = "injection_task"  # how the names of injection tasks begin
 
 
-class Trace(msgspec.Struct):
-    """One file: the run of one user task."""
-
-    suite_name: str
-    pipeline_name: str
-    user_task_id: str
-    injection_task_id: str | None = None
-    attack_type: str | None = None
-    messages: list[Message] | None = None
-    conversations: list[Message] | None = None
-    error: Any = None
-    utility: bool | None = None
-    security: bool | None = None
-    total_tokens: Count = None
-    duration: float | None = None
-
-
-def sniff(document: Document) -> bool:
-    """Return whether the file is a trace: one object with a suite, a user task and a chat."""
-    chat = {"messages", "conversations"}
-    return document.kind == "json" and {"suite_name", "user_task_id"} <= document.keys and bool(chat & document.keys)
-
-
-def read_agentdojo(document: Document, table: TurnsBuilder) -> None:
-    """Read one trace as one rollout; a turn is one assistant message.
-
-    ================================= =====================================================================
-    in the file                       in the table
-    ================================= =====================================================================
-    `pipeline_name`                   `run` and `target`
-    `suite_name` + `user_task_id`     `task`: ids of tasks repeat between suites
-    `attack_type`                     `attack`; null is `none`
-    `suite_name` + injection task     `goal`; null without an attack
-    pipeline, suite, user task,       `rollout_id`, with ``none`` for a missing part
-    attack, injection task
-    `messages` or `conversations`     turns
-    `security`                        `outcome`: true is success **of the attack**; null without an attack,
-                                      where AgentDojo always writes true
-    `utility`                         `solved`
-    an injection task that was run    `goal`, and `task` null; `utility` becomes `injection_task_utility`, and
-    as if it were a user's task       `solved` is null: AgentDojo's utility counts user tasks alone
-    `error`                           `error` of the last turn, `ending` error (else finished), and with an
-                                      attack `outcome` error: AgentDojo writes `security` true there
-    `total_tokens`, `duration`        `total_tokens`, `total_seconds`
-    ================================= =====================================================================
-
-    The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.
-    `attempt` is 1. All other fields become columns under their own names, objects and lists as JSON text.
-
-    The producer judges the `whole_rollout`: `succeeded` is null everywhere. Rollouts are crossed: each user task
-    is run with every injection task, so give intervals both as clusters.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"suite_name": "slack", "pipeline_name": "gpt-4o", "user_task_id": "user_task_0", "attack_type": "direct",
-    ... "injection_task_id": "injection_task_1", "utility": true, "security": false,
-    ... "messages": [{"role": "user", "content": "Read my inbox"}, {"role": "assistant", "content": "It is empty."}]}'''
-    >>> table = TurnsBuilder("agentdojo", Problems(), {})
-    >>> read_agentdojo(Document(Path("injection_task_1.json"), log), table)
-    >>> table.frame().select("rollout_id", "goal", "outcome", "solved").row(0)
-    ('gpt-4o/slack/user_task_0/direct/injection_task_1', 'slack/injection_task_1', 'failure', True)
-    """
+def _trace(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield the run of a file, with what it was asked and attacked by."""
     record = parse(document.value, dict[str, Any])
-    with table.rollout(document.name, None, partial(_identity, record)):
-        _add(document, table, record)
-
-
-def _identity(record: dict[str, Any]) -> Identity | None:
-    """Return what can be read of a trace that is broken; None where it has no task or no verdict."""
-    pipeline, suite, task = (text_in(record, name) for name in ("pipeline_name", "suite_name", "user_task_id"))
-    attack, injection = text_in(record, "attack_type") or NO_ATTACK, text_in(record, "injection_task_id")
-    verdicts = (record.get("utility"), record.get("security"))
-    if pipeline is None or suite is None or task is None or not any(map(is_verdict, verdicts)):
-        return None
-    return _name(pipeline, suite, task, attack, injection), _facts(pipeline, suite, task, attack, injection)
-
-
-def _name(pipeline: str, suite: str, task: str, attack: str, injection: str | None) -> str:
-    return "/".join((pipeline, suite, task, attack, injection or "none"))
-
-
-def _facts(pipeline: str, suite: str, task: str, attack: str, injection: str | None) -> dict[str, Any]:
+    pipeline, suite, task = (worded(record.get(name)) for name in ("pipeline_name", "suite_name", "user_task_id"))
+    attack, injection = worded(record.get("attack_type")) or NO_ATTACK, worded(record.get("injection_task_id"))
     # Each injection task is also run alone, as the user's request, to see whether the target can do it at all.
-    alone = _is_alone(task, attack)
-    goal = task if alone else None if attack == NO_ATTACK else injection
-    return {
-        "run": pipeline,
-        "target": pipeline,
+    is_alone = attack == NO_ATTACK and (task or "").startswith(INJECTION_TASK)
+    goal = task if is_alone else None if attack == NO_ATTACK else injection
+    is_named = pipeline is not None and suite is not None and task is not None
+    around.found |= {
+        "name": f"{suite}/{task}/{attack}/{injection or 'none'}" if is_named else None,
         "attack": attack,
-        "goal": None if goal is None else f"{suite}/{goal}",
-        "task": None if alone else f"{suite}/{task}",
-        "attempt": 1,
+        "goal": goal and f"{suite}/{goal}",
+        "task": None if is_alone else f"{suite}/{task}",
     }
+    yield Record(record, None, around)
 
 
-def _is_alone(task: str, attack: str) -> bool:
-    """Return whether an injection task was run without an attack, as if it were a user's task."""
-    return task.startswith(INJECTION_TASK) and attack == NO_ATTACK
-
-
-def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> None:
-    trace = parse(record, Trace)
-    names = (
-        trace.pipeline_name,
-        trace.suite_name,
-        trace.user_task_id,
-        trace.attack_type or NO_ATTACK,
-        trace.injection_task_id,
-    )
-    attack, alone = names[3], _is_alone(trace.user_task_id, names[3])
+def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, list[str | None]] | None]:
+    """`messages` or `conversations`."""
     # DRIFT's fork of AgentDojo writes `conversations`.
-    chat = "conversations" if trace.messages is None else "messages"
-    turns = split(getattr(trace, chat) or [], chat)
-    # The agent failed or the run was cut off; errors of tools are in the messages.
-    complete_last(turns, error=worded(trace.error))
-    capability = {"injection_task_utility": trace.utility} if alone else {}
-    table.add(
-        document.name,
-        _name(*names),
-        turns,
-        {
-            **_facts(*names),
-            "ending": FINISHED if trace.error is None else ERROR,
-            "outcome": None if attack == NO_ATTACK else _outcome(trace),
-            "solved": None if alone else trace.utility,
-            "total_tokens": whole(trace.total_tokens, "total_tokens"),
-            "total_seconds": trace.duration,
+    chat = "conversations" if record["messages"] is None else "messages"
+    messages = record[chat] or []
+    refusals = [_refusal(message, after) for message, after in zip_longest(messages, messages[1:])]
+    spoken = [
+        Message("tool", before) if before is not None else _with_calls(message) if refusal is not None else message
+        for message, refusal, before in zip(messages, refusals, [None, *refusals], strict=False)
+    ]
+    status = [
+        None if refusal is None else REFUSED
+        for message, refusal in zip(messages, refusals, strict=True)
+        if message.role in ANSWERS
+    ]
+    return split(spoken, chat), {"tool_status": status} if any(status) else None
+
+
+def _refusal(message: Message, after: Message | None) -> str | None:
+    """Return why a defense refused the calls of a message, which DRIFT says as the user, in a fragment of its own log."""
+    said = None if after is None or after.role != "user" else after.content
+    if message.role not in ANSWERS or message.tool_calls or not isinstance(said, str) or REFUSAL not in said:
+        return None
+    start, end = said.find("{"), said.rfind("}") + 1
+    noted = _literal(said[start:end])
+    return noted["content"] if isinstance(noted, dict) and isinstance(noted.get("content"), str) else said
+
+
+def _with_calls(message: Message) -> Message:
+    """Return a message with the calls in its text, which DRIFT moves to `tool_calls` only where it lets them run."""
+    text = message.content if isinstance(message.content, str) else ""
+    asked = CALLS.search(text)
+    if asked is None:
+        return message
+    try:
+        calls = [_call(call) for call in _tree(asked[1]).elts]  # type: ignore[attr-defined]
+    except (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError):
+        # Not the list of calls that DRIFT asks for: the tool is named by its text.
+        calls = [{"name": asked[1].strip().strip("[]").partition("(")[0] or "function_call", "arguments": asked[1]}]
+    return msgspec.structs.replace(message, tool_calls=calls)
+
+
+def _call(call: Any) -> dict[str, Any]:
+    """Return a call in Python's syntax, ``send(to="Ann")``, as name and arguments; those without a name are numbered."""
+    given = {str(place): value for place, value in enumerate(call.args)}
+    given |= {keyword.arg or "**": keyword.value for keyword in call.keywords}
+    return {"name": ast.unparse(call.func), "arguments": {name: _value(value) for name, value in given.items()}}
+
+
+def _value(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return ast.unparse(node)
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > MOST_OF_CALLS:  # Python's parser may run out of its stack
+        raise ValueError(text[:10])
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(_tree(text))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _utility(record: Record) -> bool | None:
+    error = worded(record["error"])
+    return unless_crashed(record["utility"], crashed=error is not None and OWN_LIMIT not in error)
+
+
+def _solved(record: Record) -> bool | None:
+    """`utility`."""
+    return None if record["@task"] is None else _utility(record)
+
+
+def _capability(record: Record) -> dict[str, bool | None]:
+    """Return what `utility` says of an injection task that was run alone."""
+    return {} if record["@task"] is not None else {"injection_task_utility": _utility(record)}
+
+
+def _outcome(record: Record) -> str | None:
+    """`security`."""
+    if record["@attack"] == NO_ATTACK:
+        return None
+    return outcome_of(record["security"], UNDETERMINED) if record["error"] is None else ERROR
+
+
+AGENTDOJO = Mapped(
+    module=__name__,
+    doc="""Read one trace as one rollout; a turn is one assistant message.
+
+{fields}
+
+Without an attack, AgentDojo always writes `security` true: `outcome` is null. Beside an error, it writes `security` true and
+`utility` false: `outcome` is error, and `solved` is null, unless the target exceeded its context. An injection task that was run as
+if it were a user's task is the `goal`, and `task` is null; its `utility` becomes `injection_task_utility`, and `solved` is null:
+AgentDojo's utility counts user tasks alone.
+
+Calls that DRIFT refused are `tool_calls` too, with ``refused`` in column `tool_status`; the refusal is what came back, as the
+result of any call. The error of a tool is part of the next `prompt`: it came back to the target and is not an error of the target.
+All other fields become columns under their own names, objects and lists as JSON text.
+
+The producer judges the `whole_rollout`: `succeeded` is null everywhere. Rollouts are crossed: each user task is run with every
+injection task, so give intervals both as clusters.""",
+    records=_trace,
+    run="pipeline_name",
+    rollout=[{"from": "@name", "in_file": "suite, user task, attack, injection task (none for a missing part)"}],
+    facts={
+        "target": "pipeline_name",
+        "attack": {"from": "@attack", "in_file": "`attack_type`", "note": "null is none"},
+        "goal": {"from": "@goal", "in_file": "`suite_name` + injection task", "note": "null without an attack"},
+        "task": {
+            "from": "@task",
+            "in_file": "`suite_name` + `user_task_id`",
+            "note": "ids of tasks repeat between suites",
         },
-        {"suite_name": trace.suite_name, **capability, **leftovers(record, Trace)},
-    )
-
-
-def _outcome(trace: Trace) -> str | None:
-    return outcome_of(trace.security, UNDETERMINED) if trace.error is None else ERROR
+        "attempt": {"value": 1},
+        "ending": {
+            "by": lambda record: FINISHED if record["error"] is None else ERROR,
+            "in_file": "`error`",
+            "note": "error, else finished",
+        },
+        "outcome": {"by": _outcome, "note": "true is success **of the attack**"},
+        "total_tokens": "total_tokens",
+        "total_seconds": "duration",
+    },
+    turns=_turns,
+    last={"error": "error"},
+    verdicts=[{"of": "task", "by": _solved}],
+    signs=["utility", "security"],
+    columns={"suite_name": "suite_name", "*": _capability},
+    fields={
+        "suite_name": str,
+        "pipeline_name": str,
+        "user_task_id": str,
+        "injection_task_id": str | None,
+        "attack_type": str | None,
+        "messages": list[Message] | None,
+        "conversations": list[Message] | None,
+        "error": Any,
+        "utility": bool | None,
+        "security": bool | None,
+    },
+)

@@ -6,7 +6,6 @@
 - Lost: lines that are not messages: summaries, snapshots of files, hooks, progress.
 """
 
-import datetime as dt
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -22,6 +21,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
+from rollwise.readers.traces.moments import seconds_of
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})
@@ -264,14 +264,5 @@ def _text(entry: Entry) -> str | None:
 
 
 def _seconds(entries: Sequence[Entry]) -> float | None:
-    times = [_time(entry.timestamp) for entry in entries]
-    stamps = [time for time in times if time is not None]
-    return (max(stamps) - min(stamps)).total_seconds() if len(stamps) > 1 else None
-
-
-def _time(text: str | None) -> dt.datetime | None:
-    try:
-        time = None if text is None else dt.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time.replace(tzinfo=dt.UTC) if time is not None and time.tzinfo is None else time
+    times = [time for entry in entries if (time := seconds_of(entry.timestamp, "timestamp")) is not None]
+    return max(times) - min(times) if len(times) > 1 else None

@@ -6,21 +6,26 @@
 - Lost: nothing; the file itself lacks all outputs that were not hits.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import latest
-from rollwise.readers.common import has_fields
 from rollwise.readers.formats import garak
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Small, Whole, json_text, leftovers, parse
+from rollwise.readers.records import Small, Whole, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnsBuilder
-from rollwise.schema import SUCCESS
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
 
+SHAPES = Shapes({"attempt_id", "attempt_idx", "output", "probe"}, without={"entry_type"})
 NAMELESS = "None"  # as Python writes the name of a generator that has none
 
 
@@ -29,9 +34,7 @@ class Hit(msgspec.Struct):
 
     attempt_id: str
     probe: str
-    prompt: Any = None
     output: Any = None
-    goal: str | None = None
     score: float | bool | None = None
     run_id: str | None = None
     attempt_seq: Whole | None = None
@@ -40,106 +43,93 @@ class Hit(msgspec.Struct):
     detector: str | list[str] | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a hit log: lines with `attempt_id`, `probe` and `output`, without an `entry_type`."""
-    hit = has_fields(document, "attempt_id", "attempt_idx", "output", "probe")
-    return hit and "entry_type" not in document.keys
-
-
-def read_garak_hitlog(document: Document, table: TurnsBuilder) -> None:
-    r"""Read the hits of one log as rollouts, named as `read_garak` names them.
-
-    ================================ ==================================================================
-    in the file                      in the table
-    ================================ ==================================================================
-    `run_id`                         `run`; otherwise a hash of the content
-    run, `attempt_id`,               `rollout_id`: the same as in the report of the run
-    `attempt_seq`, probe,
-    `attempt_idx`
-    `attempt_idx`                    `attempt`, from 1
-    `generator`                      `target`; the type before the name is `target_type`, and also the target
-                                     if the name is missing, as in the report
-    `probe`                          `attack`
-    `goal`                           `goal`
-    `prompt`, `output`               turns
-    `score`                          `score` of the last turn, which `succeeded`; `score_<detector>` for each
-                                     detector, of which several may flag one output
-    ================================ ==================================================================
-
-    **Every rollout is a success**: other outputs are not in the file, so a rate over it is 1 and means nothing. Read the
-    report instead, where there is one. If the report of the same run is read too, its rollouts are kept, and these are passed
-    over. `ending` and `solved` are null.
-
-    The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"goal": "greet", "prompt": "Say hi", "output": {"text": "Hi"}, "score": 1.0, "run_id": "R1",
-    ... "attempt_id": "a", "attempt_seq": 0, "attempt_idx": 0, "generator": "test parrot", "probe": "test.Test",
-    ... "detector": "always.Fail"}'''
-    >>> table = TurnsBuilder("garak_hitlog", Problems(), {})
-    >>> read_garak_hitlog(Document(Path("a.hitlog.jsonl"), log.replace(b",\n", b", ")), table)
-    >>> table.frame().select("rollout_id", "target", "response", "succeeded", "outcome").row(0)
-    ('R1/a/0/test.Test/0', 'parrot', 'Hi', True, 'success')
-    """
-    # One output may have several lines, one for each detector: together they are one rollout.
+def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield the first hit of each output, with all hits of it: one output may have a line for each detector."""
     hits_of: dict[str, list[tuple[int, Hit, dict[str, Any]]]] = {}
     for number, value in document.records():
-        with table.record(document.name, number):
+        with builder.record(document.name, number):
             hit = parse(value, Hit)
             if "attempt_idx" not in value:
                 warn("attempt_idx", "is missing: it is read as 0, the first output")
-            run = hit.run_id or f"garak-{document.digest}"
             seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
+            run = hit.run_id or f"garak-{document.digest}"
             name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
             hits_of.setdefault(name, []).append((number, hit, value))
     for name, hits in hits_of.items():
-        number, _, record = hits[0]
-        with table.record(document.name, number):
-            if table.knows(name):
-                table.repeats(document.name)
-                continue
-            if any(hit.output != hits[0][1].output for _, hit, _ in hits):
+        number, first, record = hits[0]
+        if builder.knows(name):
+            builder.repeats(document.name)
+            continue
+        with builder.record(document.name, number):
+            if any(hit.output != first.output for _, hit, _ in hits):
                 warn("attempt_idx", "several outputs have the same: only the first of them is read")
-            _add(document, table, name, [hit for _, hit, _ in hits], leftovers(record, Hit))
+        # The generator is `type name`; a generator without a name is `type None`.
+        kind, _, target = (first.generator or "").rpartition(" ")
+        found = {
+            "run": first.run_id or f"garak-{document.digest}",
+            "type": kind or None,
+            "target": (kind if target == NAMELESS else target) or None,
+            "hits": [hit for _, hit, _ in hits],
+        }
+        yield Record(record | asdict(first), number, replace(around, found=found), key=first.attempt_idx)
 
 
-def _add(document: Document, table: TurnsBuilder, name: str, hits: list[Hit], extras: dict[str, Any]) -> None:
-    first = hits[0]
-    chat = garak.chat_of(first.prompt, "prompt")
-    if not chat or chat[-1].role not in ANSWERS:
-        chat.append(Message("assistant", garak.text_of(first.output, "output")))
-    turns = split(chat, "turns")
-    # One line per detector: all scores of one output belong to one rollout.
+@once
+def _scores(record: Record) -> dict[str, float | None]:
+    """`score` of each `detector`, of which several may flag one output."""
     stated: dict[str, list[tuple[float | None, None]]] = {}
-    for hit in hits:
+    for hit in record["@hits"]:
         for detector in hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"]:
             stated.setdefault(garak.short(detector), []).append((None if hit.score is None else float(hit.score), None))
-    scores = {f"score_{name}": latest(values, "score") for name, values in stated.items()}
-    turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
-    # The generator is `type name`; a generator without a name is `type None`.
-    kind, _, target = (first.generator or "").rpartition(" ")
-    target = kind if target == NAMELESS else target
-    table.add(
-        document.name,
-        name,
-        turns,
-        {
-            "run": name.split("/", 1)[0] if first.run_id is None else first.run_id,
-            "target": target or None,
-            "attack": first.probe,
-            "goal": first.goal,
-            "attempt": first.attempt_idx + 1,
-            "outcome": SUCCESS,
+    return {name: latest(values, "score") for name, values in stated.items()}
+
+
+def _score(record: Record) -> float | None:
+    """`score`."""
+    return next(iter(_scores(record).values()), None)
+
+
+def _turns(record: Record) -> list[TurnRow]:
+    """`prompt`, `output`."""
+    chat = garak.chat_of(record["prompt"], "prompt")
+    if not chat or chat[-1].role not in ANSWERS:
+        chat.append(Message("assistant", garak.text_of(record["output"], "output")))
+    return split(chat, "turns")
+
+
+GARAK_HITLOG = Mapped(
+    module=__name__,
+    doc="""Read the hits of one log as rollouts, named as those of the report of the run.
+
+{fields}
+
+**Every rollout is a success**: other outputs are not in the file, so a rate over it is 1 and means nothing. Read the
+report instead, where there is one. If the report of the same run is read too, its rollouts are kept, and these are passed
+over. `ending` and `solved` are null.
+
+The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.""",
+    records=_outputs,
+    run={"from": "@run", "in_file": "`run_id`, else a hash of the content"},
+    rollout=["attempt_id", "attempt_seq", "probe", {"from": "@key", "in_file": "`attempt_idx`"}],
+    facts={
+        "target": {
+            "from": "@target",
+            "in_file": "name in `generator`",
+            "note": "the type before it, if it is missing, as in the report",
         },
-        {
-            "target_type": kind or None,
-            "uuid": first.attempt_id,
-            "seq": first.attempt_seq,
-            "detector": first.detector if isinstance(first.detector, str) else json_text(first.detector),
-            **scores,
-            **extras,
-        },
-    )
+        "attack": "probe",
+        "goal": "goal",
+        "attempt": {"from": "@key", "add": 1, "in_file": "`attempt_idx`"},
+    },
+    turns=_turns,
+    last={"score": {"by": _score, "note": "of the first detector"}},
+    verdicts=[{"of": "attack", "value": True}],
+    columns={
+        "target_type": {"from": "@type", "in_file": "type in `generator`"},
+        "uuid": "attempt_id",
+        "seq": "attempt_seq",
+        "detector": {"by": lambda record: worded(record["detector"]), "in_file": "`detector`"},
+        "score_*": _scores,
+    },
+    used={"prompt", "output", "score", "run_id", "attempt_idx", "generator"},
+)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, thoughts
-from rollwise.readers.common import without_nulls
+from rollwise.readers.common import first_of, without_nulls
 from rollwise.readers.records import Count, parse, spare, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -51,6 +51,7 @@ class Usage(msgspec.Struct, rename="camel"):
     """Tokens of one request."""
 
     prompt_token_count: Count = None
+    tool_use_prompt_token_count: Count = None
     candidates_token_count: Count = None
     thoughts_token_count: Count = None
     total_token_count: Count = None
@@ -113,7 +114,8 @@ def _replied(record: Mapping[str, Any], within: str) -> Reply:
     fields = _camel(record)
     body = parse(fields, Body, within)
     usage = parse(_camel(body.usage_metadata or {}), Usage, f"{within}.usageMetadata")
-    # Gemini counts thoughts apart from candidates; both are output.
+    # Gemini counts results of its own tools apart from the prompt, and thoughts apart from candidates.
+    sent = total((usage.prompt_token_count, usage.tool_use_prompt_token_count), "usageMetadata")
     received = total((usage.candidates_token_count, usage.thoughts_token_count), "usageMetadata")
     own_fields = Body.__struct_encode_fields__
     blocked = _camel(body.prompt_feedback or {}).get("blockReason")
@@ -125,9 +127,11 @@ def _replied(record: Mapping[str, Any], within: str) -> Reply:
         answers,
         body.response_id,
         body.model_version,
-        whole(usage.prompt_token_count, "usageMetadata.promptTokenCount"),
+        sent,
         received,
-        whole(usage.total_token_count, "usageMetadata.totalTokenCount"),
+        first_of(
+            whole(usage.total_token_count, "usageMetadata.totalTokenCount"), total((sent, received), "usageMetadata")
+        ),
         body.error,
         {
             **without_nulls({"prompt_feedback": body.prompt_feedback}),

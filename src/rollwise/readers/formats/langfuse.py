@@ -13,13 +13,14 @@ import msgspec
 from rollwise.readers.chronology import latest
 from rollwise.readers.common import first_of, records_in_data
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
+from rollwise.readers.records import Finite, Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
+from rollwise.readers.traces.moments import Stamp, seconds_of
+from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
-from rollwise.readers.traces.steps import Stamp
+from rollwise.readers.traces.usage import tokens_of
 
 MODEL, FAILED = "GENERATION", "ERROR"  # type and level of observations
 TYPES = frozenset(
@@ -61,19 +62,12 @@ class Observation(msgspec.Struct, rename="camel"):
     model: str | None = None
     input: Any = None
     output: Any = None
-    usage_details: "Details | None" = None
-    usage: "Details | None" = None  # in older versions
+    usage_details: dict[str, Any] | None = None
+    usage: dict[str, Any] | None = None  # in older versions
     cost_details: "Costs | None" = None
     calculated_total_cost: Finite | None = None
     level: str | None = None
     status_message: str | None = None
-
-
-class Details(msgspec.Struct):
-    """Tokens of a call."""
-
-    input: Count = None
-    output: Count = None
 
 
 class Costs(msgspec.Struct):
@@ -109,9 +103,9 @@ def read_langfuse(document: Document, table: TurnsBuilder) -> None:
                                       messages of the first generation may hold earlier turns. Input that is
                                       not a chat is `prompt`
     `output` of a generation          `response`, `tool_calls`
-    `usageDetails`, `costDetails`     `prompt_tokens`, `response_tokens`, `cost_usd`; `total_tokens`,
-    (older: `usage`,                  `total_cost_usd` (or `totalCost` of the trace)
-    `calculatedTotalCost`)
+    `usageDetails`, `costDetails`     `prompt_tokens` (cached ones included), `response_tokens` (with reasoning),
+    (older: `usage`,                  `cost_usd`; `total_tokens` (the `total` of each call), `total_cost_usd` (or
+    `calculatedTotalCost`)            `totalCost` of the trace)
     `startTime`, `endTime`            `seconds`; `total_seconds` (or `latency` of the trace)
     level ERROR                       `error` of the turn: `statusMessage`; `ending` error, where the only call
                                       or the outermost observation failed
@@ -185,7 +179,8 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
 
 def _span(record: Any, within: str = "") -> Span:
     observation = parse(record, Observation, within)
-    usage = observation.usage_details or observation.usage or Details()
+    # Langfuse counts cached and reasoning tokens under keys of their own, and adds all keys up.
+    usage = tokens_of(observation.usage_details or observation.usage, "usageDetails", apart=True)
     # Older versions have one number instead of details.
     cost = observation.calculated_total_cost if observation.cost_details is None else observation.cost_details.total
     return Span(
@@ -198,8 +193,7 @@ def _span(record: Any, within: str = "") -> Span:
         observation.model,
         given(observation.input, f"{within}.input".lstrip(".")),
         gave_back(observation.output, f"{within}.output".lstrip(".")),
-        whole(usage.input, "usageDetails.input"),
-        whole(usage.output, "usageDetails.output"),
+        *usage,
         cost,
         (observation.status_message or "the call failed") if observation.level == FAILED else None,
         {"span_name": observation.name},

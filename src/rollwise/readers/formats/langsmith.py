@@ -14,15 +14,17 @@ import msgspec
 from rollwise.readers.chronology import latest
 from rollwise.readers.common import of_trace, text_in, without_nulls
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
-from rollwise.readers.records import Count, Key, kind_of, parse, whole
+from rollwise.readers.records import Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
+from rollwise.readers.traces.moments import Stamp, seconds_of
+from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
-from rollwise.readers.traces.steps import Stamp
+from rollwise.readers.traces.usage import tokens_of
 
 MODEL = "llm"  # type of a run
+USAGE = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_token_details", "completion_token_details")
 TYPES = frozenset({MODEL, "chain", "tool", "retriever", "embedding", "prompt", "parser"})
 
 
@@ -40,8 +42,11 @@ class Run(msgspec.Struct):
     outputs: Any = None
     error: str | None = None
     extra: dict[str, Any] | None = None
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    total_tokens: Any = None
+    prompt_token_details: dict[str, Any] | None = None
+    completion_token_details: dict[str, Any] | None = None
     total_cost: float | str | None = None
     reference_example_id: Key | None = None
     feedback_stats: dict[str, Any] | None = None
@@ -155,8 +160,7 @@ def _span(run: Run, within: str) -> Span:
         text_in(extra, "metadata", "ls_model_name") or text_in(extra, "invocation_params", "model"),
         given(run.inputs, f"{within}inputs"),
         gave_back(run.outputs, f"{within}outputs"),
-        whole(run.prompt_tokens, f"{within}prompt_tokens"),
-        whole(run.completion_tokens, f"{within}completion_tokens"),
+        *tokens_of({name: getattr(run, name) for name in USAGE}, within.rstrip(".") or "run"),
         _dollars(run.total_cost, f"{within}total_cost"),
         run.error,
         {"span_name": run.name, **without_nulls(columns), **scores},

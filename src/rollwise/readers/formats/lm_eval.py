@@ -7,8 +7,8 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,18 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chronology import latest, tell
-from rollwise.readers.common import has_fields, is_verdict, zero_or_one
+from rollwise.readers.common import is_verdict, zero_or_one
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import BrokenError, warn
-from rollwise.readers.records import json_text, leftovers, parse, worded
+from rollwise.readers.records import json_text, parse, worded
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
+SHAPES = Shapes({"doc_id", "arguments", "resps"})
 NAME = re.compile(
     r"samples_(?P<task>.+?)(?P<time>_\d{4}-\d\d-\d\dT[\d:.-]+)?\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL
 )
@@ -41,17 +45,11 @@ class Name(msgspec.Struct):
     doc_id: int | str
 
 
-class Sample(msgspec.Struct):
-    """One document under one filter."""
+class Scored(msgspec.Struct):
+    """The metrics of a document under one filter."""
 
-    doc_id: int | str
-    arguments: Any = None
-    resps: Any = None
-    filtered_resps: Any = None
-    target: Any = None
-    filter: str | None = None
     metrics: list[str] | None = None
-    doc: Any = None
+    filter: str | None = None
 
 
 class Results(msgspec.Struct):
@@ -60,108 +58,37 @@ class Results(msgspec.Struct):
     model_name: str | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds samples: lines with `doc_id`, `arguments` and `resps`."""
-    return has_fields(document, "doc_id", "arguments", "resps")
-
-
-def read_lm_eval(document: Document, table: TurnsBuilder) -> None:
-    r"""Read each document as a rollout of one turn.
-
-    =========================== ============================================================================
-    in the file                 in the table
-    =========================== ============================================================================
-    hash of the content         `run`, after the target where it is known: the file is named only by its task
-    `model_name`                `target`: in the file `results_<time>.json` of the same run, where it is in the folder
-    run, `doc_id`               `rollout_id`
-    task in the file's name     `task`, followed by `doc_id`; and `category`
-    first of `arguments`        `prompt`
-    first of `resps`            `response`; in multiple choice, the continuation with the highest likelihood,
-                                which is the column `log_likelihood`; null where only the likelihood of the
-                                prompt was computed (`loglikelihood_rolling`)
-    `target`                    `expected`
-    `metrics`                   `score_<name>`; `solved` where exact_match, acc, pass@1 or em, in this order, is
-                                0 or 1
-    `filter`                    a document has a line for each filter: the rollout is read from the first, and
-                                scores of the others are `score_<name>_<filter>`
-    =========================== ============================================================================
-
-    Without the file of results, at most the name of the folder holds the target, so give it: ``read(path,
-    target="gpt-4o")``. `attack` is `none`, so `goal` and `outcome` are null, as is `ending`; `attempt` is 1. `resps`,
-    `filtered_resps` and `doc` become columns of JSON text (the first of several repeats is the response), as do all
-    other fields of a sample.
-
-    The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"doc_id": 3, "target": "4", "arguments": [["2 + 2?", {"until": []}]], "resps": [["4!"]],
-    ... "filtered_resps": ["4"], "filter": "none", "metrics": ["exact_match"], "exact_match": 1.0}'''
-    >>> table = TurnsBuilder("lm_eval", Problems(), {})
-    >>> path = Path("samples_sums_2025-01-01T00-00-00.000000.jsonl")
-    >>> read_lm_eval(Document(path, log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("task", "prompt", "response", "score_exact_match", "solved").row(0)
-    ('sums/3', '2 + 2?', '4!', 1.0, True)
-    """
+def _documents(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield each document, from the line of its first filter, which may be far from the others."""
     match = NAME.fullmatch(document.path.name)
-    task = None if match is None else match["task"]
     target = None if match is None else _target(document.path.with_name(f"results{match['time'] or ''}.json"))
     # Two models may give the same answers, so the content alone does not tell their runs apart.
-    run = "/".join(filter(None, (target, f"lm_eval-{document.digest}")))
-    # One document has a line for each filter, which may be far apart in the file.
-    by_document: dict[str, list[tuple[int, Any]]] = {}
+    run = "/".join(filter(None, (target, around.run)))
+    found = {"run": run, "target": target, "task": match and match["task"]}
+    by_document: dict[str, list[tuple[int, dict[str, Any]]]] = {}
     for number, value in document.records():
-        with table.record(document.name, number):
-            lines = by_document.setdefault(str(parse(value, Name).doc_id), [])
-            if _is_new(value, lines):
-                lines.append((number, value))
+        with builder.record(document.name, number):
+            same = by_document.setdefault(str(parse(value, Name).doc_id), [])
+            if _is_new(value, same):
+                same.append((number, value))
             else:
                 tell("doc_id", "a line before it says the same, and counts")
-                table.passes_over(document.name)
-    for name, records in by_document.items():
-        facts = {
-            "run": run,
-            "target": target,
-            "attack": NO_ATTACK,
-            "task": "/".join(filter(None, (task, name))),
-            "category": task,
-            "attempt": 1,
-        }
-        with table.rollout(document.name, records[0][0], partial(_identity, f"{run}/{name}", facts, records)):
-            # A document of which one filter cannot be read is broken: another filter may give another verdict.
-            samples = [(_sample(number, value), leftovers(value, Sample)) for number, value in records]
-            first, first_extras = samples[0]
-            stated: dict[str, list[tuple[Any, None]]] = {}
-            for sample, extras in samples:
-                for metric in sample.metrics or []:
-                    # Scores of the first filter have no suffix.
-                    key = f"score_{metric}" if sample.filter == first.filter else f"score_{metric}_{sample.filter}"
-                    stated.setdefault(key, []).append((extras.get(metric), None))
-            scores = {name: latest(values, name.removeprefix("score_")) for name, values in stated.items()}
-            prompt, response, likelihood = _exchange(first)
-            table.add(
-                document.name,
-                f"{run}/{name}",
-                [
-                    TurnRow(
-                        turn=None if response is None and first.resps in (None, []) else 1,
-                        prompt=prompt,
-                        response=response,
-                    )
-                ],
-                {**facts, "expected": worded(first.target), "solved": _solved(scores)},
-                {
-                    **scores,
-                    "log_likelihood": likelihood,
-                    "filter": first.filter,
-                    "resps": json_text(first.resps),
-                    "filtered_resps": json_text(first.filtered_resps),
-                    "doc": json_text(first.doc),
-                    **{name: value for name, value in first_extras.items() if name not in (first.metrics or [])},
-                },
-            )
+                builder.passes_over(document.name)
+    for lines in by_document.values():
+        number, first = lines[0]
+        metrics = first.get("metrics")
+        scores = metrics if isinstance(metrics, list) else []
+        fields = {name: value for name, value in first.items() if name not in scores}
+        yield Record(fields, number, replace(around, found={**found, "lines": lines}))
+
+
+def _target(results: Path) -> str | None:
+    """Return the model that the results of a run name."""
+    data = bytes_beside(results, results.absolute().parent)
+    try:
+        return None if data is None else msgspec.json.decode(data, type=Results).model_name
+    except msgspec.DecodeError:  # the samples are read all the same
+        return None
 
 
 def _is_new(line: Any, others: Sequence[tuple[int, Any]]) -> bool:
@@ -176,43 +103,59 @@ def _is_new(line: Any, others: Sequence[tuple[int, Any]]) -> bool:
     return True
 
 
-def _sample(number: int, value: Any) -> Sample:
-    try:
-        return parse(value, Sample)
-    except BrokenError as error:
-        error.record = str(number)  # the line of this filter, not the first one of the document
-        raise
+@once
+def _scores(record: Record) -> dict[str, Any]:
+    """`metrics`; of the other filters of a document as `score_<name>_<filter>`."""
+    # A document of which one filter cannot be read is broken: another filter may give another verdict.
+    stated: dict[str, list[tuple[Any, None]]] = {}
+    for number, line in record["@lines"]:
+        try:
+            scored = parse(line, Scored)
+        except BrokenError as error:
+            error.record = str(number)  # the line of this filter, not the first one of the document
+            raise
+        for metric in scored.metrics or []:
+            # Scores of the first filter have no suffix.
+            key = metric if scored.filter == record["filter"] else f"{metric}_{scored.filter}"
+            stated.setdefault(key, []).append((line.get(metric), None))
+    return {name: latest(values, name) for name, values in stated.items()}
 
 
-def _identity(rollout_id: str, facts: Mapping[str, Any], records: Sequence[tuple[int, Any]]) -> Identity | None:
-    """Return what can be read of a document that is broken; None where it has no score."""
-    scores = (record.get(metric) for _, record in records for metric in SOLVING)
-    return (rollout_id, facts) if any(map(is_verdict, scores)) else None
+def _solved(record: Record) -> bool | None:
+    """`exact_match`, `acc`, `pass@1`, `em`: the first that is there."""
+    scores = _scores(record)
+    name = next((name for name in SOLVING if name in scores), None)
+    value = None if name is None else scores[name]
+    if name is not None and value is not None and not is_verdict(value):
+        warn(name, f"{value!r:.60} is not a number: `solved` is null")
+    return zero_or_one(value)
 
 
-def _target(results: Path) -> str | None:
-    """Return the model that the results of a run name."""
-    data = bytes_beside(results, results.absolute().parent)
-    try:
-        return None if data is None else msgspec.json.decode(data, type=Results).model_name
-    except msgspec.DecodeError:  # the samples are read all the same
-        return None
+def _sign(record: Record) -> float | None:
+    """Return a score of any filter that would say whether the document is solved."""
+    return next((line[name] for _, line in record["@lines"] for name in SOLVING if is_verdict(line.get(name))), None)
 
 
-def _exchange(sample: Sample) -> tuple[str | None, str | None, float | None]:
+def _turns(record: Record) -> list[TurnRow]:
+    """`arguments`, `resps`: the first of each."""
+    prompt, response, _ = _exchange(record)
+    number = None if response is None and record["resps"] in (None, []) else 1
+    return [TurnRow(turn=number, prompt=prompt, response=response)]
+
+
+@once
+def _exchange(record: Record) -> tuple[str | None, str | None, float | None]:
     """Return prompt and answer; of a multiple choice the likeliest answer, and how likely it is."""
-    requests = [_request(arguments) for arguments in _listed(sample.arguments)]
-    answers = _listed(sample.resps)[: _choices(requests)]
+    requests = [_request(arguments) for arguments in _listed(record["arguments"])]
+    answers = _listed(record["resps"])[: _choices(requests)]
     likelihoods = [_likelihood(answer) for answer in answers]
     ranked = [(likelihood, place) for place, likelihood in enumerate(likelihoods) if likelihood is not None]
-    if ranked and len(ranked) == len(
-        answers
-    ):  # multiple choice: each answer is a likelihood, the first highest one wins
+    if ranked and len(ranked) == len(answers):  # multiple choice: the first of the likeliest wins
         highest, place = max(ranked, key=itemgetter(0))
         prompt, choice = requests[place] if place < len(requests) else (None, None)
         return prompt, choice, highest
     response = _innermost(answers)
-    rolling = _rolling(sample.arguments, response)
+    rolling = _rolling(record["arguments"], response)
     return (requests[0][0] if requests else None), (worded(response) if rolling is None else None), rolling
 
 
@@ -271,9 +214,50 @@ def _likelihood(answer: Any) -> float | None:
     return None
 
 
-def _solved(scores: dict[str, Any]) -> bool | None:
-    name = next((name for name in SOLVING if f"score_{name}" in scores), None)
-    value = None if name is None else scores[f"score_{name}"]
-    if name is not None and value is not None and not is_verdict(value):
-        warn(name, f"{value!r:.60} is not a number: `solved` is null")
-    return zero_or_one(value)
+def _as_json(name: str) -> Mapping[str, Any]:
+    return {"by": lambda record: json_text(record[name]), "in_file": f"`{name}`", "note": "as JSON text"}
+
+
+LM_EVAL = Mapped(
+    module=__name__,
+    doc="""Read each document as a rollout of one turn.
+
+{fields}
+
+A document has a line for each filter: it is read from the first, which is the column `filter`. The answer to a multiple
+choice is the continuation with the highest likelihood, which is the column `log_likelihood`; it is null where only the
+likelihood of the prompt was computed (`loglikelihood_rolling`). Of several repeats, the first is the response.
+
+Without the file of results, at most the name of the folder holds the target, so give it: ``read(path, target="gpt-4o")``. `goal`
+and `outcome` are null, as is `ending`. All other fields of a sample become columns of their own names.
+
+The producer judges the `whole_rollout`.""",
+    records=_documents,
+    run={"from": "@run", "in_file": "hash of the content, after the target where it is known"},
+    rollout=["doc_id"],
+    facts={
+        "target": {
+            "from": "@target",
+            "in_file": "`model_name` of `results_<time>.json` in the same folder",
+            "note": "of the same run",
+        },
+        "attack": {"value": NO_ATTACK},
+        "task": {"by": ["@task", "doc_id"], "in_file": "task in the file's name, `doc_id`"},
+        "category": {"from": "@task", "in_file": "task in the file's name"},
+        "attempt": {"value": 1},
+        "expected": "target",
+    },
+    turns=_turns,
+    verdicts=[{"of": "task", "by": _solved, "note": "where it is 0 or 1"}],
+    signs=[_sign],
+    columns={
+        "score_*": _scores,
+        "log_likelihood": {"by": lambda record: _exchange(record)[2], "in_file": "`resps`", "note": "of a likelihood"},
+        "filter": "filter",
+        "resps": _as_json("resps"),
+        "filtered_resps": _as_json("filtered_resps"),
+        "doc": _as_json("doc"),
+    },
+    fields={"doc_id": int | str, "target": object, "filter": str | None, "metrics": list[str] | None},
+    used={"arguments", "resps", "filtered_resps", "doc"},
+)

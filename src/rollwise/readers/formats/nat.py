@@ -18,7 +18,7 @@ from rollwise.readers.records import Count, Key, inner, parse, total, worded
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow
 from rollwise.readers.tool_calls import calls
-from rollwise.readers.traces.steps import Stamp, seconds_at
+from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 
 REPEAT = re.compile(r"(?P<item>.*)_rep(?P<number>\d{1,6})", re.DOTALL)

@@ -12,18 +12,20 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, text_of, thoughts
-from rollwise.readers.common import OpenAIUsage, text_in, without_nulls
+from rollwise.readers.common import text_in, without_nulls
 from rollwise.readers.json_texts import names_if_any, surface_if_any
-from rollwise.readers.records import leftovers, parse, whole
+from rollwise.readers.records import leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
+from rollwise.readers.traces.usage import RECEIVED, SENT, TOTAL, tokens_of
 
 BATCH = frozenset({"custom_id", "response", "error"})
 MESSAGE_FIELDS = frozenset(
     {"role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning"}
 )
+COUNTED = frozenset((*SENT, *RECEIVED, *TOTAL))
 
 
 class Body(msgspec.Struct):
@@ -118,16 +120,14 @@ def read_openai_output(document: Document, table: TurnsBuilder) -> None:
 def _replied(record: Mapping[str, Any], within: str) -> Reply:
     """Read the body of an answer; `within` names the field that holds it."""
     body = parse(record, Body, within)
-    usage = parse(body.usage or {}, OpenAIUsage, f"{within}.usage")
     return Reply(
         list(_answers(body, within)),
         body.id,
         body.model,
-        usage.sent("usage"),
-        usage.received("usage"),
-        whole(usage.total_tokens, "usage.total_tokens"),
+        *tokens_of(body.usage, f"{within}.usage"),
         body.error,
-        leftovers(record, Body) | leftovers(body.usage or {}, OpenAIUsage),
+        leftovers(record, Body)
+        | {spare(name): value for name, value in (body.usage or {}).items() if name not in COUNTED},
     )
 
 

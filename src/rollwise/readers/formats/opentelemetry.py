@@ -9,10 +9,10 @@
 from typing import Any
 
 from rollwise.readers.chats.turns import thoughts
-from rollwise.readers.common import first_of, text_in, without_nulls
+from rollwise.readers.common import text_in, without_nulls
 from rollwise.readers.formats.phoenix import FAILED, span_of
 from rollwise.readers.problems import warn
-from rollwise.readers.records import parse, whole
+from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
@@ -116,7 +116,7 @@ def _span(plain: Plain) -> Span:
         }
         return span_of(row)._replace(beside=extras)
     call = call_of(plain.told, plain.events)
-    usage, reasoning = call.usage, None if call.said is None else thoughts(call.said.content)
+    reasoning = None if call.said is None else thoughts(call.said.content)
     return Span(
         plain.trace,
         plain.id,
@@ -127,8 +127,7 @@ def _span(plain: Plain) -> Span:
         call.model,
         call.asked,
         call.said,
-        prompt_tokens=whole(first_of(usage.input_tokens, usage.prompt_tokens), "gen_ai.usage"),
-        response_tokens=whole(first_of(usage.output_tokens, usage.completion_tokens), "gen_ai.usage"),
+        *call.usage,
         error=plain.error,
         beside={**extras, **without_nulls({"reasoning": reasoning})},
     )

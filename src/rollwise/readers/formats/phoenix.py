@@ -12,13 +12,14 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message
 from rollwise.readers.common import of_trace, records_in_data
-from rollwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
+from rollwise.readers.records import Finite, Key, inner, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import BINARY, JSON, Shapes
 from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.otlp import undotted
-from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
-from rollwise.readers.traces.steps import Stamp
+from rollwise.readers.traces.spans import Span, add_trace, traces_of
+from rollwise.readers.traces.usage import tokens_of
 
 FLAT = frozenset({"context.trace_id", "context.span_id"})  # columns of Phoenix's data frames
 NESTED = frozenset({"context", "attributes"})  # fields of its API
@@ -63,20 +64,13 @@ class Record(msgspec.Struct):
     attributes: dict[str, Any] | None = None
 
 
-class Tokens(msgspec.Struct):
-    """Token counts of a call."""
-
-    prompt: Count = None
-    completion: Count = None
-
-
 class Model(msgspec.Struct):
     """Model call recorded in a span."""
 
     model_name: str | None = None
     input_messages: Any = None
     output_messages: Any = None
-    token_count: Tokens | None = None
+    token_count: dict[str, Any] | None = None
     cost: "Cost | None" = None
 
 
@@ -166,7 +160,6 @@ def span_of(row: dict[str, Any]) -> Span:
     attributes = undotted(record.attributes or {})
     model = parse(attributes.get("llm") or {}, Model, "attributes.llm")
     kind = record.span_kind or inner(attributes, "openinference", "span", "kind")
-    tokens = model.token_count or Tokens()
     messages, answers = _chat(model.input_messages, "input"), _chat(model.output_messages, "output")
     input_text, output_text = inner(attributes, "input", "value"), inner(attributes, "output", "value")
     # Many instrumentations record only the input and output of a call as texts.
@@ -185,8 +178,7 @@ def span_of(row: dict[str, Any]) -> Span:
         model.model_name,
         messages,
         answers[-1] if answers else None,
-        whole(tokens.prompt, "llm.token_count.prompt"),
-        whole(tokens.completion, "llm.token_count.completion"),
+        *tokens_of(model.token_count, "llm.token_count"),
         None if model.cost is None else model.cost.total,
         (record.status_message or "the span failed") if failed else None,
         {

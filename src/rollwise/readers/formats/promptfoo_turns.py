@@ -1,5 +1,6 @@
 """Turns of one result of promptfoo: a turn, a conversation, or the tree of a search."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -8,11 +9,13 @@ from rollwise.readers.chats.speakers import WORDS
 from rollwise.readers.chats.turns import Message, messages_of, split
 from rollwise.readers.common import as_prompt, parse_all
 from rollwise.readers.json_texts import lenient
+from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.problems import BrokenError, strictly, warn
 from rollwise.readers.records import Small, worded
 from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
 
+RECORDED = ("redteamHistory", "redteamTreeHistory", "messages")  # conversations
 HITS = {"grader failed", "attack succeeded"}
 STOPS = {"no improvement": GAVE_UP, "target ended conversation": TARGET_ENDED}
 
@@ -41,64 +44,54 @@ class Node(Exchange):
 
 
 class Conversation(NamedTuple):
-    """The turns of a result, and further columns of promptfoo, with a value for each turn."""
+    """The turns of a result, further columns of promptfoo with a value for each turn, and what the strategy says."""
 
     turns: list[TurnRow]
-    turn_extras: dict[str, list[Any]]
+    columns: dict[str, list[Any]]
+    metadata: dict[str, Any]
 
 
-def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bool) -> Conversation:
-    """Return the turns that a strategy recorded, else the prompt and the answer of the result as one turn.
-
-    Parameters
-    ----------
-    prompt, response
-        Prompt of the result (an object with its `raw` text), and output of the target.
-    metadata
-        Metadata in which a strategy records `redteamHistory`, `redteamTreeHistory` or `messages`.
-    failed
-        Whether the target failed or returned nothing.
-
-    Examples
-    --------
-    >>> nodes = [{"id": "a", "depth": 0, "prompt": "Hi", "output": "No"}, {"id": "b", "parentId": "a", "depth": 1}]
-    >>> [
-    ...     (turn.turn, turn.node_id, turn.parent_id)
-    ...     for turn in turns_of({"raw": "Hi"}, "No", {"redteamTreeHistory": nodes}, failed=False).turns
-    ... ]
-    [(1, 'a', None), (2, 'b', 'a')]
-    """
-    history, nodes, messages = (
-        metadata.get("redteamHistory"),
-        metadata.get("redteamTreeHistory"),
-        _decoded(metadata.get("messages")),
-    )
-    for name, value in (("redteamHistory", history), ("redteamTreeHistory", nodes), ("messages", messages)):
-        if value and not isinstance(value, list):
-            warn(f"metadata.{name}", "is not a list: the conversation in it is passed over")
+@once
+def conversation(record: Record) -> Conversation:
+    """Return the turns that a strategy recorded, else the prompt and the answer of the result as one turn."""
+    response, metadata = object_in(record.value, "response"), _metadata(record)
+    output, is_unanswered = response.get("output"), response.get("error") is not None or not response
+    history, nodes, messages = (metadata.get(name) for name in RECORDED)
     # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
         recorded = parse_all(history, Exchange, "redteamHistory")
-        return Conversation([entry.turn(place) for place, entry in enumerate(recorded, start=1)], {})
+        return Conversation([entry.turn(place) for place, entry in enumerate(recorded, start=1)], {}, metadata)
     if isinstance(nodes, list) and nodes:
-        return _tree(parse_all(nodes, Node, "redteamTreeHistory"))
+        return Conversation(*_tree(parse_all(nodes, Node, "redteamTreeHistory")), metadata)
     if isinstance(messages, list) and messages:
         chat = messages_of(messages, "metadata.messages")
         if any(message.role == "assistant" for message in chat):
-            return Conversation(split(chat, "metadata.messages"), {})
+            return Conversation(split(chat, "metadata.messages"), {}, metadata)
         if any(message.role not in WORDS for message in chat):
             warn("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
+    number = None if is_unanswered else 1
     if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
-        final = metadata.get("redteamFinalPrompt") if response else None
-        return Conversation(
-            [TurnRow(turn=None if failed else 1, prompt=worded(final or None), response=worded(response or None))], {}
-        )
-    sent = _prompt(prompt)
+        final = metadata.get("redteamFinalPrompt") if output else None
+        turns = [TurnRow(turn=number, prompt=worded(final or None), response=worded(output or None))]
+        return Conversation(turns, {}, metadata)
     # Nothing was recorded: the result is one exchange.
-    answer = worded(response)
+    sent, answer = _prompt(record["prompt"]), worded(output)
     if answer is None:
-        return Conversation([split(sent, "prompt")[0]._replace(turn=None if failed else 1)], {})
-    return Conversation(split([*sent, Message("assistant", answer)], "prompt"), {})
+        return Conversation([split(sent, "prompt")[0]._replace(turn=number)], {}, metadata)
+    return Conversation(split([*sent, Message("assistant", answer)], "prompt"), {}, metadata)
+
+
+def _metadata(record: Record) -> dict[str, Any]:
+    """Return the metadata of the result and of its response, in which strategies record their conversation."""
+    parts = [record["metadata"], record["response.metadata"]]
+    if any(part and not isinstance(part, dict) for part in parts):
+        warn("metadata", "is not an object: the conversation in it is passed over")
+    metadata: dict[str, Any] = {name: item for part in parts if isinstance(part, dict) for name, item in part.items()}
+    metadata["messages"] = _decoded(metadata.get("messages"))
+    for name in RECORDED:
+        if metadata.get(name) and not isinstance(metadata[name], list):
+            warn(f"metadata.{name}", "is not a list: the conversation in it is passed over")
+    return metadata
 
 
 def stopped(reason: Any, outcome: str | None) -> str | None:
@@ -122,7 +115,7 @@ def graded(turns: list[TurnRow]) -> list[TurnRow]:
     return [turn._replace(succeeded=place == len(turns)) for place, turn in enumerate(turns, start=1)]
 
 
-def _tree(nodes: list[Node]) -> Conversation:
+def _tree(nodes: list[Node]) -> tuple[list[TurnRow], dict[str, list[Any]]]:
     """Return each call of the target as a node; a call whose parent is not among the earlier calls is a root."""
     turns: list[TurnRow] = []
     depths: dict[str, int] = {}
@@ -140,13 +133,17 @@ def _tree(nodes: list[Node]) -> Conversation:
                 target_call=place + 1,
             )
         )
-    turn_extras: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "score_judge": [node.score for node in nodes],
         "refined_from": [node.parent for node in nodes],
     }
-    return Conversation(
-        turns, {name: values for name, values in turn_extras.items() if any(value is not None for value in values)}
-    )
+    return turns, {name: values for name, values in columns.items() if any(value is not None for value in values)}
+
+
+def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the object in a field; an empty one where there is none."""
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _prompt(prompt: Any) -> list[Message]:

@@ -8,13 +8,13 @@
 
 import re
 
-from rollwise.readers.common import has_fields
+from rollwise.readers.common import has_fields, unless_crashed
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.stated_facts import step_in
-from rollwise.schema import BUDGET, FINISHED, NO_ATTACK
+from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
 PLACE = re.compile(r"/global_step_(\d+)_evals/[^/]+$")  # path of an evaluation during training
 SHAPES = Shapes({"input_prompt", "output_response", "score"})
@@ -28,7 +28,8 @@ def sniff_results(document: Document) -> bool:
 def _reward(record: Record) -> float | None:
     """`score`, which may be a list with one reward per token."""
     score = record["score"]
-    return sum(score) if isinstance(score, list) else score
+    reward = sum(score) if isinstance(score, list) else score
+    return unless_crashed(reward, crashed=record["stop_reason"] == "error")
 
 
 def _step(record: Record) -> dict[str, int]:
@@ -56,14 +57,14 @@ The producer judges the `whole_rollout`.""",
         "attempt": {"count": "input_prompt"},
         "ending": {
             "from": "stop_reason",
-            "words": {"length": BUDGET, "stop": FINISHED},
-            "note": "length budget; stop finished; others are null",
+            "words": {"length": BUDGET, "stop": FINISHED, "error": ERROR},
+            "note": "length budget; stop finished; error error; others are null",
         },
     },
     turn={
         "prompt": "input_prompt",
         "response": "output_response",
-        "reward": {"by": _reward, "note": "the sum of a list"},
+        "reward": {"by": _reward, "note": "the sum of a list; null beside an error"},
     },
     signs=["score"],
     columns={"stop_reason": "stop_reason", "*": _step},

@@ -7,8 +7,7 @@
 """
 
 import json
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -16,21 +15,24 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import in_order
-from rollwise.readers.common import (
-    OpenAIUsage,
-    complete_last,
-    is_object,
-    is_verdict,
-    parse_all,
-    solved_by,
-    text_in,
-)
-from rollwise.readers.records import Key, Small, Whole, inner, leftovers, parse
+from rollwise.readers.common import parse_all, solved_by, text_in, unless_crashed
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record, once
+from rollwise.readers.records import Key, Small, Whole, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.traces.usage import tokens_of
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
+SHAPES = Shapes(
+    {"info", "tasks", "simulations"},
+    {"id", "task_id", "termination_reason", "messages"},
+    {"id", "task_id", "termination_reason", "ticks"},
+    is_object=True,
+)
+HEADER_SHAPES = Shapes({"timestamp", "info", "tasks"}, without={"simulations"})  # of a run, without its simulations
 HEADER = "results.json"  # of a run whose simulations are in a folder next to it
 ENDINGS = {
     "user_stop": FINISHED,
@@ -44,26 +46,7 @@ ENDINGS = {
     "infrastructure_error": ERROR,
     "unexpected_error": ERROR,
 }
-
-
-class Simulation(msgspec.Struct):
-    """One conversation of a simulated user with the agent."""
-
-    id: str
-    task_id: Key
-    messages: list[Any] | None = None
-    ticks: list[Any] | None = None
-    trial: Small | None = None
-    termination_reason: str | None = None
-    duration: float | None = None
-    agent_cost: float | None = None
-    reward_info: Any = None
-
-
-class Reward(msgspec.Struct):
-    """Evaluation of a simulation."""
-
-    reward: float | None = None
+CRASHES = frozenset({"infrastructure_error", "unexpected_error", "user_error"})  # which are not the agent's doing
 
 
 class SimulatedMessage(Message):
@@ -92,125 +75,55 @@ class Tick(msgspec.Struct):
     tick_id: Whole | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds simulations: one, or the results of a run with a list of them."""
-    if not is_object(document):
-        return False
-    single = {"id", "task_id", "termination_reason"} <= document.keys and bool({"messages", "ticks"} & document.keys)
-    return single or {"info", "tasks", "simulations"} <= document.keys
-
-
-def sniff_header(document: Document) -> bool:
-    """Return whether the file is the description of a run, without its simulations."""
-    return {"timestamp", "info", "tasks"} <= document.keys and "simulations" not in document.keys
-
-
-def read_tau2(document: Document, table: TurnsBuilder) -> None:
-    """Read each simulation as a rollout; a turn is one message of the agent.
-
-    =========================== ============================================================================
-    in the file                 in the table
-    =========================== ============================================================================
-    hash of the content         `run`, for results in one file; for a single simulation its `id`
-    run, task, trial, `id`      `rollout_id`
-    domain + `task_id`          `task`
-    `trial`                     `attempt`, from 1
-    `info.agent_info.llm`       `target`; for a single simulation from the `results.json` above its folder, where
-                                there is one
-    `messages`                  turns; a message with several tool results is split into them
-    `ticks`                     turns of a voice run: consecutive ticks in which the agent speaks, up to the
-                                next words of the user, are one answer
-    `usage`, `cost`,            `prompt_tokens`, `response_tokens`, `cost_usd`, `seconds`
-    `generation_time_seconds`
-    `reward_info.reward`        `reward` of the last turn; `solved` where it is 1 within 1e-6
-    `termination_reason`        `ending`: user_stop finished; agent_stop target_ended; max_steps, timeout and
-                                context_window_exceeded budget; the others error
-    `duration`, `agent_cost`    `total_seconds`, `total_cost_usd`
-    =========================== ============================================================================
-
-    `attack` is `none`, so `goal` and `outcome` are null. Results of tools of the *user* are not shown to the agent and are
-    not part of a prompt. Voice logs may hold no words: then `prompt` and `response` are null, and `num_ticks`, `first_tick`
-    and `last_tick` give the length and the position of each answer. A simulation without a reward was not evaluated:
-    `solved` is null. All other fields, except for the ticks, become columns under their own names, as JSON text.
-
-    The producer judges the `whole_rollout`, and the user's task, not an attack.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"info": {"agent_info": {"llm": "parrot"}, "environment_info": {"domain_name": "retail"}}, "tasks": [],
-    ... "simulations": [{"id": "s", "task_id": "7", "trial": 0, "termination_reason": "user_stop", "messages": [
-    ... {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}], "reward_info": {"reward": 1.0}}]}'''
-    >>> table = TurnsBuilder("tau2", Problems(), {})
-    >>> read_tau2(Document(Path("results.json"), log), table)
-    >>> table.frame().select("target", "task", "response", "solved", "ending").row(0)
-    ('parrot', 'retail/7', 'Hello', True, 'finished')
-    """
+def _simulations(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield the simulations of a run, or the only one of a file, which is described above its folder."""
     record = parse(document.value, dict[str, Any])
-    if "simulations" in record:
-        run = f"tau2-{document.digest}"
-        simulations = parse(record["simulations"], list[Any], "simulations")
-        for place, simulation in enumerate(simulations):
-            about = _about(record.get("info"))
-            with table.rollout(document.name, place, partial(_identity, run, simulation, about)):
-                _add(document, table, run, simulation, about)
-    else:
-        run = parse(record, Simulation).id
-        _add(document, table, run, record, _about(_header(document)))
-
-
-def _identity(run: str, record: Any, run_info: dict[str, str | None]) -> Identity | None:
-    """Return what can be read of a simulation that is broken; None where it has no id, no task or no reward."""
-    name, task, trial = (inner(record, field) for field in ("id", "task_id", "trial"))
-    is_named = isinstance(name, str) and isinstance(task, str | int) and isinstance(trial or 0, int)
-    if not is_named or not is_verdict(inner(record, "reward_info", "reward")):
-        return None
-    return f"{run}/{task}/{trial or 0}/{name}", {
-        "run": run,
-        "target": run_info["target"],
-        "attack": NO_ATTACK,
-        "task": "/".join(filter(None, (run_info["domain"], str(task)))),
-        "attempt": (trial or 0) + 1,
+    is_run = "simulations" in record
+    info = record.get("info") if is_run else _header(document)
+    around.found |= {
+        "run": around.run if is_run else None,
+        "target": text_in(info, "agent_info", "llm"),
+        "domain": text_in(info, "environment_info", "domain_name"),
     }
+    if not is_run:
+        yield Record(record, None, around)
+    for place, simulation in enumerate(parse(record["simulations"], list[Any], "simulations") if is_run else ()):
+        yield Record(simulation, place, around)
 
 
-def _add(document: Document, table: TurnsBuilder, run: str, record: Any, run_info: dict[str, str | None]) -> None:
-    simulation = parse(record, Simulation)
-    reward = parse(simulation.reward_info or {}, Reward, "reward_info").reward
-    if simulation.messages is None and simulation.ticks is not None:
-        turns, turn_extras = _spoken(simulation.ticks)
-    else:
-        turns, turn_extras = _written(simulation.messages or []), None
-    complete_last(turns, reward=reward)
-    trial = simulation.trial or 0
+def _header(document: Document) -> Any:
+    """Return the run's description from the file above the folder of its simulations; null if it is missing."""
+    # A run may store its simulations one by one, in a folder next to its description.
+    path = document.path.absolute().parent.parent / HEADER
+    try:
+        header = json.loads(bytes_beside(path, path.parent) or "null")
+    except (ValueError, RecursionError):
+        return None
+    return header.get("info") if isinstance(header, dict) else None
+
+
+def _trial(record: Record) -> int:
+    """`trial`."""
+    return record["trial"] or 0
+
+
+def _name(record: Record) -> str | None:
+    """`id` where a file has several."""
     # Ids of simulations may repeat between runs, and those of tasks and trials within a run.
-    name = "/".join((run, str(simulation.task_id), str(trial), *([] if run == simulation.id else [simulation.id])))
-    reason = simulation.termination_reason
-    extras = {name: value for name, value in leftovers(record, Simulation).items() if name != "effect_timeline"}
-    table.add(
-        document.name,
-        name,
-        turns,
-        {
-            "run": run,
-            "target": run_info["target"],
-            "attack": NO_ATTACK,
-            "task": "/".join(filter(None, (run_info["domain"], str(simulation.task_id)))),
-            "attempt": trial + 1,
-            "ending": ENDINGS.get(reason or ""),
-            "solved": solved_by(reward),
-            "total_seconds": simulation.duration,
-            "total_cost_usd": simulation.agent_cost,
-        },
-        {
-            "termination_reason": reason,
-            "num_ticks": None if simulation.ticks is None else len(simulation.ticks),
-            "reward_info": simulation.reward_info,
-            **extras,
-        },
-        turn_extras,
-    )
+    return None if record["@run"] is None else record["id"]
+
+
+@once
+def _reward(record: Record) -> float | None:
+    """`reward_info.reward`."""
+    return unless_crashed(record["reward_info.reward"], crashed=record["termination_reason"] in CRASHES)
+
+
+def _turns(record: Record) -> tuple[list[TurnRow], dict[str, list[int]] | None]:
+    """`messages`, else `ticks`."""
+    if record["messages"] is None and record["ticks"] is not None:
+        return _spoken(record["ticks"])
+    return _written(record["messages"] or []), None
 
 
 def _written(messages: Iterable[Any]) -> list[TurnRow]:
@@ -233,10 +146,10 @@ def _written(messages: Iterable[Any]) -> list[TurnRow]:
 
 def _measured(turn: TurnRow, message: SimulatedMessage) -> TurnRow:
     """Return the turn with the tokens, the cost and the time of its message."""
-    usage = parse(message.usage if isinstance(message.usage, dict) else {}, OpenAIUsage, "usage")
+    usage = tokens_of(message.usage if isinstance(message.usage, dict) else None, "usage")
     return turn._replace(
-        prompt_tokens=usage.sent("usage.prompt_tokens"),
-        response_tokens=usage.received("usage.completion_tokens"),
+        prompt_tokens=usage.sent,
+        response_tokens=usage.received,
         cost_usd=message.cost,
         seconds=message.generation_time_seconds,
     )
@@ -273,20 +186,70 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[TurnRow], dict[str, list[int]] |
     return split(chat, "ticks"), columns if spans else None
 
 
-def _about(info: Any) -> dict[str, str | None]:
-    """Return the agent's model and the domain, where the description of the run has them."""
-    return {
-        "target": text_in(info, "agent_info", "llm"),
-        "domain": text_in(info, "environment_info", "domain_name"),
-    }
+TAU2 = Mapped(
+    module=__name__,
+    doc="""Read each simulation as a rollout; a turn is one message of the agent.
 
+{fields}
 
-def _header(document: Document) -> Any:
-    """Return the run's description from the file above the folder of its simulations; null if it is missing."""
-    # A run may store its simulations one by one, in a folder next to its description.
-    path = document.path.absolute().parent.parent / HEADER
-    try:
-        header = json.loads(bytes_beside(path, path.parent) or "null")
-    except (ValueError, RecursionError):
-        return None
-    return header.get("info") if isinstance(header, dict) else None
+A message with several tool results is split into them. In a voice run, consecutive ticks in which the agent speaks, up to
+the next words of the user, are one answer. `usage`, `cost` and `generation_time_seconds` of a message are
+`prompt_tokens`, `response_tokens`, `cost_usd` and `seconds` of its turn.
+
+`goal` and `outcome` are null. Results of tools of the *user* are not shown to the agent and are not part of a prompt. Voice
+logs may hold no words: then `prompt` and `response` are null, and `num_ticks`, `first_tick` and `last_tick` give the length
+and the position of each answer. A simulation without a reward was not evaluated: `solved` is null. All other fields, except
+for the ticks, become columns of their own names, as JSON text.
+
+The producer judges the `whole_rollout`, and the user's task, not an attack.""",
+    records=_simulations,
+    run={"from": ["@run", "id"], "in_file": "hash of the content; for a single simulation its `id`"},
+    rollout=["task_id", _trial, _name],
+    facts={
+        "target": {
+            "from": "@target",
+            "in_file": "`info.agent_info.llm`",
+            "note": "for a single simulation from the `results.json` above its folder, where there is one",
+        },
+        "attack": {"value": NO_ATTACK},
+        "task": {"by": ["@domain", "task_id"], "in_file": "domain + `task_id`"},
+        "attempt": {"by": lambda record: _trial(record) + 1, "in_file": "`trial`", "note": "from 1"},
+        "ending": {"from": "termination_reason", "words": ENDINGS},
+        "total_seconds": "duration",
+        "total_cost_usd": "agent_cost",
+    },
+    turns=_turns,
+    last={
+        "reward": {
+            "by": _reward,
+            "note": "null beside an error that is not the agent's (infrastructure, unexpected, user)",
+        }
+    },
+    verdicts=[
+        {
+            "of": "task",
+            "by": lambda record: solved_by(_reward(record)),
+            "in_file": "`reward_info.reward`",
+            "note": "whether it is 1 within 1e-6",
+        }
+    ],
+    signs=["reward_info.reward"],
+    columns={
+        "termination_reason": "termination_reason",
+        "num_ticks": {
+            "by": lambda record: None if record["ticks"] is None else len(record["ticks"]),
+            "in_file": "number of `ticks`",
+        },
+        "reward_info": "reward_info",
+    },
+    fields={
+        "id": str,
+        "task_id": Key,
+        "messages": list[Any] | None,
+        "ticks": list[Any] | None,
+        "trial": Small | None,
+        "termination_reason": str | None,
+        "reward_info.reward": float | None,
+    },
+    used={"effect_timeline"},
+)

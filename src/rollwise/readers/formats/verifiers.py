@@ -19,15 +19,16 @@ from rollwise.readers.common import (
     complete_last,
     exchange,
     first_of,
-    has_fields,
     is_verdict,
     parse_all,
     text_in,
+    unless_crashed,
 )
 from rollwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.stated_facts import step_in
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
@@ -100,19 +101,17 @@ class Result(msgspec.Struct):
     metrics: Any = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces (`nodes` and `task`, or episodes of them) or results (`prompt`, `completion`).
-
-    Texts with a reward alone, without an example or a task, may be anybody's.
-    """
-    if has_fields(document, "id", "nodes", "task"):
-        return True
-    if has_fields(document, "traces") and (b'"nodes"' in document.head or {"env", "task"} <= document.keys):
-        return True
-    if "rollout_id" in document.keys or not has_fields(document, "prompt", "completion", "reward"):
-        return False
+def _is_of_one(document: Document) -> bool:
+    """Return whether results say of what they are: texts with a reward alone, without an example or a task, may be anybody's."""
     first = next(iter(document.beginning), {})
     return bool(document.keys & {"example_id", "task"}) or isinstance(surface_if_any(first.get("completion")), list)
+
+
+SHAPES = (
+    Shapes({"id", "nodes", "task"}, {"traces", "env", "task"})
+    | Shapes({"traces"}, contains=(b'"nodes"',))
+    | Shapes({"prompt", "completion", "reward"}, without={"rollout_id"}, check=_is_of_one)
+)
 
 
 def read_verifiers(document: Document, table: TurnsBuilder) -> None:
@@ -137,6 +136,8 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     `metrics`                       columns ``metric_<name>``
     `stop_condition`, `errors`      `ending`: a limit or a deadline is budget, an error error, any other condition
                                     finished; the last error is the `error` of the last turn
+    `error`                         a reward beside an error that ended the rollout is null: verifiers writes 0 there, and
+                                    for metrics
     `answer`, also of `task.data`   `expected`
     `agent.name`                    column `agent_name`, which tells the agents of an episode apart
     `id`, `env.id`, `group.id`,     columns `episode`, `env`, `group`, `episode_error`, which the traces of one episode
@@ -145,13 +146,13 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                                     ``rollouts/step_7/train_rollouts.jsonl``
     =============================== ========================================================================
 
-    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
-    a run that was resumed: its rollouts count once.
-
     A trace that branches is a tree: each message occurs once, and `rw.trees.paths` gives one rollout for each branch.
     `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks and
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
     JSON text.
+
+    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
+    a run that was resumed: its rollouts count once.
 
     The producer judges the `whole_rollout`.
 
@@ -252,7 +253,8 @@ def _add_trace(
     nodes = parse_all(trace.nodes, Node, "nodes")
     calls = parse_all(trace.calls, Call, "calls")
     turns = turns_of(nodes, calls)
-    complete_last(turns, error=_error(trace.errors), reward=_reward(trace.rewards))
+    failed = trace.ok is False and bool(trace.errors)
+    complete_last(turns, error=_error(trace.errors), reward=unless_crashed(_reward(trace.rewards), crashed=failed))
     task = trace.task if isinstance(trace.task, dict) else {}
     name = first_of(text_in(task, "key"), text_in(task, "hash")) or prompt_id(turns[0].prompt or "")
     span = parse(trace.timing.get("agent") or {}, Span) if isinstance(trace.timing, dict) else Span()
@@ -265,7 +267,7 @@ def _add_trace(
             "target": next((call.model for call in calls if call.model), None)
             or worded(inner(trace.agent, "config", "model")),
             "expected": worded(inner(task.get("data"), "answer")),
-            "ending": _ending(trace.stop_condition, failed=trace.ok is False and bool(trace.errors)),
+            "ending": _ending(trace.stop_condition, failed=failed),
             "total_seconds": span.end - span.start if span.end else None,
         },
         {
@@ -324,7 +326,9 @@ def _add_result(
 ) -> None:
     result = parse(record, Result)
     turns = split(exchange(result.prompt, result.completion), "completion")
-    complete_last(turns, error=worded(result.error or None), reward=result.reward)
+    # verifiers skips its rewards after an error, and writes 0 for them and for the metrics.
+    failed = result.error not in (None, "", [])
+    complete_last(turns, error=worded(result.error or None), reward=unless_crashed(result.reward, crashed=failed))
     question = prompt_id(worded(result.prompt) or "") if result.example_id is None else str(result.example_id)
     name = "/".join(filter(None, (result.task, question)))
     metrics = result.metrics if isinstance(result.metrics, dict) else {}
@@ -335,12 +339,12 @@ def _add_result(
         {
             **_facts(run, name, attempts),
             "expected": worded(result.answer),
-            "ending": _ending(result.stop_condition, failed=result.error is not None and result.error not in ("", [])),
+            "ending": _ending(result.stop_condition, failed=failed),
         },
         {
             "stop_condition": result.stop_condition,
             **_step(document, record, record.get("run")),
-            **{f"metric_{key}": value for key, value in metrics.items()},
+            **{f"metric_{key}": None if failed and value == 0 else value for key, value in metrics.items()},
             **leftovers(record, Result),
         },
     )

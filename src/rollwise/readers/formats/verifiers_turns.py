@@ -8,10 +8,11 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, message_text, split
-from rollwise.readers.common import OpenAIUsage, as_prompt, join_texts
+from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Link, Small, parse
 from rollwise.readers.table import TurnRow
+from rollwise.readers.traces.usage import tokens_of
 
 
 class Node(msgspec.Struct):
@@ -76,10 +77,10 @@ def _measured(turn: TurnRow, call: Call | None) -> TurnRow:
     """Return the turn with the tokens and the time of its call."""
     if call is None:
         return turn
-    usage = parse(call.usage or {}, OpenAIUsage, "usage")
+    usage = tokens_of(call.usage, "usage")
     span = parse(call.time or {}, Span, "time")
     return turn._replace(
-        prompt_tokens=usage.sent("usage.prompt_tokens"),
-        response_tokens=usage.received("usage.completion_tokens"),
+        prompt_tokens=usage.sent,
+        response_tokens=usage.received,
         seconds=span.end - span.start if span.end else None,
     )

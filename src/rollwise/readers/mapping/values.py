@@ -109,6 +109,8 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     if is_verdict:
         words = "; ".join(f"{', '.join(map(str, each))} is {verdict}" for verdict, each in given.items() if each)
         return Value(lambda record: _verdict(_first(record, paths), paths[0], given), paths, in_file, words)
+    if not given and isinstance(source, str):
+        return value_of(source)
     if not tests:
         return Value(lambda record: _first(record, paths), paths, in_file, field=field)
     (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]

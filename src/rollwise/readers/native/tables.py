@@ -12,6 +12,7 @@ from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.readers.casting import cast
 from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
 from rollwise.readers.chats.layouts import words_of
+from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
@@ -157,6 +158,8 @@ def conform(
         has_answers = "response" in frame.columns
     frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
     if has_answers and not is_complete:
+        frame, sentences = without_thoughts(frame, frame.columns)
+        problems.read_as(sentences)
         frame, contradictions = crashed(frame, of_records)
         problems.crashed(contradictions)
     return schema.check(frame, TURNS)
@@ -177,6 +180,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
         for name, ids, reason in unread_words(frame):
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
+    frame, readings = without_thoughts(frame, of_records)
+    table.problems.read_as(readings)
     return [*frames, frame]
 
 

@@ -137,7 +137,7 @@ LOOKALIKES = (
     Lookalike(
         "the header of a run of tau2-bench",
         "`rw.read` from the folder `simulations` beside it",
-        tau2.sniff_header,
+        tau2.HEADER_SHAPES,
         "tau2",
     ),
     Lookalike(PROMPTFOO, EXPORT, has("Status", "Score", "Named Scores", "Grader Reason")),

@@ -8,7 +8,8 @@ import msgspec
 from rollwise.readers.chats.turns import Message
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError, warn
-from rollwise.readers.records import Count, kind_of, parse, worded
+from rollwise.readers.records import kind_of, parse, worded
+from rollwise.readers.traces.usage import Tokens, tokens_of
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
 OPERATIONS = CALLS | {"create_agent", "embeddings", "execute_tool", "image_generation", "invoke_agent", "retrieval"}
@@ -23,15 +24,6 @@ MESSAGING = (
 MESSAGE = frozenset({"role", "parts"})
 PART = frozenset({"text", "type"})
 TOOL_CALL = frozenset({"name", "function"})
-
-
-class Usage(msgspec.Struct):
-    """Tokens of one call, under the current and the former names."""
-
-    input_tokens: Count = None
-    output_tokens: Count = None
-    prompt_tokens: Count = None
-    completion_tokens: Count = None
 
 
 class Named(msgspec.Struct):
@@ -52,7 +44,7 @@ class Attributes(msgspec.Struct):
     operation: Operation | None = None
     request: Named | None = None
     response: Named | None = None
-    usage: Usage | None = None
+    usage: dict[str, Any] | None = None
     input: Any = None
     output: Any = None
     system_instructions: Any = None
@@ -67,7 +59,7 @@ class Call(NamedTuple):
     model: str | None
     asked: list[Message]
     said: Message | None
-    usage: Usage
+    usage: Tokens
 
 
 def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> Call:
@@ -108,7 +100,7 @@ def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[s
         next(iter(models), None),
         [*system, *(prompt or event_prompt)],
         next(iter([*answers[-1:], *event_answers[-1:]]), None),
-        gen_ai.usage or Usage(),
+        tokens_of(gen_ai.usage, "gen_ai.usage"),
     )
 
 

@@ -8,8 +8,7 @@ import msgspec
 
 from rollwise.readers.problems import BrokenError, Problems, warn
 from rollwise.readers.records import Whole, parse
-from rollwise.readers.traces.spans import seconds_of
-from rollwise.readers.traces.steps import Stamp
+from rollwise.readers.traces.moments import Stamp, seconds_of
 
 EXPORTED = "resourceSpans"
 FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})

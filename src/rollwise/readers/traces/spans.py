@@ -8,10 +8,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.records import total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
-from rollwise.readers.traces.steps import seconds_at
 from rollwise.schema import ERROR
-
-LATEST = 1e11  # seconds since 1970, in the year 5138: a larger number has a smaller unit
 
 
 class Span(NamedTuple):
@@ -28,6 +25,7 @@ class Span(NamedTuple):
     said: Message | None = None
     prompt_tokens: int | None = None
     response_tokens: int | None = None
+    total_tokens: int | None = None
     cost_usd: float | None = None
     error: str | None = None
     beside: Mapping[str, Any] = {}
@@ -84,7 +82,6 @@ def add_trace(
     ends = [span.end for span in spans if span.end is not None]
     # Totals are sums over the calls of models: other spans repeat the numbers of spans within them.
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
-    counts = (count for call in calls for count in (call.prompt_tokens, call.response_tokens))
     names = dict.fromkeys(name for call in calls for name in call.beside)
     call_extras = {name: [None if call is None else call.beside.get(name) for call in turn_calls] for name in names}
     table.add(
@@ -95,7 +92,7 @@ def add_trace(
             "run": run,
             "target": next((call.model for call in calls if call.model is not None), None),
             "ending": ERROR if root.error is not None or (len(calls) == 1 and calls[0].error is not None) else None,
-            "total_tokens": total(counts, "tokens"),
+            "total_tokens": total((call.total_tokens for call in calls), "tokens"),
             "total_seconds": max(ends) - min(starts) if starts and ends else None,
             "total_cost_usd": sum(costs) if costs else None,
             **facts,
@@ -118,18 +115,3 @@ def _measured(turn: TurnRow, call: Span) -> TurnRow:
         seconds=None if call.start is None or call.end is None else call.end - call.start,
         error=call.error,
     )
-
-
-def seconds_of(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds since 1970, given in ISO 8601, in seconds, or in a smaller unit, as data frames write it.
-
-    Examples
-    --------
-    >>> seconds_of("1970-01-01T00:01:00Z", "start"), seconds_of(1.5e9, "start"), seconds_of(1_500_000_000_000, "start")
-    (60.0, 1500000000.0, 1500000000.0)
-    """
-    seconds = seconds_at(stamp, field)
-    # Milliseconds, microseconds or nanoseconds, by the size of the number.
-    while seconds is not None and abs(seconds) >= LATEST:
-        seconds /= 1000
-    return None if seconds is None else float(seconds)

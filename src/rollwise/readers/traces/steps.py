@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,7 @@ import polars as pl
 from rollwise.errors import ReadError, listing
 from rollwise.readers.problems import REMEDY, BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
+from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import STEPS
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _KINDS = {"LLM": MODEL, "TOOL": TOOL}
 Row = dict[str, Any]
 _NONE: Row = dict.fromkeys(STEPS.names)
 _WITHIN, _USAGE = "intermediate_steps", "usage_info.token_usage"
-Stamp = Finite | str | None  # seconds, or a time in ISO 8601
 
 
 class Usage(msgspec.Struct):
@@ -331,22 +330,6 @@ def _observations(observation: Any) -> dict[Any, Any]:
     if not isinstance(results, list):
         return {}
     return {result.get("source_call_id"): result.get("content") for result in results if isinstance(result, Mapping)}
-
-
-def seconds_at(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds, given in seconds or in ISO 8601.
-
-    Examples
-    --------
-    >>> seconds_at("1970-01-01T00:01:00+00:00", "event_timestamp"), seconds_at(2.5, "event_timestamp")
-    (60.0, 2.5)
-    """
-    if not isinstance(stamp, str):
-        return stamp
-    try:
-        return datetime.fromisoformat(stamp).timestamp()
-    except (ValueError, OverflowError, OSError) as error:
-        raise BrokenError(f"is {stamp!r:.40}, not a time in ISO 8601", field=field) from error
 
 
 def _since_the_first(rows: list[Row]) -> list[Row]:

@@ -17,12 +17,13 @@ import msgspec
 
 from rollwise.readers.chronology import latest
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
+from rollwise.readers.records import Finite, Whole, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
+from rollwise.readers.traces.usage import tokens_of
 
 MODELS = frozenset({"CHAT_MODEL", "LLM"})  # types of spans that are calls of models
 TYPES = MODELS | {
@@ -146,13 +147,6 @@ class Trace(msgspec.Struct):
     data: Data
 
 
-class Usage(msgspec.Struct):
-    """Tokens of one call."""
-
-    input_tokens: Count = None
-    output_tokens: Count = None
-
-
 SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
@@ -258,7 +252,6 @@ def _span(recorded: Recorded, trace: str) -> Span:
     inputs = attributes.get("mlflow.spanInputs")
     model = attributes.get("mlflow.llm.model") or (inputs.get("model") if isinstance(inputs, dict) else None)
     tokens = attributes.get("mlflow.chat.tokenUsage")
-    usage = parse(tokens if isinstance(tokens, dict) else {}, Usage, "mlflow.chat.tokenUsage")
     status = recorded.status or Status()
     start, end = recorded.start_time_unix_nano, recorded.end_time_unix_nano
     return Span(
@@ -271,8 +264,7 @@ def _span(recorded: Recorded, trace: str) -> Span:
         model if isinstance(model, str) else None,
         given(inputs, "mlflow.spanInputs"),
         gave_back(attributes.get("mlflow.spanOutputs"), "mlflow.spanOutputs"),
-        whole(usage.input_tokens, "mlflow.chat.tokenUsage"),
-        whole(usage.output_tokens, "mlflow.chat.tokenUsage"),
+        *tokens_of(tokens if isinstance(tokens, dict) else None, "mlflow.chat.tokenUsage"),
         None,
         (status.message or "the call failed") if status.code in ERRORS else None,
         {"span_name": recorded.name},

@@ -81,7 +81,8 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     `scores`                     `score_<scorer>` unchanged (of a dict `score_<scorer>_<key>`), with
                                  `answer_<scorer>`, `explanation_<scorer>`, `reason_<scorer>` (why the usual score
                                  is missing) and as JSON text `metadata_<scorer>` and `history_<scorer>` (before edits)
-    `error`                      `error` of the last turn, `ending` error
+    `error`                      `error` of the last turn, `ending` error; a score beside it counts, as Inspect gives one
+                                 only where `score_on_error` asks for it
     `limit`                      `ending` budget, for any limit; else finished
     `model_usage` of the target  `total_tokens`, `total_cost_usd`: of `eval.model`, else of all models; of the role
                                  `target` alone, where there is one

@@ -94,8 +94,7 @@ class TurnsBuilder:
         self._frame_height = 0
         self._are_rows: list[bool] = []
         self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
-        # Rollouts that were added one by one and count, and the names of their facts.
-        self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None
+        self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None  # rollouts added one by one that count
         self.origins.tables.append(self)
 
     def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
@@ -121,6 +120,7 @@ class TurnsBuilder:
 
         Examples
         --------
+        >>> from rollwise.readers.problems import BrokenError
         >>> table = TurnsBuilder("toy", Problems(collect=True), {})
         >>> with table.rollout("log.json", 7, lambda: ("run/7", {"target": "parrot"})):
         ...     raise BrokenError("is missing", field="turns")

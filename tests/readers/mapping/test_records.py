@@ -24,8 +24,8 @@ def mapping_with(**rules: Any) -> Mapped:
     return Mapped(**usual | rules)
 
 
-def read(mapping: Mapped, records: list[Any]) -> tuple[pl.DataFrame, list[Any]]:
-    """What a mapping reads of a list of records: the frame, and the problems."""
+def read(mapping: Mapped, records: Any) -> tuple[pl.DataFrame, list[Any]]:
+    """What a mapping reads of records: the frame, and the problems."""
     problems = Problems(collect=True)
     table = TurnsBuilder("toy", problems, {})
     mapping(Document(Path("log.json"), json.dumps(records).encode()), table)
@@ -48,6 +48,22 @@ def test_what_a_file_holds_is_counted_record_by_record(records, value, count):
     mapping_with(records=records)(document, TurnsBuilder("toy", problems, {}))
     problems.record_counts.close(document.name, "toy", document.num_records)
     assert problems.accounting()["records"].to_list() == [count]
+
+
+@pytest.mark.parametrize(
+    ("records", "value"),
+    [
+        ("{*}", {"p": {"id": "a", "reply": "x"}, "q": {"id": "b", "reply": "y"}}),
+        ("{*}", {"p": {"id": "a", "reply": "x", "response": "z"}, "q": {"id": "b", "reply": "y", "response": "z"}}),
+        ("{*}", {"0": {"id": "a", "reply": "x", "verdict": "held"}, "1": {"id": "b", "reply": "y", "verdict": "held"}}),
+        ("{*}.runs[*]", {"p": {"runs": [{"id": "a", "reply": "x"}]}, "q": {"runs": [{"id": "b", "reply": "y"}]}}),
+        ("data[*]", {"schema": {}, "data": [{"id": "a", "reply": "x"}, {"id": "b", "reply": "y"}]}),
+    ],
+)
+def test_a_path_is_of_a_file_as_it_is_written(records, value):
+    frame, problems = read(mapping_with(records=records), value)
+    assert problems == []
+    assert frame.select(pl.col("rollout_id").str.split("/").list.last(), "response").rows() == [("a", "x"), ("b", "y")]
 
 
 def test_a_required_field_may_be_null_and_an_optional_one_need_not():

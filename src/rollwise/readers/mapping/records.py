@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.mapping.paths import EACH, Around, Path, Record, path_of
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import parse
@@ -29,25 +30,33 @@ def records_at(
     >>> [(record.name, record["id"], record["^model"]) for record in records]
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
-    is_single = document.kind == "json" and isinstance(document.top, dict)
-    # What one object holds is counted record by record, not as the one record that the object would be.
-    is_counted = is_single and text != "."
+    if text == ".":
+        yield from (Record(value, name, around) for name, value in document.records())
+        return
+    if (single := _object(document)) is not None:
+        # What one object holds is counted record by record, not as the one record that the object would be.
+        yield from _below(Record(single, 0, around), path_of(text), text, None, check)
+        return
     num_records = 0
-    for name, value in [(0, document.value)] if is_counted else document.records():
-        whole = Record(value, name, around)
-        if text == ".":
-            yield whole
-        elif is_single:
-            yield from _below(whole, path_of(text), text, None, check)
-        else:
-            found: list[Record] = []
-            num_records += 1  # a line that cannot be read is one
-            with builder.record(document.name, name):
-                found += _below(whole, path_of(text), text, name, check)
-                num_records += len(found) - 1
-            yield from found
-    if num_records:
-        builder.holds(document.name, num_records)
+    for name, value in document.records():
+        found: list[Record] = []
+        num_records += 1  # a line that cannot be read is one
+        with builder.record(document.name, name):
+            found += _below(Record(value, name, around), path_of(text), text, name, check)
+            num_records += len(found) - 1
+        yield from found
+    builder.holds(document.name, num_records)
+
+
+def _object(document: Document) -> Any:
+    """Return the object that a whole file is; None where it is none."""
+    if document.kind != "json":
+        return None
+    if isinstance(document.top, dict):
+        return document.value
+    # For most formats, records by name are a list; a path says where they are as the file is written.
+    text = document.as_written.lstrip()
+    return lenient(text)[0] if text.startswith(b"{") else None
 
 
 def _below(whole: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:

@@ -328,20 +328,21 @@ class Document(Contents):
 
     @cached_property
     def text(self) -> bytes:
-        """The JSON text. A table in one object becomes a list of its records, see `as_records`.
+        """The JSON text. A table in one object becomes a list of its records, see `as_records`."""
+        text, odd_numbers = as_records(self.as_written)
+        self.odd_numbers += odd_numbers
+        return text
 
-        So do objects one after another, each on several lines as `jq` prints them.
-        What is nested too deeply is null in it, as in every text that a document returns; see `too_deep`.
-        """
+    @property
+    def as_written(self) -> bytes:
+        """The JSON text; objects one after another, as `jq` prints them, are a list, and what is `too_deep` is null."""
         text = self.data.removeprefix(BOM)
         for newline in (b"\n", b"\r\n"):
             # Such a border occurs only between two objects: within one a comma would follow, and no string has line breaks.
             border = newline + b"}" + newline + b"{"
             if border in text:
                 text = b"[" + text.replace(border, newline + b"}," + newline + b"{") + b"]"
-        text, odd_numbers = as_records(self.bounded(text))
-        self.odd_numbers += odd_numbers
-        return text
+        return self.bounded(text)
 
     @cached_property
     def _first_lines(self) -> list[bytes]:

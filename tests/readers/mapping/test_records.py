@@ -37,7 +37,7 @@ def read(mapping: Mapped, records: Any) -> tuple[pl.DataFrame, list[Any]]:
     [
         ("results[*]", {"results": [{"id": "a", "reply": "x"}, {"id": "b"}, 3]}, 3),
         ("results{*}", {"results": {"p": {"id": "a", "reply": "x"}, "q": 3}}, 2),
-        ("{*}", {"p": {"id": "a"}, "q": {"id": "b"}}, 2),
+        ("{*}", {"p": {"id": "a", "reply": "x"}}, 1),
         (".", {"id": "a", "reply": "x"}, 1),
         (".", [{"id": "a", "reply": "x"}, {}], 2),
     ],

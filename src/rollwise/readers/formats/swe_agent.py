@@ -25,8 +25,9 @@ from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 LIMITS = ("cost", "context", "total_execution_time", "timeout", "limit")  # words in an exit status that mean a limit
 FAULTS = ("error", "api", "environment", "exception", "early_exit")  # and an error
-COMPLETE = Shapes({"trajectory", "history", "info"}, is_object=True)
-PART = Shapes({"trajectory"}, {"history"}, is_object=True)
+SHAPES = Shapes({"trajectory", "history", "info"}, is_object=True) | Shapes(
+    {"trajectory"}, {"history"}, is_object=True, check=lambda document: document.suffix == ".traj"
+)
 
 
 class Step(msgspec.Struct):
@@ -44,11 +45,6 @@ class HistoryMessage(Message):
     """One message of the history."""
 
     is_demo: bool = False
-
-
-def sniff(document: Document) -> bool:
-    """Return whether the file is a trajectory; a `.traj` may lack some of its parts."""
-    return COMPLETE(document) or (document.suffix == ".traj" and PART(document))
 
 
 def _trajectory(document: Document, _: TurnsBuilder, around: Around) -> Iterator[Record]:

@@ -164,6 +164,7 @@ class Problems:
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
+        self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
@@ -284,6 +285,7 @@ class Problems:
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
+            "repeats": list(self.repeats.items()),
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -301,6 +303,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        repeats = dict(memory["repeats"])
         self.companions.recall(memory["companions"])
         self.accounts.recall(memory["accounts"])
         self.rows += rows
@@ -312,6 +315,7 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self._num_crashed += num_crashed
+        self.repeats.update(repeats)
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
@@ -334,6 +338,10 @@ class Problems:
         if self._readings or self._suggestions:
             readings = [f"read {', '.join(self._readings)}"] if self._readings else []
             say(WORDING.get()("; ".join([*readings, *self._suggestions])))
+        if self.repeats:
+            rows = counted(self.repeats.total(), "row repeats", "rows repeat")
+            places = [f"{place} ({count})" for place, count in self.repeats.items()]
+            say(f"{rows} another row in every column, and no row was left out: {some(places)}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")

@@ -13,6 +13,7 @@ from rollwise.readers.columns import arrange, fact_literals, reconcile, selected
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.alike import Alike
+from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
 from rollwise.readers.owners import Owners
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, Problems, Reading
@@ -26,7 +27,6 @@ from rollwise.readers.unused import suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted
-from rollwise.schema.named import column_named
 
 RESULTS_BESIDE_LOGS = (
     "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
@@ -102,7 +102,8 @@ def read(
     storage_options
         Options of the object store, as in Polars; by default from the environment.
     **facts
-        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``.
+        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``. A `run` also replaces the name that a file
+        without runs is given.
 
     Returns
     -------
@@ -178,10 +179,13 @@ def read_into(
     else:
         needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
         turns = read_local(places, format, problems, naming, cache, needed)
+    if not {"run", "target"} & values.keys():
+        problems.suggest(notices_of_targets(turns))
     problems.announce()
+    turns = filled(turns.lazy(), values)
     if wanted is not None:
         turns = selected(turns, wanted)
-    return turns.lazy().with_columns(column_named(name).fill_null(value) for name, value in values.items()).collect()
+    return turns.lazy().collect()
 
 
 def read_local(
@@ -227,7 +231,7 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.accounts.count(turns, tables[0].owners)
-    problems.suggest(suggestions(unused_columns(turns)))
+    problems.suggest([*notices_of_files(turns, tables[0].owners), *suggestions(unused_columns(turns))])
     return turns
 
 

@@ -12,8 +12,9 @@ from rollwise.readers.columns import ADDED, without_nulls
 from rollwise.readers.guesses import is_complete
 from rollwise.readers.native.casting import guessed, with_points
 from rollwise.readers.native.flat import from_flat
+from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
-from rollwise.readers.native.tables import conform, numbered
+from rollwise.readers.native.tables import conform
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
@@ -129,8 +130,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     if frame.is_empty():
         return
     if "rollout_id" not in frame.columns:
-        run = f"{table.source}-{document.digest}"
-        frame = numbered(frame, table.problems, f"{run}/")
+        run = run_of(document)
+        frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
     table.take(document.name, turns)

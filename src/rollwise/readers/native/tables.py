@@ -15,6 +15,7 @@ from rollwise.readers.crashes import crashed
 from rollwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
 from rollwise.readers.native.casting import cast
+from rollwise.readers.native.identity import frame_name, numbered
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
@@ -28,9 +29,6 @@ _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `rw.read`'
 )
-
-_ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
-"""The notice on rows without ids; the line that names a column is filled in."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Names = Mapping[str, str]
@@ -121,7 +119,7 @@ def conform(
         Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
         the frame has one.
     """
-    frame = _renamed(_identified(frame, names, problems), names)
+    frame = _renamed(_identified(frame, names, problems, where), names)
     frame = frame.with_columns(
         values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
         for name in names
@@ -224,21 +222,14 @@ def words(names: Mapping[str, str]) -> frozenset[str]:
     return TEXTS | {source for column, source in names.items() if column in WORDS}
 
 
-def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problems) -> pl.DataFrame:
+def _identified(frame: pl.DataFrame, names: Names, problems: Problems, where: str) -> pl.DataFrame:
     """Return the frame with an id for each row, if its rows are rollouts and have none."""
     if names.get("rollout_id", "rollout_id") in frame.columns:
         return frame
     column_of = {source: column for column, source in names.items()}
     if not are_rollouts({column_of.get(name, name): values for name, values in _examples(frame).items()}):
         return frame
-    return numbered(frame, problems)
-
-
-def numbered(frame: pl.DataFrame, problems: Problems, prefix: str = "") -> pl.DataFrame:
-    """Return rows that are rollouts with an id: the prefix and the number of the row, from 1. A notice says so."""
-    problems.read_as([_ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
-    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
-    return frame.with_columns(rollout_id=prefix + numbers)
+    return numbered(frame, problems, frame_name(frame), where)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

@@ -2,6 +2,7 @@
 """Results with one row for each attempt: rollouts of one turn without ids, and scores that become verdicts."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -73,10 +74,12 @@ def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
 @pytest.mark.parametrize(
     "make", [pl.DataFrame, pl.LazyFrame, lambda rows: rows, lambda rows: pl.DataFrame(rows).to_pandas()]
 )
-def test_a_frame_gives_numbers(make):
-    """Rows in memory, which no file names, are numbered from 1."""
+def test_a_frame_gives_names_and_numbers(make):
+    """Rows in memory, which no file names, are numbered from 1, under a name that their content gives."""
     turns = rw.turns(make(ROWS), names=NAMES).lazy().collect()
-    assert turns["rollout_id"].to_list() == ["1", "2", "3", "4"]
+    frame = turns["rollout_id"][0].partition("/")[0]
+    assert re.fullmatch("frame-[0-9a-f]{8}", frame)
+    assert turns["rollout_id"].to_list() == [f"{frame}/{row}" for row in (1, 2, 3, 4)]
     assert turns["succeeded"].to_list() == [True, False, None, True]
 
 

@@ -182,7 +182,7 @@ class Naming:
         except LabelError:
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
-        translation.named = frozenset(name for name, column in self.names.items() if column in present)
+        translation.named = {name: column for name, column in self.names.items() if column in present}
         self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
         if forced or is_known(translation):

@@ -347,8 +347,11 @@ class Problems:
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
         for sentence in self.companions.sentences():
             say(sentence)
-        if self.collect:
-            return
+        if not self.collect:
+            self._say_lost()
+
+    def _say_lost(self) -> None:
+        """Say on stderr what would be rows of PROBLEMS."""
         if self._unread:
             say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
         hint = 'errors="collect" tells why'

@@ -129,6 +129,8 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
         frame = from_csv(document) if document.kind == "table" else from_flat(document, table)
     if frame.is_empty():
         return
+    if document.binary or document.kind == "table":  # rows without an id, and of odd rollouts, are left out below
+        table.holds(document.name, frame.height)
     if "rollout_id" not in frame.columns:
         run = run_of(document)
         frame = numbered(frame, table.problems, run, document.name)
@@ -157,6 +159,7 @@ def rows_as_turns(
         named=document.named,
         is_own=is_complete(document.keys),
         has_answers=has_answers,
+        of_file=True,
     )
     return turns.with_columns(pl.col("source").fill_null(source))
 

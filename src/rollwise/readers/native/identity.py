@@ -28,11 +28,11 @@ _MOST_FILES = 3  # in one notice
 
 
 def run_of(document: Document) -> str:
-    """Return the run that a file is where it names none: its name without suffixes, and a checksum of its content.
+    r"""Return the run that a file is where it names none: its name without suffixes, and a checksum of its content.
 
     Examples
     --------
-    >>> run_of(Document(Path("runs/gpt.csv"), b"goal,response\\n"))
+    >>> run_of(Document(Path("runs/gpt.csv"), b"goal,response\n"))
     'gpt-53ffd621'
     """
     stem = Path(document.path.stem).stem if document.packed else document.path.stem
@@ -124,7 +124,9 @@ def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     runs, targets = rows.select(pl.col("run").n_unique(), pl.col("target").count()).collect().row(0)
     if runs < 2 or targets:
         return []
-    return [f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"]
+    return [
+        f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"
+    ]
 
 
 def _contained(rows: pl.DataFrame) -> list[tuple[str, str]]:
@@ -141,10 +143,15 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str]]:
         (pl.col("inner") != pl.col("outer"))
         & (
             (_number("inner", sizes) < _number("outer", sizes))
-            | ((_number("inner", sizes) == _number("outer", sizes)) & (_number("inner", order) > _number("outer", order)))
+            | (
+                (_number("inner", sizes) == _number("outer", sizes))
+                & (_number("inner", order) > _number("outer", order))
+            )
         )
     )
-    found = found.group_by("inner", maintain_order=True).head(_MOST_CANDIDATES).select(columns_named(["inner", "outer"]))
+    found = (
+        found.group_by("inner", maintain_order=True).head(_MOST_CANDIDATES).select(columns_named(["inner", "outer"]))
+    )
     of_inner = found.join(counts.rename({"run": "inner"}), on="inner")
     both = of_inner.join(counts.rename({"run": "outer", "len": "held"}), on=["outer", "row"], how="left")
     is_held = (pl.col("held").fill_null(0) >= pl.col("len")).all()

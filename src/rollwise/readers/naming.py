@@ -240,6 +240,11 @@ class Naming:
         """Whether more than names may change, so that files cannot be scanned."""
         return self.given.at is not None or may_change_values(self.names, self.values)
 
+    @property
+    def of_verdicts(self) -> tuple[str, Meanings | None]:
+        """The user's name of the verdicts on turns, and the map of their labels."""
+        return self.names.get("succeeded", "succeeded"), self.values.get("succeeded")
+
     def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Return the columns of a custom file under the names of TURNS."""
         new_names = self._new_names(columns)

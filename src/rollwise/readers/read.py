@@ -23,7 +23,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
 from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.unused import suggestions, unused_columns
+from rollwise.readers.unused import repeated_verdicts, suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
 from rollwise.schema.labels import counted
@@ -232,6 +232,8 @@ def turns_of(
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.accounts.count(turns, tables[0].owners)
     problems.suggest([*notices_of_files(turns, tables[0].owners), *suggestions(unused_columns(turns))])
+    if naming.given.at is None:
+        problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
 
 

@@ -21,7 +21,14 @@ from rollwise.readers.native.turn_order import in_order, numbered_turns, with_ti
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.unused import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_columns
+from rollwise.readers.unused import (
+    MOST_EXAMPLES,
+    are_rollouts,
+    columns_in_words,
+    repeated_verdicts,
+    suggestions,
+    unused_columns,
+)
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.promises import facts_change
@@ -67,6 +74,7 @@ def conformed(
     turns = conform(frame, names, "the frame", problems, values, is_own=is_complete_table)
     if not is_complete_table:
         problems.suggest(suggestions(unused_columns(turns)))
+        problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 

@@ -16,7 +16,7 @@ from rollwise.readers.native.alike import Alike
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
 from rollwise.readers.owners import Owners
 from rollwise.readers.plugins import Format, versions
-from rollwise.readers.problems import TOO_DEEP, Problems, Reading
+from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -80,7 +80,8 @@ def read(
         Polars) become columns of Parquet files, with the dtype in TURNS, or else numbers or Booleans if all values are
         (``007`` and dates stay text). A file may hold such a column itself, as long as it does not contradict its folder.
     format
-        Name of the one format to read, for files that are not recognized; other files in a folder are left out.
+        Name of the one format to read, for files that are not recognized; other files in a folder are left out, and a file
+        that was named and is recognized as another format is refused. ``"native"`` makes a rollout of each row of a table.
     errors
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns a named pair,
         `Reading`, of TURNS and PROBLEMS. In both cases, files of no known format in a folder are listed (as problems, or in
@@ -269,7 +270,15 @@ def tables_of(
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
-        _read(document, form, table, by_name=by_name, outcomes=outcomes)
+        try:
+            _read(document, form, table, by_name=by_name, outcomes=outcomes)
+        except (BrokenError, ReadError) as error:
+            if forced is None or form.sniff(document):
+                raise
+            reason = f"is not recognized as {form.name}: {str(error).removeprefix(f'{document.name}: ')}"
+            if isinstance(error, ReadError):
+                raise ReadError(f"{document.name}: {reason}") from error
+            raise BrokenError(reason, record=error.record, field=error.field, remedy="leave format= out") from error
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:

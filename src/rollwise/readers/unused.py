@@ -168,8 +168,9 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
 
     Examples
     --------
-    >>> repeated_verdicts(pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "succeeded": [True, True]}))
-    ['`succeeded` is the same on all turns of each rollout: if it judges the whole conversation, map it with names={"outcome": "succeeded"}']
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "succeeded": [True, True]})
+    >>> repeated_verdicts(turns)[0].partition(": ")[2]
+    'if it judges the whole conversation, map it with names={"outcome": "succeeded"}'
     """
     rows = (
         turns.filter(pl.col("source").is_null() | pl.col("source").is_in(OWN)) if "source" in turns.columns else turns

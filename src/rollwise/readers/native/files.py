@@ -6,10 +6,11 @@ from typing import Any
 
 import polars as pl
 
+from rollwise.errors import listing
 from rollwise.readers.chats.folding import message_rows, read_message_rows
-from rollwise.readers.chats.layouts import RESPONSES, SIGNS, layouts
+from rollwise.readers.chats.layouts import PROMPTS, RESPONSES, SIGNS, layouts
 from rollwise.readers.columns import ADDED, without_nulls
-from rollwise.readers.guesses import is_complete
+from rollwise.readers.guesses import OF_TASKS, is_complete, plain_name
 from rollwise.readers.native.casting import guessed, with_points
 from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.identity import numbered, run_of
@@ -23,11 +24,14 @@ from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
+from rollwise.readers.unused import OF_VERDICTS
 from rollwise.schema import TURNS
 from rollwise.schema.foreign import joined_times
 from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
+VERDICTS = OF_VERDICTS | OF_TASKS | {"succeeded", "outcome", "solved", "refused", "score", "reward"}
+HAPPENED = frozenset({"prompt", "response", "observation", "tool_calls", "attack", *PROMPTS, *RESPONSES}) | VERDICTS
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
 
@@ -53,6 +57,31 @@ def _are_turns(document: Document) -> bool:
 def sniff_nested(document: Document) -> bool:
     """Return whether the file holds rollouts, with or without an id, with a list of turns that have a prompt or a response."""
     return nested_layout(document) is not None
+
+
+def misfit(document: Document) -> str | None:
+    r"""Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> misfit(Document(Path("a.json"), b'{"results": [{"response": "No."}], "score": 0.5}'))
+    'is one JSON object (`results`, `score`), not a list of records'
+    >>> misfit(Document(Path("a.csv"), b"sepal,petal\n5.1,1.4\n"))
+    'has no prompt, response or verdict under a name that is known: its columns are `petal`, `sepal`'
+    """
+    names = document.keys
+    shown = listing([f"`{name}`" for name in names])
+    is_alone = document.kind == "json" and isinstance(document.top, dict)
+    if is_alone and names != {"turns"} and not (names & (HAPPENED - VERDICTS) or nested_layout(document)):
+        return f"is one JSON object ({shown}), not a list of records"
+    if not OF_A_TURN & names and any(layout.role is not None for layout in layouts(document)):
+        return "holds a list of messages in each record"
+    if {"rollout_id", "turns", "turn"} & names or message_rows(document) is not None or any(layouts(document)):
+        return None
+    if not names & HAPPENED and not {plain_name(name) for name in names} & VERDICTS:
+        return f"has no prompt, response or verdict under a name that is known: its columns are {shown}"
+    return None
 
 
 def read_native(document: Document, table: TurnsBuilder) -> None:

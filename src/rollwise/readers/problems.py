@@ -233,15 +233,7 @@ class Problems:
         self.accounts.of(file).num_passed_over += 1
 
     def noted(self, file: str, record: object, field: str | None, reason: str) -> None:
-        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
-
-        Examples
-        --------
-        >>> problems = Problems(collect=True)
-        >>> problems.noted("a.jsonl", 3, "note", TOO_DEEP)
-        >>> problems.frame().row(0)
-        ('a.jsonl', '3', 'note', 'is nested too deeply, and became null where it is')
-        """
+        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read."""
         row = (file, None if record is None else str(record), field, reason)
         if row not in self._rows_noted:
             self._rows_noted.add(row)
@@ -303,7 +295,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
-        repeats = dict(memory["repeats"])
+        self.repeats.update(dict(memory["repeats"]))
         self.companions.recall(memory["companions"])
         self.accounts.recall(memory["accounts"])
         self.rows += rows
@@ -315,7 +307,6 @@ class Problems:
         self._readings.update(dict.fromkeys(readings))
         self._suggestions += suggestions
         self._num_crashed += num_crashed
-        self.repeats.update(repeats)
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as PROBLEMS; parts of names that are no characters are spelled out."""
@@ -340,8 +331,7 @@ class Problems:
             say(WORDING.get()("; ".join([*readings, *self._suggestions])))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
-            places = [f"{place} ({count})" for place, count in self.repeats.items()]
-            say(f"{rows} another row in every column, and no row was left out: {some(places)}")
+            say(f"{rows} another row in every column, and no row was left out: {some(_places(self.repeats))}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
@@ -356,16 +346,18 @@ class Problems:
             say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
         hint = 'errors="collect" tells why'
         if self._left_out:
-            places = [f"{place} ({count})" for place, count in self._left_out.items()]
-            say(f"{counted(self._left_out.total(), 'record')} left out: {some(places)} ({hint})")
+            say(f"{counted(self._left_out.total(), 'record')} left out: {some(_places(self._left_out))} ({hint})")
         if self._noted:
-            places = [f"{place} ({count})" for place, count in self._noted.items()]
-            say(f"{counted(self._noted.total(), 'part')} of records read with a doubt: {some(places)} ({hint})")
+            parts = counted(self._noted.total(), "part")
+            say(f"{parts} of records read with a doubt: {some(_places(self._noted))} ({hint})")
         for column, files in self._lacking.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
-            places = [f"{place} ({count})" for place, count in self._nulled.items()]
-            say(f"{self._nulled.total()} NaN became null: {some(places)}")
+            say(f"{self._nulled.total()} NaN became null: {some(_places(self._nulled))}")
+
+
+def _places(counts: Counter[str]) -> list[str]:
+    return [f"{place} ({count})" for place, count in counts.items()]
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:

@@ -1,7 +1,8 @@
 """All files, of any mix of formats, into one table."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -270,15 +271,8 @@ def tables_of(
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
-        try:
+        with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
             _read(document, form, table, by_name=by_name, outcomes=outcomes)
-        except (BrokenError, ReadError) as error:
-            if forced is None or form.sniff(document):
-                raise
-            reason = f"is not recognized as {form.name}: {str(error).removeprefix(f'{document.name}: ')}"
-            if isinstance(error, ReadError):
-                raise ReadError(f"{document.name}: {reason}") from error
-            raise BrokenError(reason, record=error.record, field=error.field, remedy="leave format= out") from error
 
     batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
@@ -335,6 +329,20 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
         table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
+
+
+@contextmanager
+def _unlike(document: Document, form: Format) -> Iterator[None]:
+    """Say of errors in this block that the file, which is read as this format, does not look like it."""
+    try:
+        yield
+    except ReadError as error:
+        reason = str(error).removeprefix(f"{document.name}: ")
+        raise ReadError(f"{document.name}: is not recognized as {form.name}: {reason}") from error
+    except BrokenError as error:
+        field = "" if error.field is None else f"field `{error.field}`: "
+        reason = f"is not recognized as {form.name}: {field}{error.reason}"
+        raise BrokenError(reason, record=error.record, remedy="leave format= out") from error
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:

@@ -32,7 +32,10 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
     rows = RowBuffer(TEXTS)
     names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
     key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
-    for number, record in document.lines() if document.by_line else enumerate(_items(document.value)):
+    items = [] if document.by_line else _items(document.value)
+    if not document.by_line:
+        table.holds(document.name, len(items))
+    for number, record in document.lines() if document.by_line else enumerate(items):
         problem = problem_of(record, key)
         if problem is None:
             rows.append(narrowed(record, names))

@@ -162,4 +162,4 @@ def _contained(rows: pl.DataFrame) -> list[tuple[str, str]]:
 
 def _number(name: str, numbers: Mapping[str, int]) -> pl.Expr:
     """Return the number of the run in this column."""
-    return pl.col(name).replace_strict(numbers, return_dtype=pl.Int64)
+    return column_named(name).replace_strict(numbers, return_dtype=pl.Int64)

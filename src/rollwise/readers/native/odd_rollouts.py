@@ -57,8 +57,8 @@ def without_odd(frame: pl.DataFrame, where: str, problems: Problems, odd: Odd) -
 
 def _once(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
     """Return the frame without rows that repeat another one in every column, which name the same turn."""
-    key = pl.col("node_id" if is_tree(frame) else "turn")
-    keys = frame.select(is_twice=pl.struct("rollout_id", key).is_duplicated() & key.is_not_null())["is_twice"]
+    key = frame["node_id"] if is_tree(frame) else frame["turn"]
+    keys = pl.DataFrame({"id": frame["rollout_id"], "key": key}).is_duplicated() & key.is_not_null()
     if not keys.any():
         return frame
     is_repeat = keys & ~frame.hash_rows().is_first_distinct()

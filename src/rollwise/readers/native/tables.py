@@ -65,8 +65,9 @@ def conformed(
     """
     is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
-        renamed = _renamed(frame, names)
-        if not may_change_values(names, values) and fits(renamed.collect_schema()):
+        has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
+        renamed = _renamed(frame, names) if has_ids else frame
+        if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems()

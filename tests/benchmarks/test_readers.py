@@ -21,8 +21,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from rollwise.readers.outcomes import read_rollouts
 from rollwise.readers.read import read
-from rollwise.readers.results.outcomes import read_rollouts
 from rollwise.readers.scan import scan
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document

@@ -10,7 +10,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from rollwise.errors import RollwiseError
-from rollwise.readers.formats import openai_chat, sharegpt
+from rollwise.readers.chats import reading
+from rollwise.readers.formats import sharegpt
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.read import read
 
@@ -50,6 +51,6 @@ def agree(path: Path, block: int, ways: Sequence[Way], **options: Any) -> None:
 
 def one_by_one(patch: pytest.MonkeyPatch) -> None:
     """Read each record by itself."""
-    for module in (openai_chat, sharegpt):
+    for module in (reading, sharegpt):
         patch.setattr(module, "text_chats", lambda layout: lambda record: None)
     patch.setattr(inspect_ai, "_plain", lambda text: None)

@@ -316,7 +316,7 @@ def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
         turns, problems = rw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
         assert capsys.readouterr().err == (
             f"rollwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
-            "if these are two runs, write `run` or `target` into the records of each\n"
+            "if these are separate runs, add a `run` or `target` field to each\n"
         )
         assert (turns["rollout_id"].n_unique(), problems.height) == (2, 2)
     assert_adds_up(*account(tmp_path))

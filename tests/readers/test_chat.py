@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from rollwise.readers.chats.turns import Message, calls, messages_of, split, text_of, thoughts
+from rollwise.readers.chats.turns import Message, messages_of, split, text_of, thoughts
 from rollwise.readers.problems import BrokenError
+from rollwise.readers.tool_calls import calls
 
 
 def shown(*messages: tuple[str, object]) -> list[tuple[object, ...]]:

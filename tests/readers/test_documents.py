@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ReadError
-from rollwise.readers.chats.lines import BOM, lines_of
 from rollwise.readers.read import read
 from rollwise.readers.sources import contents
+from rollwise.readers.sources.contents import BOM, lines_of
 from rollwise.readers.sources.documents import Document
 
 PIECES = st.sampled_from([b"{}", b'{"a": 1}', b"\n", b"\n\n", b" ", b"\r\n", b'"' + b"x" * 40 + b'"', BOM])

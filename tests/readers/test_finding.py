@@ -1,5 +1,6 @@
 """What is in a folder of logs and cannot be read costs itself alone, and is named."""
 
+import gzip
 import json
 import os
 import socket
@@ -183,6 +184,17 @@ def test_a_file_that_begins_with_blank_lines_is_read(logs: Path) -> None:
     assert problems_of(logs, 4) == []
     (logs / "d.jsonl").write_text(blank)
     assert problems_of(logs, 4) == [("d.jsonl", "is empty")]
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" " * 70_000, b"\r\n" * 200_000, b"\xef\xbb\xbf \n", b"\t\n" * 131_072])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_blank_beginnings_of_any_length_are_skipped_packed_or_not(logs: Path, blank: bytes, pack: Any) -> None:
+    """As many as a block of the file holds, or more; also after a byte-order mark, and in a compressed file."""
+    suffix = "" if pack is bytes else ".gz"
+    (logs / f"b.json{suffix}").write_bytes(pack(blank + f"[{CHAT}]".encode()))
+    lines = blank.replace(b" ", b"\n").replace(b"\t", b"")
+    (logs / f"c.csv{suffix}").write_bytes(pack(lines + b"rollout_id,prompt,response\nx,Hi,No\n"))
+    assert problems_of(logs, 3) == []
 
 
 @pytest.mark.parametrize("errors", ["raise", "collect"])

@@ -24,13 +24,13 @@ from simulations import repeated
 
 from rollwise import schema
 from rollwise.errors import RollwiseError
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.prompts import read_prompts
 from rollwise.readers.read import read
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.results.prompts import read_prompts
-from rollwise.readers.results.summaries import read_summary
-from rollwise.readers.results.verdicts import read_verdicts
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.summaries import read_summary
+from rollwise.readers.verdicts import read_verdicts
 from rollwise.schema import TURNS
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -15,8 +15,8 @@ from polars.testing import assert_frame_equal
 
 from rollwise.errors import ReadError
 from rollwise.metrics.conduct import refused_by_rule
-from rollwise.readers.chats.layouts import IDS, LISTS, ROLES, TEXTS
-from rollwise.readers.formats import openai_chat
+from rollwise.readers.chat_names import IDS, LISTS, ROLES, TEXTS
+from rollwise.readers.chats.reading import Chats
 from rollwise.readers.read import read
 from rollwise.readers.sources import compression
 from rollwise.readers.turns import turns
@@ -728,7 +728,7 @@ def test_both_ways_agree_on_answers_beside_chats(tmp_path_factory, role, records
 
 def test_chats_under_other_names_are_read_together(tmp_path, monkeypatch):
     alone: list[int] = []
-    monkeypatch.setattr(openai_chat.Chats, "add", lambda chats, number, value: alone.append(number))
+    monkeypatch.setattr(Chats, "add", lambda chats, number, value: alone.append(number))
     records = [
         {"dialogue_id": place, "dialogue": chat("speaker", "text", ("System", *("Human", "AI") * 2))}
         for place in range(9)

@@ -15,8 +15,8 @@ from rollwise import schema
 from rollwise.errors import RollwiseError
 from rollwise.readers.read import read
 from rollwise.readers.registry import FORMATS
-from rollwise.readers.results.summaries import read_summary
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.summaries import read_summary
 from rollwise.schema import TURNS
 
 pytestmark = pytest.mark.integration  # thousands of files are read

@@ -11,8 +11,8 @@ import pytest
 
 import rollwise as rw
 from rollwise.errors import ArgumentError, ReadError
+from rollwise.readers.nesting import DEEPEST, bounded, is_deep
 from rollwise.readers.read import read
-from rollwise.readers.sources.nesting import DEEPEST, bounded, is_deep
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LOGS = sorted(path for path in FIXTURES.rglob("*") if path.suffix in {".json", ".jsonl", ".traj"})

@@ -21,22 +21,10 @@ LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
 PACKAGE = '''
 """Logs of the toy harness."""
 
-from rollwise.readers import Format, TurnRow
+from rollwise.readers import Format, Mapped, Shapes
 
-
-def sniff(document):
-    return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
-
-
-def read(document, table):
-    """Each line is a rollout of one turn."""
-    for number, record in document.records():
-        with table.record(document.name, number):
-            turns = [TurnRow(1, prompt=record["ask"], response=record["reply"])]
-            table.add(document.name, f"{document.digest}/{number}", turns, {})
-
-
-FORMAT = Format("toy", "logs of the toy harness", (".jsonl",), sniff, read)
+LINES = Mapped(doc="Each line is a rollout of one turn.", rollout=["@key"], turn={"prompt": "ask", "response": "reply"})
+FORMAT = Format("toy", "logs of the toy harness", (".jsonl",), Shapes({"ask", "reply"}), LINES)
 '''
 
 
@@ -47,7 +35,7 @@ def sniff(document: Document) -> bool:
 def read_toy(document: Document, table: TurnsBuilder) -> None:
     """Each line is a rollout of one turn."""
     for number, record in document.records():
-        with table.record(document.name, number):
+        with table.rollout(document.name, number, lambda: None):
             if not record["reply"]:
                 raise BrokenError("is empty", field="reply")
             table.add(document.name, f"toy/{number}", [TurnRow(1, prompt=record["ask"], response=record["reply"])], {})

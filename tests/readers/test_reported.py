@@ -12,7 +12,7 @@ from rollwise import metrics as m
 from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError
 from rollwise.readers.read import read
-from rollwise.readers.results.summaries import ABOUT, read_summary
+from rollwise.readers.summaries import ABOUT, read_summary
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -139,7 +139,7 @@ def test_outcomes_beside_logs_are_not_counted_twice(tmp_path):
         turns, problems = rw.read(folder, names=names, errors="collect")
         assert turns["rollout_id"].to_list() == ["a"]
         beside = problems.filter(
-            pl.col("reason").str.starts_with("holds results without answers, perhaps of the logs beside")
+            pl.col("reason").str.starts_with("contains results but no responses, probably from the logs")
         )
         assert beside["file"].str.split("/").list.last().to_list() == ["mine.csv", "mine.jsonl"]
     assert rw.read([folder / "chat.jsonl", results]).height == 3

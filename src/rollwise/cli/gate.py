@@ -207,7 +207,7 @@ def unread_rollouts(problems: "Problems") -> float:
     --------
     >>> from rollwise.readers.problems import BrokenError, Problems
     >>> problems = Problems(collect=True)
-    >>> problems.unread("notes.txt", "is not recognized")
+    >>> problems.dropped("notes.txt", "is not recognized")
     >>> with problems.record("runs.jsonl", 3):
     ...     raise BrokenError("is not valid JSON")
     >>> unread_rollouts(problems)
@@ -217,13 +217,13 @@ def unread_rollouts(problems: "Problems") -> float:
     >>> unread_rollouts(problems)
     inf
     """
-    from rollwise.readers.problems import LACKING, NULLED
+    from rollwise.readers.problems import NULLED, WITHOUT_NAME
 
     memory = problems.memory()
-    not_rollouts: int = sum(count for _, count in memory["left_out"])
-    rows = [(file, record) for file, record, _, reason in problems.rows if not reason.endswith((LACKING, NULLED))]
+    not_rollouts: int = sum(count for _, count in memory["dropped_records"])
+    rows = [(file, record) for file, record, _, reason in problems.rows if not reason.endswith((WITHOUT_NAME, NULLED))]
     whole_files = Counter(file for file, record in rows if record is None)
-    whole_files.subtract(memory["unread"])
+    whole_files.subtract(memory["dropped_files"])
     if any(number > 0 for number in whole_files.values()):
         return math.inf
     # Records that are intact but no rollouts are rows as well.

@@ -11,7 +11,7 @@ from rollwise.estimation.missingness import INAPPLICABLE, VALUE, Headings, headi
 from rollwise.estimation.trials import Attempts
 from rollwise.measurement.measure import measure
 from rollwise.measurement.trees import paths
-from rollwise.readers.unused import suggestions, unused_columns
+from rollwise.readers.likely_columns import suggestions, unused_columns
 from rollwise.schema.named import column_named, values_named
 
 USUAL_GROUPS = ("target", "attack", "category", "source", "run")

@@ -28,8 +28,8 @@ from rollwise.evaluation.items import EvalInputItem, as_steps
 from rollwise.files.configuration import ConfigFile, Place
 from rollwise.files.object_stores import path_of
 from rollwise.files.references import object_at
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.traces.steps import step_rows
 from rollwise.schema.labels import say
 

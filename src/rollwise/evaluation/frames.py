@@ -367,7 +367,7 @@ def _listed(field: Any, name: str) -> list[dict[str, Any]] | None:
     """Return the calls that a data set lists in the form of the column `tool_calls`; None if it is not a list."""
     if not isinstance(field, list):
         return None
-    from rollwise.readers.chats.turns import calls  # loads NumPy, so only if there are calls
+    from rollwise.readers.tool_calls import calls  # loads NumPy, so only if there are calls
 
     return calls([_normalized(call) for call in field], name) or []
 

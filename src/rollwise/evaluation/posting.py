@@ -11,8 +11,8 @@ import tenacity
 
 from rollwise.files.hiding import hidden, secrets_of_request
 from rollwise.judges.transport import TOO_LONG, bounded, is_too_long, redirect_of
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.sources.json_texts import lenient
 
 RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 LONGEST_PAUSE = 30.0  # seconds: the pause before the k-th retry is uniform on 0 to min(30, 2^(k-1))

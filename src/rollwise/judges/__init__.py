@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rollwise.judges.tool_use import ToolUse
     from rollwise.judges.verdicts import Judge, Verdict
     from rollwise.readers.results.joining import join_labels
-    from rollwise.readers.results.verdicts import read_verdicts
+    from rollwise.readers.verdicts import read_verdicts
 
 __all__ = [
     "AnswerAccuracy",
@@ -86,7 +86,7 @@ _MODULES = {
     "correct": ".reliability.rates",
     "correct_curve": ".reliability.hazards",
     "join_labels": "..readers.results.joining",
-    "read_verdicts": "..readers.results.verdicts",
+    "read_verdicts": "..readers.verdicts",
     "AnswerAccuracy": ".presets",
     "AttackSuccess": ".presets",
     "ChatModel": ".clients",

@@ -1,9 +1,9 @@
 """Readers: logs of any tool, or tables of the caller's own, into TURNS.
 
 Open `read.py` (`rw.read`) first: it lists the files, asks `registry.py` for the format of each, and lets that format
-fill a `table.py`. `formats/` has one file per producer, `native/` the package's own tables, `chats/` and `traces/`
-what several formats share, `sources/` the containers (compression, archives, Parquet, SQLite), and `results/` files
-that hold verdicts, summaries or prompts instead of rollouts.
+fill a `table.py`. `formats/` has one file per producer, `mapping/` says how a format is declared as data, `native/` reads
+the user's own tables, `chats/` and `traces/` what several formats share, `sources/` the containers (compression, archives,
+Parquet, SQLite), and `results/` files that hold verdicts, summaries or prompts instead of rollouts.
 
 Another installed package adds a format by an entry point of the group `rollwise.readers`: see `Format`, whose example is
 a complete reader.
@@ -13,24 +13,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollwise.readers.accounts import accounting
     from rollwise.readers.chats.turns import Message, split
+    from rollwise.readers.likely_columns import unused_columns
+    from rollwise.readers.mapping.mapping import Mapped
+    from rollwise.readers.outcomes import read_rollouts
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
+    from rollwise.readers.read import accounting
     from rollwise.readers.records import leftovers, parse
-    from rollwise.readers.results.outcomes import read_rollouts
-    from rollwise.readers.results.summaries import read_summary
     from rollwise.readers.sources.documents import Document
+    from rollwise.readers.sources.shapes import Shapes
+    from rollwise.readers.summaries import read_summary
     from rollwise.readers.table import TurnRow, TurnsBuilder
-    from rollwise.readers.unused import unused_columns
 
 __all__ = [
     "BrokenError",
     "Document",
     "Format",
+    "Mapped",
     "Message",
     "Problems",
     "Reading",
+    "Shapes",
     "TurnRow",
     "TurnsBuilder",
     "accounting",
@@ -46,18 +50,20 @@ _MODULES = {
     "BrokenError": ".problems",
     "Document": ".sources.documents",
     "Format": ".plugins",
+    "Mapped": ".mapping.mapping",
     "Message": ".chats.turns",
     "Problems": ".problems",
     "Reading": ".problems",
+    "Shapes": ".sources.shapes",
     "TurnsBuilder": ".table",
     "TurnRow": ".table",
-    "accounting": ".accounts",
+    "accounting": ".read",
     "leftovers": ".records",
     "parse": ".records",
-    "read_rollouts": ".results.outcomes",
-    "read_summary": ".results.summaries",
+    "read_rollouts": ".outcomes",
+    "read_summary": ".summaries",
     "split": ".chats.turns",
-    "unused_columns": ".unused",
+    "unused_columns": ".likely_columns",
 }
 
 

@@ -7,15 +7,16 @@ becomes JSON text in all rows, so that ``1`` and ``"1"`` stay different. Polars'
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from rollwise.errors import ArgumentError, listing
-from rollwise.readers.records import json_text
-from rollwise.readers.sources.json_texts import spelled_out
+from rollwise.readers.records import json_text, spelled_out
 from rollwise.schema import TREE_COLUMNS, TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
+
+F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 MIXED = pl.Object()  # represents values without a common dtype
 ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
@@ -184,26 +185,22 @@ def without_nulls(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(columns_named(ADDED & _empty(frame)))
 
 
-def arrange(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with every column of TURNS, in its order, then its extra columns; tree columns only if it has one.
+def arrange(frame: F) -> F:
+    """Return a frame, or a lazy one, with every column of TURNS in its order, then its others; tree columns only if it has one.
 
     Examples
     --------
     >>> arrange(pl.DataFrame({"harm": [0.5], "rollout_id": ["a"]})).columns[:2]
     ['rollout_id', 'turn']
     """
-    return frame.select(arrangement(frame.columns))
-
-
-def arrangement(names: Sequence[str]) -> list[pl.Expr]:
-    """Return the expressions of `arrange`, also for a lazy frame."""
+    names = frame.collect_schema().names()
     is_tree = any(name in TREE_COLUMNS for name in names)
     turns_columns = [
         column_named(name) if name in names else pl.lit(None, dtype).alias(name)
         for name, dtype in TURNS.dtypes.items()
         if is_tree or name not in TREE_COLUMNS
     ]
-    return [*turns_columns, *(column_named(name) for name in names if name not in TURNS.names)]
+    return frame.select(*turns_columns, *(column_named(name) for name in names if name not in TURNS.names))
 
 
 def selected(turns: pl.DataFrame | pl.LazyFrame, wanted: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:

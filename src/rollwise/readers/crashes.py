@@ -1,4 +1,4 @@
-"""Runs that crashed: an error where an answer should be is an error, whatever verdict the tool wrote beside it.
+"""Runs that crashed: an error where an answer should be is an error, regardless of the verdict the tool recorded.
 
 Many tools log a timeout as "not jailbroken". A rollout that ended without an answer and with an error has no verdict: it
 counts as an error, neither as a success nor as a failure of the attack.
@@ -9,8 +9,8 @@ from collections.abc import Collection
 import polars as pl
 
 from rollwise import schema
-from rollwise.readers.guesses import plain_name
-from rollwise.readers.native.casting import cast
+from rollwise.readers.casting import cast
+from rollwise.readers.synonyms import plain_name
 from rollwise.schema import ENDINGS, ERROR, FAILURE, OUTCOMES
 from rollwise.schema.named import column_named, columns_named, values_named
 

@@ -1,6 +1,6 @@
-"""Words in which people write verdicts, and the side that each of them means.
+"""Labels of verdicts, and which outcome each of them stands for.
 
-A word is read in one of three ways. Some words name their side: JAILBREAK, REFUSED, unsafe. Some answer the question that
+A word is read in one of three ways. Some words name the outcome: JAILBREAK, REFUSED, unsafe. Some answer the question that
 the column asks: yes, no, true, 0. And some depend on who is speaking: in a red-team log, ``pass`` may mean that the attack got
 through, or that the target passed the test. The last ones are never guessed: the error says what to type.
 """
@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, SchemaError, listing
+from rollwise.errors import ArgumentError, listing
+from rollwise.readers.problems import LabelError, nulled
 from rollwise.schema import ENDINGS, FAILURE, OUTCOMES, SUCCESS, TURNS
 
 Meanings = Mapping[str, Any]  # of a column: what each of its labels means, by normal label
@@ -26,7 +27,7 @@ RESULTS = {
     "success": True, "failure": False, "succeeded": True, "failed": False, "successful": True, "unsuccessful": False,
 }  # fmt: skip
 TESTS = {"pass": True, "fail": False, "passed": True, "failed": False}
-# An attack: who was on top.
+# Attack labels: True if the attack succeeded.
 ATTACKS = {
     **dict.fromkeys(
         ("jailbreak", "jailbroken", "jailbreaked", "unsafe", "harmful", "bypassed", "attack_success", "attack_succeeded"),
@@ -62,14 +63,6 @@ LABELED = frozenset(MEANINGS)  # columns whose values may be labels of people
 # Parts of names of columns whose "yes" means that the attack failed.
 OPPOSITE = ("safe", "refus", "block", "defen", "harmless", "robust", "secure", "resist", "reject", "declin")
 MOST_LABELS = 8  # that a message lists
-
-
-class LabelError(SchemaError):
-    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
-
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"{reason}; {remedy}")
-        self.reason, self.remedy = reason, remedy
 
 
 def normal(value: object) -> str:
@@ -221,21 +214,15 @@ def values_of(
     labels = series.unique(maintain_order=True).drop_nulls()
     unknown = unknown_labels(labels.to_list(), words)
     if unknown:
-        from rollwise.readers.problems import odd  # which imports this module
-
         rollout_id = None if ids is None else ids[int((series == unknown[0]).arg_max() or 0)]
         problem = refusal(unknown, name, column, labels.to_list(), is_mapped=values is not None, rollout_id=rollout_id)
         # A file's own column: its other rows are read. What the user named or mapped is to be named or mapped in full.
-        if column != name or values is not None or not odd(name, f"{problem.reason}: null there; {problem.remedy}"):
+        if column != name or values is not None or not nulled(name, f"{problem.reason}: null there; {problem.remedy}"):
             raise problem
-    sides = [_side(label, words) for label in labels.to_list()]
+    sides = [words.get(normal(label)) for label in labels.to_list()]
     return series.replace_strict(labels, pl.Series(sides, dtype=dtype), default=None, return_dtype=dtype).alias(
         series.name
     )
-
-
-def _side(label: object, words: Mapping[str, Any]) -> Any:
-    return words.get(normal(label))
 
 
 def unknown_labels(labels: Iterable[object], words: Mapping[str, Any]) -> list[object]:

@@ -10,27 +10,20 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, counted, meant
-from rollwise.readers.chats.layouts import LIST, LISTS, words_of
+from rollwise.readers.casting import cast
+from rollwise.readers.chat_names import LIST, LISTS
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.columns import arrange
-from rollwise.readers.guesses import OWN
-from rollwise.readers.labels import (
-    LABELED,
-    LabelError,
-    Meanings,
-    as_names,
-    checked_values,
-    may_change_values,
-    values_of,
-)
-from rollwise.readers.native.casting import cast
+from rollwise.readers.labels import LABELED, Meanings, as_names, checked_values, may_change_values, values_of
 from rollwise.readers.native.fields import Fields, hiding
 from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.plugins import Format
-from rollwise.readers.problems import Problems
-from rollwise.readers.registry import is_known, is_own
+from rollwise.readers.problems import LabelError, Problems
+from rollwise.readers.registry import is_custom, is_known
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
+from rollwise.readers.synonyms import CUSTOM
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -174,7 +167,7 @@ class Naming:
         """
         if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
             return document
-        if not is_own(document, forced):
+        if not is_custom(document, forced):
             return document
         try:
             with self.reporting():
@@ -199,11 +192,11 @@ class Naming:
         if self.names and document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
         for name in sorted(self._missing.get(document.name, ())):
-            self._problems.lacking(document.name, self.names[name], name)
+            self._problems.missing(document.name, self.names[name], name)
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Rename the columns read from a tool's logs to the names of TURNS."""
-        if not self.names or source in OWN:
+        if not self.names or source in CUSTOM:
             return frame
         self._columns |= {*frame.columns}
         columns = {name: column for name, column in self.names.items() if column in frame.columns and name in OF_TOOLS}
@@ -225,7 +218,7 @@ class Naming:
         # `rollout_id` and `turn` do not apply to logs of tools, and are not reported as missing.
         for file in self._tool_files.pop(source, ()):
             for name in sorted((self.names.keys() & OF_TOOLS) - columns.keys()):
-                self._problems.lacking(file, self.names[name], name)
+                self._problems.missing(file, self.names[name], name)
         moved = {column for name, column in columns.items() if name != column}
         return schema.check(arrange(frame.drop(columns_named(moved))), TURNS) if columns else frame
 
@@ -262,7 +255,7 @@ class Naming:
         self._present |= new_names.keys()
         for name, column in self.names.items():
             for file in () if column in columns else files:
-                self._problems.lacking(file, column, name)
+                self._problems.missing(file, column, name)
         hidden = [name for name in new_names.values() if name in columns and name not in new_names]
         if hidden:  # allowed only where nothing is lost
             has_values = (

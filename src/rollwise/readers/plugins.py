@@ -11,15 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
 
 from rollwise.errors import RollwiseError, in_one_line
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.labels import say
-
-if TYPE_CHECKING:
-    from rollwise.readers.table import TurnsBuilder
 
 GROUP = "rollwise.readers"
 
@@ -40,8 +37,9 @@ class Format:
         Return whether a file has this format. It is asked of many files, so it should look at `Document.kind` and
         `Document.keys` and no further than needed.
     read
-        Add the rollouts of a file to a table. Its docstring is what ``rollwise info components -t reader --name`` shows.
-    echo
+        A `Mapped`, or a function that adds the rollouts of a file to a table. Its docstring is what
+        ``rollwise info components -t reader --name`` shows.
+    copies
         Whether its files repeat rollouts of another format. They are read last, and rollouts that are known are left out.
     outcomes
         Reads only the outcomes of rollouts, for `read_rollouts`, where the format has a cheaper way to do so.
@@ -50,35 +48,22 @@ class Format:
 
     Examples
     --------
-    A complete reader. `parse` checks the types of a record, `leftovers` are its other fields, and `TurnsBuilder.record` adds
-    file and record to whatever error is raised in its block:
+    A complete reader:
 
     >>> from pathlib import Path
-    >>> import msgspec
-    >>> from rollwise.readers import BrokenError, Document, Format, Problems, TurnsBuilder, TurnRow, leftovers, parse
-    >>> class Line(msgspec.Struct):
-    ...     ask: str
-    ...     reply: str
-    ...     model: str | None = None
-    >>> def sniff(document):
-    ...     return document.kind in {"json", "lines"} and {"ask", "reply"} <= document.keys
-    >>> def read(document, table):
-    ...     '''Each line is a rollout of one turn.'''
-    ...     for number, record in document.records():
-    ...         with table.record(document.name, number):
-    ...             line = parse(record, Line)
-    ...             if not line.reply:
-    ...                 raise BrokenError("is empty", field="reply")
-    ...             turns = [TurnRow(1, prompt=line.ask, response=line.reply)]
-    ...             rollout_id = f"{document.digest}/{number}"
-    ...             table.add(document.name, rollout_id, turns, {"target": line.model}, leftovers(record, Line))
-    >>> toy = Format("toy", "logs of the toy harness", (".jsonl",), sniff, read)
+    >>> from rollwise.readers import Document, Format, Mapped, Problems, Shapes, TurnsBuilder
+    >>> lines = Mapped(
+    ...     doc="Each line is a rollout of one turn.",
+    ...     rollout=["@key"],
+    ...     facts={"target": "model"},
+    ...     turn={"prompt": "ask", "response": "reply"},
+    ...     fields={"ask": str, "reply": str},
+    ... )
+    >>> toy = Format("toy", "logs of the toy harness", (".jsonl",), Shapes({"ask", "reply"}), lines)
 
     It is tried on a file, or on bytes, without being installed:
 
-    >>> log = Document(
-    ...     Path("log.jsonl"), b'{"ask": "Hi", "reply": "Hello", "mood": "good"}\n{"ask": "Hi", "reply": ""}'
-    ... )
+    >>> log = Document(Path("log.jsonl"), b'{"ask": "Hi", "reply": "Hello", "mood": "good"}\n{"ask": "Hi", "reply": 3}')
     >>> problems = Problems(collect=True)
     >>> table = TurnsBuilder(toy.name, problems, {})
     >>> toy.sniff(log), toy.read(log, table)
@@ -86,16 +71,16 @@ class Format:
     >>> table.frame().select("source", "turn", "prompt", "response", "mood").rows()
     [('toy', 1, 'Hi', 'Hello', 'good')]
     >>> problems.frame().rows()
-    [('log.jsonl', '2', 'reply', 'is empty')]
+    [('log.jsonl', '2', 'reply', 'expected `str`, got `int`')]
     """
 
     name: str
     about: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Document], bool]
-    read: Callable[[Document, "TurnsBuilder"], None]
-    echo: bool | Callable[[Document], bool] = False
-    outcomes: Callable[[Document, "TurnsBuilder"], None] | None = None
+    read: Callable[[Document, TurnsBuilder], None]
+    copies: bool | Callable[[Document], bool] = False
+    outcomes: Callable[[Document, TurnsBuilder], None] | None = None
     loosely: Callable[[Document], bool] | None = None
 
 
@@ -155,7 +140,7 @@ def _guarded(form: Format, who: str) -> Format:
             return False
 
     @wraps(read)
-    def reads(document: Document, table: "TurnsBuilder") -> None:
+    def reads(document: Document, table: TurnsBuilder) -> None:
         try:
             read(document, table)
         except (BrokenError, RollwiseError, RecursionError):

@@ -9,24 +9,21 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rollwise.errors import ReadError, SchemaError, is_interrupt, writable
-from rollwise.readers.accounts import Accounts
-from rollwise.readers.companions import Companions, some
-from rollwise.readers.labels import LabelError
+from rollwise.errors import ReadError, SchemaError, counted, is_interrupt, writable
+from rollwise.readers.files_beside import FilesBeside, some
+from rollwise.readers.record_counts import RecordCounts
 from rollwise.schema import PROBLEMS
-from rollwise.schema.labels import counted, say
+from rollwise.schema.labels import say
 
 LEAVE = 'errors="collect" reads the rest'
 NULLED = "became null: an unknown number is null"  # how reasons end that do not leave anything out
 IS_NULL = "the field is null"
 TOO_DEEP = "is nested too deeply, and became null where it is"
-LACKING = "as it would be without that name"
-WORDING: ContextVar[Callable[[str], str]] = ContextVar(
-    "wording", default=str
-)  # of notices: arguments, or options of a command
-RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar(
-    "record", default=None
-)  # problems, file and name of the record that is being read
+WITHOUT_NAME = "as it would be without that name"
+# Words of notices: arguments, or options of a command.
+WORDING: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
+# Problems, file and name of the record that is being read.
+RECORD: ContextVar["tuple[Problems, str, object] | None"] = ContextVar("record", default=None)
 REMEDY = f"fix it, or leave it out: {LEAVE}"
 
 
@@ -40,25 +37,25 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
         WORDING.reset(token)
 
 
-def doubt(field: str, reason: str) -> None:
-    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.noted`.
+def warn(field: str, reason: str) -> None:
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`.
 
     Examples
     --------
     >>> problems = Problems(collect=True)
     >>> with problems.record("a.jsonl", 3):
-    ...     doubt("role", "'narrator' is not a known speaker")
+    ...     warn("role", "'narrator' is not a known speaker")
     >>> problems.frame().row(0)
     ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
     """
     current = RECORD.get()
     if current is not None:
         problems, file, _ = current
-        problems.noted(file, None, field, reason)
+        problems.warned(file, None, field, reason)
 
 
-def odd(field: str | None, reason: str) -> bool:
-    """Note an odd field of the record that is being read, where problems are collected; return whether it was noted.
+def nulled(field: str | None, reason: str) -> bool:
+    """Note a field of this record that becomes null, where problems are collected; return whether it was noted.
 
     A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
     nothing is noted, and the caller raises.
@@ -67,7 +64,7 @@ def odd(field: str | None, reason: str) -> bool:
     --------
     >>> problems = Problems(collect=True)
     >>> with problems.record("a.jsonl", 3):
-    ...     odd("score", "is 'high', not a number: the field is null")
+    ...     nulled("score", "is 'high', not a number: the field is null")
     True
     >>> problems.frame().row(0)
     ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
@@ -76,7 +73,7 @@ def odd(field: str | None, reason: str) -> bool:
     if current is None or not is_collecting():
         return False
     problems, file, record = current
-    problems.noted(file, record, field, reason)
+    problems.warned(file, record, field, reason)
     return True
 
 
@@ -87,7 +84,7 @@ def strictly() -> Iterator[None]:
     Examples
     --------
     >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
-    ...     odd("score", "is 'high', not a number")
+    ...     nulled("score", "is 'high', not a number")
     False
     """
     token = RECORD.set(None)
@@ -126,6 +123,14 @@ class BrokenError(Exception):
         self.field = field
 
 
+class LabelError(SchemaError):
+    """A label that is not understood, or not beyond doubt; `remedy` is what to type."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.reason, self.remedy = reason, remedy
+
+
 class Reading(NamedTuple):
     """What ``errors="collect"`` returns: the frame that was read, and PROBLEMS of what could not be."""
 
@@ -136,8 +141,7 @@ class Reading(NamedTuple):
 class Problems:
     """The problems of one reading.
 
-    What is broken is raised at once, or becomes a row where problems are collected. What a user should merely know (a
-    file of no known format in a folder, a NaN that became null) is a row as well, or one line on stderr.
+    What is broken is raised, or becomes a row. What a user should merely know is a row, or one line on stderr.
 
     Examples
     --------
@@ -150,20 +154,20 @@ class Problems:
 
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
-        self.accounts = Accounts()
+        self.record_counts = RecordCounts()
         self._depth = 0  # of nested blocks of `record`; only the outermost counts as a record
-        # Everything is a row. The lists below are only for the summary on stderr, which `announce` writes.
+        # Everything is a row; the rest is for the summary on stderr, which `announce` writes.
         self.rows: list[tuple[str, str | None, str | None, str]] = []
-        self._unread: list[str] = []
-        self.companions = Companions()
-        self._left_out: Counter[str] = Counter()
-        self._noted: Counter[str] = Counter()
-        self._rows_noted: set[tuple[str, str | None, str | None, str]] = set()
+        self._dropped_files: list[str] = []
+        self.files_beside = FilesBeside()
+        self._dropped_records: Counter[str] = Counter()
+        self._warned: Counter[str] = Counter()
+        self._rows_told: set[tuple[str, str | None, str | None, str]] = set()
         self._nulled: Counter[str] = Counter()
-        self._lacking: dict[str, list[str]] = {}
+        self._missing: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
-        self._suggestions: list[str] = []
+        self.suggestions: list[str] = []  # sentences on columns that were read and are unused
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
@@ -175,7 +179,7 @@ class Problems:
         token = RECORD.set((self, file, surrounding[2] if is_inner else record))  # type: ignore[index]
         is_block = record is not None
         if is_block and not self._depth:
-            self.accounts.of(file).names.add(record)
+            self.record_counts.of(file).names.add(record)
         self._depth += is_block
         try:
             yield
@@ -209,36 +213,37 @@ class Problems:
             raise ReadError(f"{where}{error.reason}; {error.remedy}") from error
         remedy = f"; {error.remedy}" if error.remedy.startswith("say what") else ""
         if error.record is not None:
-            self.accounts.of(file).broken.add(error.record)
-        self.rows.append((file, error.record, error.field, f"{error.reason}{remedy}"))
+            self.record_counts.of(file).broken.add(error.record)
+        row = (file, error.record, error.field, f"{error.reason}{remedy}")
+        if row not in self._rows_told:  # a record may hold several rollouts
+            self._rows_told.add(row)
+            self.rows.append(row)
 
-    def unread(self, file: str, reason: str) -> None:
-        """Note a file that holds no rollouts in a known format."""
-        self.rows.append((file, None, None, reason))
-        self._unread.append(file)
+    def dropped(self, file: str, reason: str, record: object = None) -> None:
+        """Note a file without rollouts in a known format, or one record of it that is intact but is not a rollout."""
+        self.rows.append((file, None if record is None else str(record), None, reason))
+        if record is None:
+            self._dropped_files.append(file)
+        else:
+            self._dropped_records[file] += 1
+            self.record_counts.of(file).num_passed_over += 1
 
-    def settle_companions(self) -> None:
+    def settle_files_beside(self) -> None:
         """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
-        formats = [(Path(file).parent, account.format) for file, account in self.accounts.items()]
-        for file, format_name in self.companions.settled(formats):
+        formats = [(Path(file).parent, account.format) for file, account in self.record_counts.items()]
+        for file, format_name in self.files_beside.settled(formats):
             self.rows = [row for row in self.rows if row[0] != file]
-            self._unread = [name for name in self._unread if name != file]
-            self.accounts.of(file).num_passed_over = 1
-            self.accounts.close(file, format_name, 1)
+            self._dropped_files = [name for name in self._dropped_files if name != file]
+            self.record_counts.of(file).num_passed_over = 1
+            self.record_counts.close(file, format_name, 1)
 
-    def left_out(self, file: str, record: object, reason: str) -> None:
-        """Note a record that is intact but is not a rollout."""
-        self.rows.append((file, str(record), None, reason))
-        self._left_out[file] += 1
-        self.accounts.of(file).num_passed_over += 1
-
-    def noted(self, file: str, record: object, field: str | None, reason: str) -> None:
+    def warned(self, file: str, record: object, field: str | None, reason: str) -> None:
         """Note a part of a record that is null or may be misunderstood, while the rest of the record is read."""
         row = (file, None if record is None else str(record), field, reason)
-        if row not in self._rows_noted:
-            self._rows_noted.add(row)
+        if row not in self._rows_told:
+            self._rows_told.add(row)
             self.rows.append(row)
-            self._noted[file] += 1
+            self._warned[file] += 1
 
     def nulled(self, file: str, count: int, numbers: str = "NaN", field: str | None = None) -> None:
         """Note how many numbers of a file were NaN and became null."""
@@ -246,10 +251,10 @@ class Problems:
             self.rows.append((file, None, field, f"{count} {numbers} {NULLED}"))
             self._nulled[file if field is None else f"{file} `{field}`"] += count
 
-    def lacking(self, file: str, column: str, name: str) -> None:
+    def missing(self, file: str, column: str, name: str) -> None:
         """Note that a file lacks a column that was mapped to the column `name` of TURNS."""
-        self.rows.append((file, None, column, f"there is no such column; `{name}` is {LACKING}"))
-        self._lacking.setdefault(f"`{column}`, named for `{name}`", []).append(file)
+        self.rows.append((file, None, column, f"there is no such column; `{name}` is {WITHOUT_NAME}"))
+        self._missing.setdefault(f"`{column}`, named for `{name}`", []).append(file)
 
     def read_as(self, readings: Iterable[object]) -> None:
         """Note columns of the user's that were read as columns of TURNS."""
@@ -259,24 +264,20 @@ class Problems:
         """Note how many rollouts have an error without an answer, and a verdict that said no."""
         self._num_crashed += count
 
-    def suggest(self, sentences: Iterable[str]) -> None:
-        """Note sentences on columns that were read and are unused."""
-        self._suggestions += sentences
-
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
         return {
             "rows": self.rows,
-            "accounts": self.accounts.memory(),
-            "unread": self._unread,
-            "companions": self.companions.memory(),
-            "left_out": list(self._left_out.items()),
-            "noted": list(self._noted.items()),
+            "record_counts": self.record_counts.memory(),
+            "dropped_files": self._dropped_files,
+            "files_beside": self.files_beside.memory(),
+            "dropped_records": list(self._dropped_records.items()),
+            "warned": list(self._warned.items()),
             "nulled": list(self._nulled.items()),
-            "lacking": list(self._lacking.items()),
+            "missing": list(self._missing.items()),
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
-            "suggestions": self._suggestions,
+            "suggestions": self.suggestions,
             "repeats": list(self.repeats.items()),
         }
 
@@ -286,26 +287,26 @@ class Problems:
         Examples
         --------
         >>> first, second = Problems(collect=True), Problems(collect=True)
-        >>> first.unread("a.txt", "is not recognized")
+        >>> first.dropped("a.txt", "is not recognized")
         >>> second.recall(first.memory())
         >>> second.frame().row(0)
         ('a.txt', None, None, 'is not recognized')
         """
         # A damaged cache raises here, before anything is added.
         rows = [tuple(row) for row in memory["rows"]]
-        left_out, nulled, noted = dict(memory["left_out"]), dict(memory["nulled"]), dict(memory["noted"])
+        dropped, nulled, warned = dict(memory["dropped_records"]), dict(memory["nulled"]), dict(memory["warned"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
         self.repeats.update(dict(memory["repeats"]))
-        self.companions.recall(memory["companions"])
-        self.accounts.recall(memory["accounts"])
+        self.files_beside.recall(memory["files_beside"])
+        self.record_counts.recall(memory["record_counts"])
         self.rows += rows
-        self._unread += memory["unread"]
-        self._left_out.update(left_out)
+        self._dropped_files += memory["dropped_files"]
+        self._dropped_records.update(dropped)
         self._nulled.update(nulled)
-        self._noted.update(noted)
-        self._lacking.update(memory["lacking"])
+        self._warned.update(warned)
+        self._missing.update(memory["missing"])
         self._readings.update(dict.fromkeys(readings))
-        self._suggestions += suggestions
+        self.suggestions += suggestions
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
@@ -319,38 +320,36 @@ class Problems:
 
     def accounting(self) -> pl.DataFrame:
         """Return what became of the records of each file as ACCOUNTING."""
-        return self.accounts.frame(self.rows)
+        return self.record_counts.frame(self.rows)
 
     def announce(self) -> None:
-        """Say on stderr, in one line each, what was left out, what became null, and how columns were understood.
-
-        Where rows are collected, only the last.
-        """
-        if self._readings or self._suggestions:
+        """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
+        if self._readings or self.suggestions:
             readings = [f"read {', '.join(self._readings)}"] if self._readings else []
-            say(WORDING.get()("; ".join([*readings, *self._suggestions])))
+            say(WORDING.get()("; ".join([*readings, *self.suggestions])))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
             say(f"{rows} another row in every column, and no row was left out: {some(_places(self.repeats))}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
-        for sentence in self.companions.sentences():
+        for sentence in self.files_beside.sentences():
             say(sentence)
         if not self.collect:
             self._say_lost()
 
     def _say_lost(self) -> None:
         """Say on stderr what would be rows of PROBLEMS."""
-        if self._unread:
-            say(f"{counted(len(self._unread), 'file')} not recognized: {some(self._unread)}")
+        if self._dropped_files:
+            say(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
         hint = 'errors="collect" tells why'
-        if self._left_out:
-            say(f"{counted(self._left_out.total(), 'record')} left out: {some(_places(self._left_out))} ({hint})")
-        if self._noted:
-            parts = counted(self._noted.total(), "part")
-            say(f"{parts} of records read with a doubt: {some(_places(self._noted))} ({hint})")
-        for column, files in self._lacking.items():
+        if self._dropped_records:
+            records = counted(self._dropped_records.total(), "record")
+            say(f"{records} left out: {some(_places(self._dropped_records))} ({hint})")
+        if self._warned:
+            parts = counted(self._warned.total(), "part")
+            say(f"{parts} of records read with a doubt: {some(_places(self._warned))} ({hint})")
+        for column, files in self._missing.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
             say(f"{self._nulled.total()} NaN became null: {some(_places(self._nulled))}")

@@ -8,29 +8,28 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError
+from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
+from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
-from rollwise.readers.native.alike import Alike
+from rollwise.readers.native.batches import Batches
 from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
-from rollwise.readers.owners import Owners
+from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.paths import Paths, documents, journal_of, listed
-from rollwise.readers.sources.remote import addresses, collect_remote, scan_remote
+from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
+from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.unused import repeated_verdicts, suggestions, unused_columns
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
-from rollwise.schema.labels import counted
 
 RESULTS_BESIDE_LOGS = (
-    "holds results without answers, perhaps of the logs beside it: name the file itself to read its rows as rollouts"
+    "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
 )
 
 
@@ -182,7 +181,7 @@ def read_into(
         needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
         turns = read_local(places, format, problems, naming, cache, needed)
     if not {"run", "target"} & values.keys():
-        problems.suggest(notices_of_targets(turns))
+        problems.suggestions += notices_of_targets(turns)
     problems.announce()
     turns = filled(turns.lazy(), values)
     if wanted is not None:
@@ -232,10 +231,10 @@ def turns_of(
     ]
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
-    problems.accounts.count(turns, tables[0].owners)
-    problems.suggest([*notices_of_files(turns, tables[0].owners), *suggestions(unused_columns(turns))])
+    problems.record_counts.count(turns, tables[0].origins)
+    problems.suggestions += [*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))]
     if naming.given.at is None:
-        problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
+        problems.suggestions += repeated_verdicts(turns, *naming.of_verdicts)
     return turns
 
 
@@ -264,17 +263,17 @@ def tables_of(
     wanted
         The wanted columns; None wants all.
     """
-    owners = Owners()
-    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, owners, wanted)}
+    origins = Origins()
+    tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}
     # Files that may repeat rollouts of other files are read last, so that the complete rollout is kept.
-    echoes: list[tuple[Document, Format, bool]] = []
+    copies: list[tuple[Document, Format, bool]] = []
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
-        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, owners, wanted))
+        table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
         with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
             _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
-    batches = Alike(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
+    batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
         with problems.record(original.name), naming.reporting():
             # Small files that are alike wait to be read as one; any other file comes after them.
@@ -286,24 +285,24 @@ def tables_of(
                 batches.flush()
                 continue
             naming.note(document, form)
-            if form.echo(document) if callable(form.echo) else form.echo:
+            if form.copies(document) if callable(form.copies) else form.copies:
                 # Reopened, to free what was read so far; a table of the user's own may be translated, and stays.
                 waiting = document if form is NATIVE else Document(document.path, budget=document.budget)
-                echoes.append((waiting, form, by_name))
+                copies.append((waiting, form, by_name))
                 continue
             is_native = form is NATIVE and not naming.names and (forced is None or NATIVE.sniff(document))
             if not (is_native and batches.takes(document, by_name=by_name, is_recognized=True)):
                 batches.flush()
                 read_file(document, form, by_name=by_name)
     batches.flush()
-    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in echoes)
-    for document, form, by_name in echoes:
+    has_logs = any(table.height for table in tables.values()) or any(form is not NATIVE for _, form, _ in copies)
+    for document, form, by_name in copies:
         with problems.record(document.name), naming.reporting():
             if form is NATIVE and has_logs and not by_name:
-                problems.unread(document.name, RESULTS_BESIDE_LOGS)
+                problems.dropped(document.name, RESULTS_BESIDE_LOGS)
             else:
                 read_file(document, form, by_name=by_name)
-    problems.settle_companions()
+    problems.settle_files_beside()
     # Rows are in the order of the built-in formats, then of the formats of installed packages.
     order = {form.name: place for place, form in enumerate(FORMATS)}
     ordered = sorted(tables.values(), key=lambda table: order.get(table.source, len(order)))
@@ -322,13 +321,13 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
     finally:
         table.problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
         for record, field in document.too_deep:
-            table.problems.noted(document.name, record, field or None, TOO_DEEP)
-        table.problems.accounts.close(document.name, form.name, document.num_records)
-    is_repeat = table.problems.accounts.of(document.name).is_repeat
+            table.problems.warned(document.name, record, field or None, TOO_DEEP)
+        table.problems.record_counts.close(document.name, form.name, document.num_records)
+    is_repeat = table.problems.record_counts.of(document.name).is_repeat
     if table.height == rows and len(table.problems.rows) == problem_count and not is_repeat:
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
-        table.problems.unread(document.name, f"holds no rollouts; the {form.name} log is empty")
+        table.problems.dropped(document.name, f"holds no rollouts; the {form.name} log is empty")
 
 
 @contextmanager
@@ -351,3 +350,42 @@ def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:
     if not any(reason.startswith("is not recognized") for *_, reason in problems.rows):
         return problem
     return f"{problem}; formats are {format_names()}, and format= forces one"
+
+
+def accounting(
+    paths: "Paths",
+    *,
+    format: str | None = None,  # noqa: A002  # as in `read`
+    names: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
+
+    Parameters
+    ----------
+    paths, format, names
+        As in `read`.
+
+    Returns
+    -------
+    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
+    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
+    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
+
+    Raises
+    ------
+    ReadError
+        Where nothing could be read at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
+    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
+    [('openai_chat', 2, 1, 1, 1, 1)]
+    """
+    check_kinds(accounting, locals(), own=("paths", "names"))
+    problems = Problems(collect=True)
+    read_into(problems, paths, format, names=names)
+    return problems.accounting()

@@ -1,13 +1,15 @@
-"""Records of other tools as typed structs, and the fields that a struct does not have."""
+"""Records of other tools as typed structs, and the fields that a struct does not have or that do not fit it."""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
+from rollwise.errors import writable
+from rollwise.readers.problems import IS_NULL, BrokenError, is_collecting, nulled, warn
 from rollwise.schema import TURNS
 
 T = TypeVar("T")
@@ -21,13 +23,24 @@ Finite = Annotated[float, msgspec.Meta(ge=-1.7976931348623157e308, le=1.79769313
 Key = str | Whole
 
 _TURNS_NAMES = frozenset(TURNS.names)
+MOST = 50  # odd fields of one record: with more, it is hardly one of its format
+IS_TEXT = "it is read as text"
+_PLAIN = (
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.BoolType,
+    inspect.StrType,
+    inspect.NoneType,
+    inspect.TypedDictType,  # of a mapping, which reads single values of an object
+)
+_OBJECTS = (inspect.StructType, inspect.TypedDictType)
 
 
 def parse(value: object, kind: type[T], within: str = "") -> T:
     """Convert a value to a struct; a value that is an error, as `Document.records` returns for broken lines, is raised.
 
     `within` is the path of the value in the record, for errors. Where problems are collected, a field that the struct can do
-    without never costs the record: see `rollwise.readers.odd_fields`.
+    without never costs the record: see `without_odd_fields`.
 
     Raises
     ------
@@ -51,17 +64,131 @@ def parse(value: object, kind: type[T], within: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        from rollwise.readers.odd_fields import without_odd_fields  # which imports this module, and is rarely needed
-
         return without_odd_fields(value, kind, error, within)
 
 
-def misfit(error: msgspec.ValidationError, within: str = "") -> BrokenError:
+def without_odd_fields(
+    value: object,
+    kind: type[T],
+    error: msgspec.ValidationError,
+    within: str = "",
+    convert: Callable[[Any, type[T]], T] = msgspec.convert,
+) -> T:
+    """Convert a value to a struct as `parse` does, without the odd fields that it can do without.
+
+    A bad optional field (text, a number or a truth value that may be null) becomes null, or JSON text where text is expected,
+    and is a row of PROBLEMS; the record is kept, because malformed records are not missing at random. Other parts are not
+    left out: without its messages a conversation would seem to have no turns, and without its link a node to be the first.
+
+    Parameters
+    ----------
+    value, kind, within
+        As in `rollwise.readers.parse`.
+    error
+        What the conversion of the whole value said.
+    convert
+        The function that converts it.
+
+    Raises
+    ------
+    BrokenError
+        Where problems are raised, for the first odd field; else for the first that the struct cannot do without.
+
+    Examples
+    --------
+    >>> from rollwise.readers.problems import Problems
+    >>> class Record(msgspec.Struct):
+    ...     turns: int
+    ...     score: float | None = None
+    ...     goal: str | None = None
+    >>> problems = Problems(collect=True)
+    >>> with problems.record("a.jsonl", 3):
+    ...     parse({"turns": 2, "score": "high", "goal": 7}, Record)
+    Record(turns=2, score=None, goal='7')
+    >>> problems.frame().select("field", "reason").row(0)
+    ('score', 'expected `float | null`, got `str`: the field is null')
+    >>> problems.frame().select("field", "reason").row(1)
+    ('goal', 'expected `str | null`, got `int`: it is read as text')
+    """
+    rows: list[tuple[str | None, str]] = []
+    while is_collecting() and len(rows) < MOST:
+        problem = field_error(error, within)
+        spot = _spot(inspect.type_info(kind), str(error).partition(" - at `$")[2].removesuffix("`"))
+        if spot is None:
+            break
+        path, is_text = spot
+        rows.append((problem.field, f"{problem.reason}: {IS_TEXT if is_text else IS_NULL}"))
+        value = _changed(value, path, is_text=is_text)
+        try:
+            result = convert(value, kind)
+        except msgspec.ValidationError as further:
+            error = further
+            continue
+        # Only now: a record that cannot be read in the end has one problem, not all of them.
+        for field, reason in rows:
+            nulled(field, reason)
+        return result
+    raise field_error(error, within) from error
+
+
+def _spot(kind: inspect.Type, place: str) -> tuple[list[str | int], bool] | None:
+    """Return the path of a field that its struct can do without, and whether it holds text; None if it cannot.
+
+    `place` is as msgspec writes it, as in ``.messages[2].score``.
+    """
+    path: list[str | int] = []
+    is_field = not place  # a value that is converted alone
+    while place:
+        options = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+        if place.startswith("["):
+            index, _, place = place[1:].partition("]")
+            kinds = [option.item_type for option in options if isinstance(option, inspect.ListType)]
+            if not index.isdigit() or not kinds:  # a value of a mapping, whose key is not known
+                return None
+            path.append(int(index))
+            kind, is_field = kinds[0], False
+            continue
+        fields = [field for option in options if isinstance(option, _OBJECTS) for field in option.fields]
+        # Names may have dots in them: the longest one that fits.
+        fitting = [
+            field for field in fields if f"{place[1:]}.".startswith((f"{field.encode_name}.", f"{field.encode_name}["))
+        ]
+        if not fitting:
+            return None
+        field = max(fitting, key=lambda field: len(field.encode_name))
+        path.append(field.encode_name)
+        place = place[1 + len(field.encode_name) :]
+        kind, is_field = field.type, True
+    return _plain(kind, path) if is_field else None
+
+
+def _plain(kind: inspect.Type, path: list[str | int]) -> tuple[list[str | int], bool] | None:
+    """Return the path of a field of plain values or null and whether it holds text; None for a link, or any other field."""
+    if not isinstance(kind, inspect.UnionType) or not kind.includes_none:
+        return None
+    options = kind.types
+    plain = [option.type if isinstance(option, inspect.Metadata) else option for option in options]
+    is_link = any(isinstance(option, inspect.Metadata) and (option.extra or {}).get("is_link") for option in options)
+    if is_link or not all(isinstance(option, _PLAIN) for option in plain):
+        return None
+    return path, any(isinstance(option, inspect.StrType) for option in plain)
+
+
+def _changed(value: Any, path: list[str | int], *, is_text: bool) -> Any:
+    """Return a copy of the value with null at this place, or with JSON text where it holds text."""
+    if not path:
+        return json_text(value) if is_text else None
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _changed(copy[path[0]], path[1:], is_text=is_text)
+    return copy
+
+
+def field_error(error: msgspec.ValidationError, within: str = "") -> BrokenError:
     """Describe the value that does not fit a struct, with the name of its field.
 
     Examples
     --------
-    >>> misfit(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
+    >>> field_error(msgspec.ValidationError("Expected `int`, got `str` - at `$.turns`")).field
     'turns'
     """
     # msgspec writes "Expected `int`, got `str` - at `$.turns`".
@@ -129,7 +256,7 @@ def whole(value: Count, field: str) -> int | None:
     # A float below 2**63 is an exact integer, even where it cannot have fractions any more.
     if not value.is_integer() or abs(value) >= 2**63:
         reason = f"expected a whole number, got {value!r}"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field)
     return int(value)
@@ -138,7 +265,7 @@ def whole(value: Count, field: str) -> int | None:
 def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | None:
     """Return the word for a kind of entry as its format writes it, whatever its letters and blanks.
 
-    A kind that is not known is noted as a doubt about the record (see `rollwise.readers.problems.doubt`), and returned
+    A kind that is not known is a warning about the record (see `rollwise.readers.problems.warn`), and returned
     unchanged; one that is not text is null.
 
     Examples
@@ -151,7 +278,7 @@ def kind_of(value: Any, known: Collection[str], field: str = "type") -> str | No
     word = value.strip().lower() if isinstance(value, str) else None
     kind = next((kind for kind in known if kind.lower() == word), None)
     if kind is None:
-        doubt(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
+        warn(field, f"{value!r:.60} is not a known kind of entry: it is passed over")
     return kind or (value if isinstance(value, str) else None)
 
 
@@ -178,7 +305,7 @@ def total(counts: Iterable[Count], field: str) -> int | None:
     """
     numbers = [number for count in counts if (number := whole(count, field)) is not None]
     if abs(sum(numbers)) >= 2**63:
-        if odd(field, f"is more than can be counted: {IS_NULL}"):
+        if nulled(field, f"is more than can be counted: {IS_NULL}"):
             return None
         raise BrokenError("is more than can be counted", field=field)
     return sum(numbers) if numbers else None
@@ -224,3 +351,18 @@ def json_text(value: object) -> str | None:
         return json.dumps(value, default=str, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return repr(value).encode("utf-8", "backslashreplace").decode()
+
+
+def spelled_out(value: Any) -> Any:
+    r"""Return a JSON value with half of a surrogate pair spelled out in every text: texts that differ stay different.
+
+    Examples
+    --------
+    >>> spelled_out({"goal": ["half \ud83d"]})
+    {'goal': ['half \\ud83d']}
+    """
+    if isinstance(value, str):
+        return writable(value)
+    if isinstance(value, list | tuple):
+        return [spelled_out(item) for item in value]
+    return {spelled_out(name): spelled_out(item) for name, item in value.items()} if isinstance(value, dict) else value

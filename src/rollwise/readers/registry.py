@@ -46,7 +46,7 @@ from rollwise.readers.formats.codex import sessions as codex
 from rollwise.readers.formats.exchange import docent, every_eval_ever, inspect_scout, mlflow, petri, pi, session_traces
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_summaries
-from rollwise.readers.guesses import OWN
+from rollwise.readers.likely_columns import columns_in_words, looks_like_turns
 from rollwise.readers.native import files as native_files
 from rollwise.readers.plugins import Format, installed
 from rollwise.readers.problems import BrokenError, Problems
@@ -54,7 +54,7 @@ from rollwise.readers.results.hints import examples_of, hint, holds_outcomes, ho
 from rollwise.readers.results.lookalikes import lookalike
 from rollwise.readers.sources.contents import TEXT_SUFFIXES, misspelled, wrapping
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.unused import columns_in_words, looks_like_turns
+from rollwise.readers.synonyms import CUSTOM
 
 LINES = (".jsonl", ".json", ".ndjson")
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
@@ -66,8 +66,10 @@ FORMATS = (
         (*BINARY, ".csv", ".tsv", ".txt", *LINES),
         native_files.sniff,
         native_files.read_native,
-        echo=holds_outcomes,
-        loosely=lambda document: native_files.sniff_nested(document) or _holds_rollouts(document),
+        copies=holds_outcomes,
+        loosely=lambda document: (
+            native_files.sniff_nested(document) or (holds_rollouts(document) and lookalike(document) is None)
+        ),
     ),
     Format(
         "jailbreakbench",
@@ -111,7 +113,7 @@ FORMATS = (
         (".parquet",),
         inspect_scout.sniff,
         inspect_scout.read_inspect_scout,
-        echo=True,
+        copies=True,
     ),
     Format(
         "petri",
@@ -119,18 +121,18 @@ FORMATS = (
         (".json",),
         petri.sniff,
         petri.read_petri,
-        echo=petri.holds_several,
+        copies=petri.holds_several,
     ),
     Format("docent", "runs of agents of Docent", LINES, docent.sniff, docent.read_docent),
     Format("mint", "results of MINT", (".jsonl", ".json"), mint.sniff, mint.read_mint),
-    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.read_garak),
+    Format("garak", "reports of garak", (".jsonl", ".json"), garak.sniff, garak.GARAK),
     Format(
         "garak_hitlog",
         "hit logs of garak: successes only",
         LINES,
         garak_hitlog.sniff,
         garak_hitlog.read_garak_hitlog,
-        echo=True,
+        copies=True,
     ),
     Format(
         "harmbench",
@@ -143,7 +145,7 @@ FORMATS = (
     Format("quesma", "findings and sessions of Quesma's red team", (".json",), quesma.sniff, quesma.read_quesma),
     Format("swe_agent", "trajectories of SWE-agent", (".traj", ".json"), swe_agent.sniff, swe_agent.read_swe_agent),
     Format("atif", "trajectories in ATIF, of Harbor and NAT", LINES, atif.sniff, atif.read_atif),
-    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, echo=True),
+    Format("atof", "streams of events in ATOF, of NAT", LINES, atof.sniff, atof.read_atof, copies=True),
     Format("nat", "workflow_output.json of the NeMo Agent Toolkit", LINES, nat.sniff, nat.read_nat),
     Format("deepteam", "risk assessments and traces of DeepTeam", (".json",), deepteam.sniff, deepteam.read_deepteam),
     Format("hh_rlhf", "pairs of dialogues of hh-rlhf", LINES, hh_rlhf.sniff, hh_rlhf.read_hh_rlhf),
@@ -228,7 +230,7 @@ FORMATS = (
     ),
     Format("lm_eval", "samples of the LM evaluation harness", LINES, lm_eval.sniff, lm_eval.read_lm_eval),
     Format("verifiers", "traces of verifiers and prime-rl", LINES, verifiers.sniff, verifiers.read_verifiers),
-    Format("verl", "generations dumped by verl", LINES, verl.sniff, verl.read_verl),
+    Format("verl", "generations dumped by verl", LINES, verl.SHAPES, verl.VERL),
     Format("skyrl", "evaluations dumped by SkyRL", LINES, skyrl.sniff, skyrl.read_skyrl),
     Format("trl", "completions logged by TRL", (".parquet",), trl.sniff, trl.read_trl),
     Format("art", "trajectories of ART", (".parquet", *LINES), art.sniff, art.read_art),
@@ -260,7 +262,7 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         if by_name:  # of what no format recognizes, its reader says what is missing
             _refuse_other(document, forced)
             return forced
-        problems.unread(document.name, f"is not recognized as {forced.name}")
+        problems.dropped(document.name, f"is not recognized as {forced.name}")
         return None
     form = _recognized(document)
     # Columns of rollwise's own table also occur in files that hold something else, such as verdicts or prompts.
@@ -280,9 +282,9 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     if by_name:
         advice = "" if refusal else "; check that it was written whole" if is_empty else _advice(document)
         raise ReadError(f"{document.name}: {reason}{advice}")
-    problems.unread(document.name, reason)
+    problems.dropped(document.name, reason)
     if kind is not None and kind.beside is not None:
-        problems.companions.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
+        problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
 
 
@@ -313,10 +315,10 @@ def _advice(document: Document) -> str:
     return f"; formats are {format_names()}: choose one with format=, or read your own table with `rw.turns(frame)`"
 
 
-def is_own(document: Document, forced: Format | None = None) -> bool:
+def is_custom(document: Document, forced: Format | None = None) -> bool:
     """Return whether the records of a file have custom names, rather than the names of a tool with a reader."""
     form = forced or _recognized(document)
-    return form is None or form.name in OWN
+    return form is None or form.name in CUSTOM
 
 
 def is_known(document: Document) -> bool:
@@ -334,10 +336,6 @@ def _recognized_loosely(document: Document) -> Format | None:
 
 def _recognizes_loosely(form: Format, document: Document) -> bool:
     return form.loosely is not None and form.loosely(document)
-
-
-def _holds_rollouts(document: Document) -> bool:
-    return holds_rollouts(document) and lookalike(document) is None
 
 
 def _may_be(document: Document, form: Format) -> bool:

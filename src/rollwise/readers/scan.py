@@ -19,8 +19,8 @@ from rollwise.readers.read import read_local
 from rollwise.readers.registry import NATIVE, format_named, format_of, is_known
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.hive import scanned
-from rollwise.readers.sources.paths import Paths, documents, listed
-from rollwise.readers.sources.remote import addresses, scan_remote
+from rollwise.readers.sources.paths import Paths, addresses, documents, listed
+from rollwise.readers.sources.remote import scan_remote
 from rollwise.schema.kinds import check_kinds
 
 
@@ -70,7 +70,7 @@ def scan(
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
-        problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
+        problems.suggestions += [] if {"run", "target"} & values.keys() else notices_of_targets(lazy)
     else:
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rollwise.readers.columns import Columns, arrange, column
-from rollwise.readers.owners import Owners
+from rollwise.readers.origins import Origins
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.schema import ROLLOUTS, TURNS
 from rollwise.schema.named import columns_named
@@ -56,7 +56,7 @@ class TurnsBuilder:
         Name of the format.
     problems
         The problems of the reading.
-    owners
+    origins
         The rollouts read so far, with their files; shared by the tables of one reading.
     wanted
         The wanted columns; None wants all. A reader may leave out the others.
@@ -75,13 +75,13 @@ class TurnsBuilder:
         self,
         source: str,
         problems: Problems,
-        owners: "Owners | dict[str, str]",
+        origins: "Origins | dict[str, str]",
         wanted: Collection[str] | None = None,
     ) -> None:
         self.source = source
         self.problems = problems
         self.wanted = wanted
-        self.owners = owners if isinstance(owners, Owners) else Owners(owners)
+        self.origins = origins if isinstance(origins, Origins) else Origins(origins)
         # Rollouts that were added one by one. The turns in columns of TURNS become frames early, which take far less
         # memory than Python objects. Extra columns stay lists: their dtypes are known only at the end.
         self._rollouts = Columns()
@@ -137,15 +137,15 @@ class TurnsBuilder:
 
     def holds(self, file: str, num_records: int) -> None:
         """State how many records a file holds, in formats that do not read lines, rows or a list one by one."""
-        self.problems.accounts.of(file).num_records = num_records
+        self.problems.record_counts.of(file).num_records = num_records
 
     def passes_over(self, file: str, count: int = 1) -> None:
-        """Count records that are intact and hold no rollout, such as headers; see `Problems.left_out` for unexpected ones."""
-        self.problems.accounts.of(file).num_passed_over += count
+        """Count records that are intact and hold no rollout, such as headers; see `Problems.dropped` for unexpected ones."""
+        self.problems.record_counts.of(file).num_passed_over += count
 
     def repeats(self, file: str, count: int = 1) -> None:
         """Count records that repeat what was read from another file of the same run."""
-        self.problems.accounts.of(file).is_repeat = True
+        self.problems.record_counts.of(file).is_repeat = True
         self.passes_over(file, count)
 
     def add(
@@ -202,10 +202,10 @@ class TurnsBuilder:
         names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
         # A repeated id within these rollouts makes the dict shorter.
         files = dict.fromkeys(names, file)
-        if len(files) < len(names) or not self.owners.files.keys().isdisjoint(files):
+        if len(files) < len(names) or not self.origins.files.keys().isdisjoint(files):
             return False
-        self.owners.files.update(files)
-        self.problems.accounts.of(file).num_rows += len(rollout_ids)
+        self.origins.files.update(files)
+        self.problems.record_counts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
         self._rollouts.extend({**keys, **facts}, len(rollout_ids))
@@ -217,13 +217,13 @@ class TurnsBuilder:
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
-        return rollout_id in self.owners.files
+        return rollout_id in self.origins.files
 
     def take(self, file: str, frame: pl.DataFrame) -> None:
         """Add a frame that is TURNS already, the turns of each rollout next to each other."""
-        self.problems.accounts.of(file).num_rows += frame.height
+        self.problems.record_counts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
-        if self.owners.add(file, ids):
+        if self.origins.add(file, ids):
             self._add_frame(frame)
             return
         # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
@@ -238,7 +238,7 @@ class TurnsBuilder:
         both = counts[0].join(counts[1], on="rollout_id", suffix="_before")
         shorter = both.filter(pl.col("turns") > pl.col("turns_before"))["rollout_id"].sort()
         for rollout_id in shorter:
-            owner = self.owners.files.pop(rollout_id)
+            owner = self.origins.files.pop(rollout_id)
             self.problems.broken(owner, twice(rollout_id, f"in {file} as well, with more turns"))
         if shorter.len():
             self._frames = [part.filter(~pl.col("rollout_id").is_in(shorter.implode())) for part in self._frames]
@@ -253,11 +253,11 @@ class TurnsBuilder:
         first_rows = ids["len"].cum_sum().shift(1, fill_value=0)
         # The file of a rollout is the one that its first row is in.
         places = rows.cum_sum().search_sorted(first_rows, side="right")
-        is_new = self.owners.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
+        is_new = self.origins.add(pl.Series(files, dtype=pl.String).gather(places), ids["value"])
         if is_new:
             self._add_frame(frame)
             for file, height in zip(files, rows, strict=True):
-                self.problems.accounts.close(file, self.source, height)
+                self.problems.record_counts.close(file, self.source, height)
         return is_new
 
     def _add_frame(self, frame: pl.DataFrame) -> None:
@@ -323,7 +323,7 @@ class TurnsBuilder:
 
     def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
         """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
-        files = self.owners.files
+        files = self.origins.files
         # The source in front keeps names of different tools apart.
         names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
         owner = next((files[name] for name in names if name in files), None)
@@ -331,7 +331,7 @@ class TurnsBuilder:
             files.update(dict.fromkeys(names, file))
             return True
         if owner != file:
-            self.problems.companions.repeated[file, owner] += 1
+            self.problems.files_beside.repeated[file, owner] += 1
         where = "twice in this file" if owner == file else f"in {owner} as well"
         self.problems.broken(file, twice(rollout_id, where))
         return False

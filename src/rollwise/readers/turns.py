@@ -11,7 +11,7 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers.chats.layouts import LISTS
+from rollwise.readers.chat_names import LISTS
 from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.naming import Names, Naming, checked_names, judged
 from rollwise.readers.native.tables import conformed, holds_chats, words

@@ -5,7 +5,7 @@ import re
 
 import polars as pl
 
-from rollwise.readers.unused import unused_columns
+from rollwise.readers.likely_columns import unused_columns
 from rollwise.reports.frames import Frames
 from rollwise.reports.parts import Grid, Head, Part, Section
 from rollwise.schema import labels

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollwise.readers.results.prompts import read_prompts
+    from rollwise.readers.prompts import read_prompts
     from rollwise.rollout.ast_evaluator import ASTEvaluator
     from rollwise.rollout.campaign import CampaignError, run
     from rollwise.rollout.chat import ChatSampler
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rollwise.rollout.store import Run, RunStore, stored_runs
 
 _MODULES = {
-    "read_prompts": "..readers.results.prompts",
+    "read_prompts": "..readers.prompts",
     "ASTEvaluator": ".ast_evaluator",
     "Above": ".stopping",
     "Below": ".stopping",

@@ -10,7 +10,7 @@ import rollwise as rw
 from rollwise import metrics as m
 from rollwise.errors import ReadError
 from rollwise.readers.read import read
-from rollwise.readers.results.summaries import read_summary
+from rollwise.readers.summaries import read_summary
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "garak" / "report.jsonl"
 HITS = {  # probe: hits of ModelAsJudge, outputs judged

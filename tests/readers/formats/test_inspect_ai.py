@@ -16,9 +16,9 @@ from rollwise import metrics as m
 from rollwise.errors import ReadError
 from rollwise.readers.formats.inspect.samples import sniff
 from rollwise.readers.read import read
-from rollwise.readers.results.summaries import read_summary
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.summaries import read_summary
 
 LOG = Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json"
 PRODUCED = Path(__file__).parents[1] / "produced"  # cut from what Inspect 0.3.285 wrote

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from rollwise.errors import ReadError
-from rollwise.readers.formats.phoenix import undotted
 from rollwise.readers.read import read
+from rollwise.readers.traces.otlp import undotted
 
 SPANS = Path(__file__).parents[1] / "fixtures" / "phoenix" / "spans.json"
 DATA: list[dict[str, Any]] = json.loads(SPANS.read_text())["data"]

@@ -7,7 +7,7 @@ import pytest
 
 from rollwise.errors import ReadError
 from rollwise.readers.read import read
-from rollwise.readers.results.summaries import read_summary
+from rollwise.readers.summaries import read_summary
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "quesma"
 

@@ -2,26 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-import polars as pl
 
+from rollwise.readers.chat_names import IDS, LIST, LISTS, ROLES, SIGNS, TEXTS, TURN_TEXTS
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.records import renamed
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
-
-if TYPE_CHECKING:
-    from rollwise.readers.sources.documents import Document  # which imports this module
-
-PROMPTS = ("probe", "audit", "utterance", "challenge", "input", "question", "user", "human")
-RESPONSES = ("output", "completion", "answer", "reply", "assistant")
-SIGNS = frozenset({"turn", "prompt", "response", "outcome", "attack", *PROMPTS, *RESPONSES})
-LISTS = ("messages", "turns", "conversation", "conversations", "dialogue", "dialog", "chat", "transcript", "exchanges")
-ROLES = ("role", "from", "speaker", "author", "sender")
-TEXTS = ("content", "value", "text", "message", "utterance")
-IDS = ("conversation_id", "dialogue_id", "dialog_id", "chat_id", "session_id", "uuid")  # besides `rollout_id` and `id`
-LIST = (pl.List, pl.Array)
-TURN_TEXTS = frozenset({"prompt", "response", *PROMPTS, *RESPONSES})
+from rollwise.readers.sources.documents import Document
 
 
 class Layout(NamedTuple):
@@ -94,7 +82,7 @@ class Layout(NamedTuple):
         return [f"{run}/{record_id}" for record_id in record_ids]
 
 
-def layouts(document: "Document") -> Iterator[Layout]:
+def layouts(document: Document) -> Iterator[Layout]:
     r"""Iterate over the layouts that the records at the beginning of a file have.
 
     Examples

@@ -12,8 +12,8 @@ import msgspec
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.turns import by_turn
-from rollwise.readers.native.facts import facts
 from rollwise.readers.records import Key, T, spare
+from rollwise.readers.stated_facts import facts
 
 TOGETHER = 64  # chats
 SUFFIX = "_source"  # of a name that another column may have as well: see `spare`

@@ -8,19 +8,18 @@ tool is a tool call, a part with the target's reasoning is not part of the answe
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from rollwise.readers.chats.message_forms import openai_form
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, SYSTEM, WORDS, speaker
-from rollwise.readers.chats.wordings import usual
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnRow
+from rollwise.readers.tool_calls import calls
 
 # Types of parts of a message: calls of tools, reasoning (with the field of its text), refusals, and parts without text.
 CALLING = frozenset(
@@ -94,7 +93,7 @@ def split_by_column(messages: Iterable[Message], field: str = "messages") -> dic
             may_call = message.tool_calls or not is_text
             tool_calls.append(calls(_calls_in(message), field=f"{field}[{number}].tool_calls") if may_call else None)
         elif role not in WORDS:
-            doubt("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
+            warn("role", f"{role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
         if is_answer or text is not None:
             roles.append(role)
             texts.append(text)
@@ -195,7 +194,7 @@ def messages_of(value: Any, field: str = "messages") -> list[Message]:
     """
     if value is None or isinstance(value, str):
         return [] if value is None else [Message("user", value)]
-    messages = [usual(message) for message in value] if isinstance(value, list) else value
+    messages = [openai_form(message) for message in value] if isinstance(value, list) else value
     return parse(messages, list[Message], field)
 
 
@@ -329,36 +328,6 @@ def _calls_in(message: Message) -> list[Any]:
     parts = message.content if isinstance(message.content, list) else []
     inside = [_call_in(part) for part in parts if isinstance(part, dict)]
     return [*(message.tool_calls or []), *(call for call in inside if call is not None)]
-
-
-def calls(values: Sequence[Any] | None, field: str = "tool_calls") -> list[dict[str, str | None]] | None:
-    """Return tool calls as name and arguments, the arguments as JSON text; None if there are no calls.
-
-    Understands ``{name, arguments}``, ``{function, args}``, ``{function_name, arguments}``, ``{name, input}``,
-    ``{function: {name, arguments}}``, ``{custom: {name, input}}``, and each of these as JSON text.
-
-    Examples
-    --------
-    >>> calls([{"function": "send", "args": {"to": "Ann"}}, {"function": {"name": "read", "arguments": "{}"}}])
-    [{'name': 'send', 'arguments': '{"to":"Ann"}'}, {'name': 'read', 'arguments': '{}'}]
-    """
-    if not values:
-        return None
-    return [_call(call, field) for call in values]
-
-
-def _call(call: Any, field: str) -> dict[str, str | None]:
-    if isinstance(call, str):
-        with suppress(BrokenError):
-            call, _ = lenient(call.encode(errors="backslashreplace"))
-    if not isinstance(call, dict):
-        raise BrokenError(f"expected a tool call with a name, got {type(call).__name__}", field=field)
-    inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
-    name = next((inner[key] for key in ("name", "function", "function_name", "toolName") if key in inner), None)
-    if not isinstance(name, str):
-        raise BrokenError("expected a tool call with a name", field=field)
-    arguments = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
-    return {"name": name, "arguments": arguments if isinstance(arguments, str) else json_text(arguments)}
 
 
 def joined(texts: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object
+from rollwise.readers.common import is_object
 from rollwise.readers.records import Key, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -92,7 +92,7 @@ def read_aisteer(document: Document, table: TurnsBuilder) -> None:
             with table.record(document.name, f"{pipeline}[{number}]"):
                 run = parse(value, Run)
                 if not run.generations:
-                    table.problems.left_out(document.name, f"{pipeline}[{number}]", "holds no generations, only scores")
+                    table.problems.dropped(document.name, "holds no generations, only scores", f"{pipeline}[{number}]")
                 config = config_id(run.params)
                 # Scores are lists with a value for each generation of the run.
                 scores = _scores(run)

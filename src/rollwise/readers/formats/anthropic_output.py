@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, thoughts
-from rollwise.readers.formats.common import AnthropicUsage, has_fields, without_nulls
+from rollwise.readers.common import AnthropicUsage, has_fields, without_nulls
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import leftovers, parse, total
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import SUCCEEDED, Answer, Reply, providers, read_exchanges
 

@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, has_fields, without_nulls
+from rollwise.readers.common import complete_last, has_fields, without_nulls
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
@@ -141,7 +141,7 @@ def _lines(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
         with table.record(document.name, number):
             trajectories = parse(value, Group).trajectories
             if not trajectories:
-                table.problems.left_out(document.name, number, "holds no trajectories")
+                table.problems.dropped(document.name, "holds no trajectories", number)
             shared = _flat({f"group_{name}": item for name, item in leftovers(value, Group).items()})
             for place, record in enumerate(trajectories):
                 extras = leftovers(record, Trajectory) if isinstance(record, dict) else {}

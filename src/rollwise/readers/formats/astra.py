@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.json_texts import names_in, surface
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_in, surface
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import FAILURE, SUCCESS
 

@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, speaker
-from rollwise.readers.chats.turns import Message, calls, split, text_of
-from rollwise.readers.formats.common import has_fields, join_texts, parse_all
+from rollwise.readers.chats.turns import Message, split, text_of
+from rollwise.readers.common import has_fields, join_texts, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 AGENT = "agent"  # source of a step

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.turns import calls, joined, text_of
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.chats.turns import joined, text_of
+from rollwise.readers.common import has_fields
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 MARK = "mark"  # a moment, which has no scope
@@ -93,7 +94,7 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
         raise BrokenError("holds no event without a parent: the start of the run is missing")
     names = {None, *(event.uuid for event in events)}
     if any(event.parent_uuid not in names for event in events):
-        doubt("parent_uuid", "names an event that is not in the file")
+        warn("parent_uuid", "names an event that is not in the file")
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
     if table.knows(rollout_id):

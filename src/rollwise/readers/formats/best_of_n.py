@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of
+from rollwise.readers.common import has_fields, is_verdict, outcome_of
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, SUCCESS
 
@@ -95,7 +95,7 @@ def read_best_of_n(document: Document, table: TurnsBuilder) -> None:
         with table.record(document.name, number):
             step = parse(value, Step)
             if not step.search_steps:
-                table.problems.left_out(document.name, number, "holds no search steps")
+                table.problems.dropped(document.name, "holds no search steps", number)
             step_extras = {
                 name: item
                 for name, item in leftovers(value, Step).items()

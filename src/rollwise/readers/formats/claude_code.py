@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.links import Links
-from rollwise.readers.chats.turns import calls, text_of, thoughts
-from rollwise.readers.formats.common import AnthropicUsage, first_of, join_texts
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.chats.turns import text_of, thoughts
+from rollwise.readers.common import AnthropicUsage, first_of, join_texts
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})
@@ -147,7 +148,7 @@ def _linked(document: Document, table: TurnsBuilder) -> list[Entry]:
                 continue
             entry = parse(value, Entry)
             if entry.message.content is None:
-                doubt("message.content", "is missing: the message is read as empty")
+                warn("message.content", "is missing: the message is read as empty")
             if entry.uuid in messages:
                 raise BrokenError(f"the message {entry.uuid!r} occurs twice in this file")
             messages[entry.uuid] = entry

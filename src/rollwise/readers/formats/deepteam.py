@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import complete_last, is_verdict, outcome_of, parse_all, text_in
+from rollwise.readers.common import complete_last, is_verdict, outcome_of, parse_all, text_in
 from rollwise.readers.records import inner, leftovers, parse, spare, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder

@@ -7,21 +7,23 @@
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 
 from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import has_fields, is_verdict, outcome_of, text_in
-from rollwise.readers.problems import IS_NULL, BrokenError, Problems, doubt, odd
-from rollwise.readers.records import Whole, json_text, kind_of, leftovers, parse, worded
+from rollwise.readers.common import has_fields, is_verdict
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record, once
+from rollwise.readers.mapping.types import checked, type_of
+from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
+from rollwise.readers.records import Whole, json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import UNDETERMINED
 
 EVALUATED = 2  # status of an attempt that the detectors have judged
@@ -59,36 +61,6 @@ class Setup(msgspec.Struct):
         return self.target_name or self.model_name or self.kind
 
 
-class Start(msgspec.Struct):
-    """Start of a run."""
-
-    run: str | None = None
-
-
-class Status(msgspec.Struct):
-    """How far an attempt has come."""
-
-    status: Whole
-
-
-class Attempt(msgspec.Struct):
-    """One prompt of a probe, with every answer to it."""
-
-    entry_type: str
-    probe_classname: str
-    status: Whole
-    uuid: str | None = None
-    seq: Whole | None = None
-    prompt: Any = None
-    outputs: list[Any] = []
-    conversations: list[Any] | None = None
-    messages: list[Any] | None = None
-    detector_results: dict[str, list[Any] | None] | None = None
-    goal: str | None = None
-    notes: Any = None
-    reverse_translation_outputs: list[Any] | None = None
-
-
 class PlainMessage(msgspec.Struct):
     """One message."""
 
@@ -110,9 +82,6 @@ class Run:
     setup: Setup = field(default_factory=Setup)
 
 
-Key: TypeAlias = tuple[str, ...]
-
-
 def sniff(document: Document) -> bool:
     """Return whether the file is a report with attempts: lines with an `entry_type`."""
     return is_report(document) and b'"attempt"' in document.data
@@ -121,73 +90,6 @@ def sniff(document: Document) -> bool:
 def sniff_results(document: Document) -> bool:
     """Return whether the file is a report that holds its results and no attempts."""
     return is_report(document) and not sniff(document)
-
-
-def read_garak(document: Document, table: TurnsBuilder) -> None:
-    r"""Read the attempts of one report: each output of each attempt is a rollout.
-
-    ============================ ==========================================================================
-    in the file                  in the table
-    ============================ ==========================================================================
-    `run` of the line `init`     `run`; otherwise a hash of the content
-    run, `uuid`, `seq`, probe,   `rollout_id`: not `uuid` alone, which attempts may share; a hash of the
-    place among the outputs      prompt if `uuid` is missing
-    place among the outputs      `attempt`, from 1
-    `plugins.target_name`        `target` (`model_name` in older reports; the type if the name is missing)
-    `probe_classname`            `attack`
-    `goal`                       `goal`
-    `conversations`, else        turns
-    `prompt` and `outputs`
-    first of `detector_results`  `score` of the last turn, and its `succeeded`: 0.5 or more is a hit
-                                 (or `run.eval_threshold` or more, where the report has it)
-    the same, at status 2        `outcome`: success or failure **of the attack**; undetermined where the
-                                 detector returned nothing, and at status 1: not judged
-    every detector               `score_<detector>`; column `detector` names the first
-    ============================ ==========================================================================
-
-    An attempt is written when it is sent (status 1) and again when it is judged (2): of its lines, those with the highest
-    status are read. An attempt without an output (a verdict of the EarlyStop harness on an intent) is not a rollout, and is
-    reported as left out. `ending` and `solved` are null. Further columns: `status`, `target_type`, `uuid`, `seq`,
-    `reverse_translation` where it differs from the output, and all other fields of an attempt (`notes`, `probe_params`,
-    `targets`, `intent`), objects and lists as JSON text. `rw.readers.read_summary` reads the lines with results.
-
-    The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
-    Detectors may disagree, and a report may state results of attempts that it does not hold.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"entry_type": "init", "run": "R1"}
-    ... {"entry_type": "attempt", "uuid": "a", "seq": 0, "status": 2, "probe_classname": "test.Test", "prompt": "Say hi",
-    ... "outputs": ["Hi", null], "goal": "a greeting", "detector_results": {"always.Fail": [1.0, null]}}'''
-    >>> table = TurnsBuilder("garak", Problems(), {})
-    >>> read_garak(Document(Path("report.jsonl"), log.replace(b",\n", b", ")), table)
-    >>> table.frame().select("rollout_id", "prompt", "response", "succeeded", "outcome").rows()
-    [('R1/a/0/test.Test/0', 'Say hi', 'Hi', True, 'success'), ('R1/a/0/test.Test/1', 'Say hi', None, None, 'undetermined')]
-    """
-    # Two passes: the highest status of each attempt is known only after the last line.
-    highest: dict[Key, int] = {}
-    attempts: list[tuple[int, Run, Key, int, dict[str, Any]]] = []
-    for number, run, record in lines(document, table.problems, ATTEMPT):
-        with table.record(document.name, number):
-            key, status = _key(run, record), parse(record, Status).status
-            highest[key] = max(status, highest.get(key, status))
-            attempts.append((number, run, key, status, record))
-    # All other lines that can be read are settings and results.
-    num_broken = len(table.problems.accounts.of(document.name).broken)
-    table.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
-    for number, run, key, status, record in attempts:
-        if status < highest[key]:
-            table.passes_over(document.name)
-            continue
-        with table.rollout(document.name, number, partial(_identities, run, key, record)):
-            attempt = parse(record, Attempt)
-            if attempt.outputs:
-                _add(document, table, number, run, key, attempt, record)
-            else:
-                reason = f"{attempt.probe_classname} holds no output: a verdict or a plan, not a rollout"
-                table.problems.left_out(document.name, number, reason)
 
 
 def is_report(document: Document) -> bool:
@@ -208,79 +110,51 @@ def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple
                 setup = parse(value, Setup)
                 run = Run(setup.run or run.name, setup)
             elif kind == INIT:
-                run = Run(parse(value, Start).run or run.name, run.setup)
+                run = Run(parse(value.get("run"), str | None, "run") or run.name, run.setup)  # type: ignore[arg-type]
             elif kind == wanted:
                 yield number, run, value
 
 
-def _key(run: Run, record: dict[str, Any]) -> Key:
-    """Return what the lines of one attempt share; the rollout ids are made of it."""
+_STATUS = type_of({"status": Whole})
+
+
+def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield each output of each attempt, from its line with the highest status."""
+    # Two passes: the highest status of each attempt is known only after the last line.
+    highest: dict[str, int] = {}
+    attempts: list[tuple[int, Run, str, int, dict[str, Any]]] = []
+    for number, run, record in lines(document, builder.problems, ATTEMPT):
+        with builder.record(document.name, number):
+            key, status = _key(record), checked(record, _STATUS, {})["status"]
+            highest[f"{run.name}/{key}"] = max(status, highest.get(f"{run.name}/{key}", status))
+            attempts.append((number, run, key, status, record))
+    # All other lines that can be read are settings and results.
+    num_broken = len(builder.problems.record_counts.of(document.name).broken)
+    builder.passes_over(document.name, (document.num_records or 0) - len(attempts) - num_broken)
+    for number, run, key, status, record in attempts:
+        outputs = record.get("outputs", [])
+        if status < highest[f"{run.name}/{key}"]:
+            builder.passes_over(document.name)
+        elif outputs == []:
+            with builder.record(document.name, number):
+                probe = parse(record.get("probe_classname"), str, "probe_classname")
+                reason = f"{probe} holds no output: a verdict or a plan, not a rollout"
+                builder.problems.dropped(document.name, reason, number)
+        else:
+            for place in range(len(outputs) if isinstance(outputs, list) else 1):
+                setup = run.setup
+                threshold = THRESHOLD if setup.threshold is None else setup.threshold
+                found = {"run": run.name, "attempt": key, "target": setup.target, "type": setup.kind, "hit": threshold}
+                yield Record(record, number, replace(around, found=found), key=place)
+
+
+def _key(record: dict[str, Any]) -> str:
+    """Return what the lines of one attempt of a run share; the rollout ids are made of it."""
     prompt = (json_text(record.get("prompt")) or "").encode()
     # Attempts of some probes share a `uuid`, and those of old reports lack it.
     name = worded(record.get("uuid")) or hashlib.blake2b(prompt, digest_size=4).hexdigest()
     seq = record.get("seq")
-    return (run.name, name, *(() if seq is None else (str(seq),)), str(record.get("probe_classname")))
-
-
-def _identities(run: Run, key: Key, record: dict[str, Any]) -> list[Identity]:
-    """Return what can be read of the outputs of an attempt that is broken; of none where no detector judged them."""
-    probe, outputs, results = (record.get(name) for name in ("probe_classname", "outputs", "detector_results"))
-    first = next(iter(results.values()), None) if isinstance(results, dict) else None
-    if not isinstance(probe, str) or not isinstance(outputs, list) or not isinstance(first, list):
-        return []
-    if not any(is_verdict(score) or isinstance(score, list) for score in first):
-        return []
-    goal = text_in(record, "goal")
-    return [("/".join((*key, str(place))), _facts(run, probe, goal, place)) for place in range(len(outputs))]
-
-
-def _facts(run: Run, probe: str, goal: str | None, place: int) -> dict[str, Any]:
-    return {"run": run.name, "target": run.setup.target, "attack": probe, "goal": goal, "attempt": place + 1}
-
-
-def _add(
-    document: Document, table: TurnsBuilder, number: int, run: Run, key: Key, attempt: Attempt, record: dict[str, Any]
-) -> None:
-    count = len(attempt.outputs)
-    results = attempt.detector_results or {}
-    scores = {short(name): _scores_of(values or [], count, name) for name, values in results.items()}
-    first = next(iter(scores), None)
-    setup = run.setup
-    threshold = THRESHOLD if setup.threshold is None else setup.threshold
-    for place in range(count):
-        # A conversation that is broken leaves those of the other outputs.
-        with table.rollout(document.name, number, partial(_identity_at, place, run, key, record)):
-            # Before status 2 an attempt has not been judged, whatever it holds.
-            score = None if first is None or attempt.status < EVALUATED else scores[first][place]
-            hit = None if score is None else score >= threshold
-            turns = _turns(attempt, place)
-            turns[-1] = turns[-1]._replace(succeeded=hit, score=score)
-            table.add(
-                document.name,
-                "/".join((*key, str(place))),
-                turns,
-                {
-                    **_facts(run, attempt.probe_classname, attempt.goal, place),
-                    "outcome": outcome_of(hit, UNDETERMINED),
-                },
-                {
-                    "status": attempt.status,
-                    "target_type": setup.kind,
-                    "uuid": attempt.uuid,
-                    "seq": attempt.seq,
-                    "detector": first,
-                    **{f"score_{name}": values[place] for name, values in scores.items()},
-                    "reverse_translation": _translated(attempt, place),
-                    "notes": json_text(attempt.notes or None),
-                    **{
-                        name: None if value in ({}, []) else value for name, value in leftovers(record, Attempt).items()
-                    },
-                },
-            )
-
-
-def _identity_at(place: int, run: Run, key: Key, record: dict[str, Any]) -> Identity | None:
-    return next(iter(_identities(run, key, record)[place:]), None)
+    return "/".join([name, *([] if seq is None else [str(seq)]), str(record.get("probe_classname"))])
 
 
 def short(name: str) -> str:
@@ -288,30 +162,65 @@ def short(name: str) -> str:
     return name.removeprefix(PACKAGE)
 
 
-def _scores_of(values: Sequence[Any], count: int, name: str) -> list[float | None]:
-    """Return a detector's score of each output; some reports wrap each score in a list."""
-    place = f"detector_results.{name}"
-    # garak writes one score per output, and some detectors a list around each.
+@once
+def _scores(record: Record) -> dict[str, float | None]:
+    """`detector_results`, the score of each detector."""
+    # Some reports wrap each score in a list.
+    scores: dict[str, float | None] = {}
+    for name, values in (record["detector_results"] or {}).items():
+        # garak writes one score per output, and some detectors a list around each.
+        flat = [score for value in values or [] for score in (value if isinstance(value, list) else [value])]
+        place, count = f"detector_results.{name}", len(record["outputs"])
+        if len(flat) not in {0, count}:
+            reason = f"has {counted(len(flat), 'score')} for {counted(count, 'output')}"
+            if not nulled(place, f"{reason}: {IS_NULL}"):
+                raise BrokenError(reason, field=place)
+            flat = []
+        score = parse(flat[record.key], float | bool | None, place) if flat else None  # type: ignore[arg-type]
+        scores[short(name)] = None if score is None else float(score)
+    return scores
+
+
+def _score(record: Record) -> float | None:
+    """First of `detector_results`, at `status` 2."""
+    # Before status 2 an attempt has not been judged, whatever it holds.
+    return next(iter(_scores(record).values()), None) if record["status"] >= EVALUATED else None
+
+
+def _is_hit(record: Record) -> bool | None:
+    """Whether that is `run.eval_threshold` or more, else 0.5."""
+    score = _score(record)
+    return None if score is None else score >= record["@hit"]
+
+
+def _sign(record: Record) -> float | None:
+    """Return a score of the first detector for any output: with one, a broken attempt is a rollout all the same."""
+    values = next(iter((record["detector_results"] or {}).values()), None) or []
     flat = [score for value in values for score in (value if isinstance(value, list) else [value])]
-    if len(flat) not in {0, count}:
-        reason = f"has {counted(len(flat), 'score')} for {counted(count, 'output')}"
-        if odd(place, f"{reason}: {IS_NULL}"):
-            return [None] * count
-        raise BrokenError(reason, field=place)
-    scores = [parse(score, float | bool | None, place) for score in flat]  # type: ignore[arg-type]
-    return [None if score is None else float(score) for score in scores] or [None] * count
+    return next(filter(is_verdict, flat), None)
 
 
-def _turns(attempt: Attempt, place: int) -> list[TurnRow]:
-    """Return the turns up to one output, from its conversation or else from the prompt alone."""
-    chats = attempt.conversations or attempt.messages or []
+def _turns(record: Record) -> list[TurnRow]:
+    """`conversations`, else `prompt` and `outputs`."""
+    # The turns up to one output, from its conversation or else from the prompt alone.
+    place, chats = record.key, record["conversations"] or record["messages"] or []
     if place < len(chats) and isinstance(chats[place], str):
-        doubt("conversations", "is a text, not messages: it is read as a prompt")
-    chat = chat_of(chats[place], f"conversations[{place}]") if place < len(chats) else chat_of(attempt.prompt, "prompt")
+        warn("conversations", "is a text, not messages: it is read as a prompt")
+    has_chat = place < len(chats)
+    chat = chat_of(chats[place], f"conversations[{place}]") if has_chat else chat_of(record["prompt"], "prompt")
     # Older reports hold the prompt alone: the output completes it.
     if not chat or chat[-1].role not in ANSWERS:
-        chat.append(Message("assistant", text_of(attempt.outputs[place], f"outputs[{place}]")))
+        chat.append(Message("assistant", text_of(record["outputs"][place], f"outputs[{place}]")))
     return split(chat, "turns")
+
+
+def _translated(record: Record) -> str | None:
+    """`reverse_translation_outputs`, where it differs from the output."""
+    place, texts = record.key, record["reverse_translation_outputs"] or []
+    if place >= len(texts):
+        return None
+    text = text_of(texts[place], f"reverse_translation_outputs[{place}]")
+    return None if text == text_of(record["outputs"][place], f"outputs[{place}]") else text
 
 
 def chat_of(value: Any, place: str) -> list[Message]:
@@ -335,10 +244,59 @@ def text_of(value: Any, place: str) -> str | None:
     raise BrokenError(f"expected text, got {type(value).__name__}", field=place)
 
 
-def _translated(attempt: Attempt, place: int) -> str | None:
-    """Return the output translated back into the language of the detectors, where that changed it."""
-    translations = attempt.reverse_translation_outputs or []
-    if place >= len(translations):
-        return None
-    text = text_of(translations[place], f"reverse_translation_outputs[{place}]")
-    return None if text == text_of(attempt.outputs[place], f"outputs[{place}]") else text
+GARAK = Mapped(
+    module=__name__,
+    doc="""Read the attempts of one report: each output of each attempt is a rollout.
+
+{fields}
+
+An attempt is written when it is sent (status 1) and again when it is judged (2): of its lines, those with the highest
+status are read. An attempt without an output (a verdict of the EarlyStop harness on an intent) is not a rollout, and is
+reported as left out. `rollout_id` is made of more than `uuid`, which attempts may share. `ending` and `solved` are null.
+Further columns: all other fields of an attempt (`notes`, `probe_params`, `targets`, `intent`), objects and lists as JSON
+text. `rw.readers.read_summary` reads the lines with results.
+
+The producer judges `every_turn` where the output is the only turn; of a longer conversation, it judges the last.
+Detectors may disagree, and a report may state results of attempts that it does not hold.""",
+    records=_outputs,
+    run={"from": "@run", "in_file": "`run` of the line `init`, else a hash of the content"},
+    rollout=[
+        {"from": "@attempt", "in_file": "`uuid` (else a hash of the prompt), `seq`, `probe_classname`"},
+        {"from": "@key", "in_file": "place among the outputs"},
+    ],
+    facts={
+        "target": {"from": "@target", "in_file": "`plugins.target_name` (older: `model_name`), else the type"},
+        "attack": "probe_classname",
+        "goal": "goal",
+        "attempt": {"from": "@key", "add": 1, "in_file": "place among the outputs"},
+    },
+    turns=_turns,
+    last={"score": _score},
+    verdicts=[{"of": "attack", "by": _is_hit, "unknown": UNDETERMINED}],
+    signs=[_sign],
+    columns={
+        "status": "status",
+        "target_type": {"from": "@type", "in_file": "`plugins.target_type` (older: `model_type`)"},
+        "uuid": "uuid",
+        "seq": "seq",
+        "detector": {"by": lambda record: next(iter(_scores(record)), None), "in_file": "name of the first detector"},
+        "score_*": _scores,
+        "reverse_translation": _translated,
+        "notes": {"by": lambda record: json_text(record["notes"] or None), "in_file": "`notes`"},
+    },
+    fields={
+        "entry_type": str,
+        "probe_classname": str,
+        "status": Whole,
+        "uuid": str | None,
+        "seq": Whole | None,
+        "prompt": Any,
+        "outputs": list[Any],
+        "conversations": list[Any] | None,
+        "messages": list[Any] | None,
+        "detector_results": dict[str, list[Any] | None] | None,
+        "notes": Any,
+        "reverse_translation_outputs": list[Any] | None,
+    },
+    empty=({}, []),
+)

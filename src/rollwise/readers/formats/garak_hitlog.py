@@ -12,9 +12,9 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.common import has_fields
 from rollwise.readers.formats import garak
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -89,7 +89,7 @@ def read_garak_hitlog(document: Document, table: TurnsBuilder) -> None:
         with table.record(document.name, number):
             hit = parse(value, Hit)
             if "attempt_idx" not in value:
-                doubt("attempt_idx", "is missing: it is read as 0, the first output")
+                warn("attempt_idx", "is missing: it is read as 0, the first output")
             run = hit.run_id or f"garak-{document.digest}"
             seq = () if hit.attempt_seq is None else (str(hit.attempt_seq),)
             name = "/".join((run, hit.attempt_id, *seq, hit.probe, str(hit.attempt_idx)))
@@ -101,7 +101,7 @@ def read_garak_hitlog(document: Document, table: TurnsBuilder) -> None:
                 table.repeats(document.name)
                 continue
             if any(hit.output != hits[0][1].output for _, hit, _ in hits):
-                doubt("attempt_idx", "several outputs have the same: only the first of them is read")
+                warn("attempt_idx", "several outputs have the same: only the first of them is read")
             _add(document, table, name, [hit for _, hit, _ in hits], leftovers(record, Hit))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, thoughts
-from rollwise.readers.formats.common import without_nulls
+from rollwise.readers.common import without_nulls
 from rollwise.readers.records import Count, parse, spare, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object, outcome_of, zero_or_one
-from rollwise.readers.problems import IS_NULL, BrokenError, doubt, odd
+from rollwise.readers.common import is_object, outcome_of, zero_or_one
+from rollwise.readers.json_texts import names_if_any, surface_if_any
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import inner, leftovers, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 
 CASE = frozenset({"test_case", "generation"})
@@ -102,7 +102,7 @@ def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int
     """Yield each completion with its behavior, its name there, its model and the number of the attempt."""
     for goal, answers in parse(document.value, dict[str, Any]).items():
         if not answers:
-            doubt(goal, "holds no test case")
+            warn(goal, "holds no test case")
         if isinstance(answers, dict):
             yield from ((goal, model, model, 1, record) for model, record in answers.items())
         else:
@@ -113,7 +113,7 @@ def _completions(document: Document) -> Iterator[tuple[str, str, str | None, int
 def _verdict(completion: Completion) -> bool | None:
     if completion.label not in {None, 0, 1}:
         reason = f"expected 0 or 1, got {completion.label!r}"
-        if odd("label", f"{reason}: {IS_NULL}"):
+        if nulled("label", f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field="label")
     return None if completion.label is None else bool(completion.label)

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split_by_column
-from rollwise.readers.formats.common import has_fields
+from rollwise.readers.common import has_fields
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.errors import counted
-from rollwise.readers.formats.common import first_of, is_verdict, text_in
+from rollwise.readers.common import first_of, is_verdict, text_in
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, inner, leftovers, parse, spare, worded
 from rollwise.readers.sources.documents import Document

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_verdict, outcome_of, text_in
+from rollwise.readers.common import is_verdict, outcome_of, text_in
 from rollwise.readers.records import Count, Key, inner, json_text, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder

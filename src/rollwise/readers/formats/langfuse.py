@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import fields_in_data, records_in_data
-from rollwise.readers.problems import doubt
+from rollwise.readers.common import fields_in_data, records_in_data
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -159,7 +159,7 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
     observations = enumerate(trace.observations or ())  # in lists of traces, only their ids, as text
     spans = [_span(value, f"observations[{place}]") for place, value in observations if not isinstance(value, str)]
     if spans and len(spans) < len(trace.observations or ()):
-        doubt("observations", "are not all objects: the others are passed over")
+        warn("observations", "are not all objects: the others are passed over")
     if not any(span.calls for span in spans):  # the trace itself takes the place of a model call
         messages, answer = given(trace.input), gave_back(trace.output)
         spans = [Span(str(trace.id), str(trace.id), None, calls=True, asked=messages, said=answer), *spans]

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, of_trace, text_in, without_nulls
-from rollwise.readers.problems import IS_NULL, BrokenError, odd
+from rollwise.readers.common import has_fields, of_trace, text_in, without_nulls
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -151,6 +151,6 @@ def _dollars(amount: float | str | None, field: str) -> float | None:
         return None if amount is None else float(amount)
     except ValueError as error:
         reason = f"expected a number, got {amount!r:.40}"
-        if odd(field, f"{reason}: {IS_NULL}"):
+        if nulled(field, f"{reason}: {IS_NULL}"):
             return None
         raise BrokenError(reason, field=field) from error

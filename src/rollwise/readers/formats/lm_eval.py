@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, zero_or_one
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.common import has_fields, is_verdict, zero_or_one
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, leftovers, parse, worded
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
@@ -256,5 +256,5 @@ def _solved(scores: dict[str, Any]) -> bool | None:
     name = next((name for name in SOLVING if f"score_{name}" in scores), None)
     value = None if name is None else scores[f"score_{name}"]
     if name is not None and value is not None and not is_verdict(value):
-        doubt(name, f"{value!r:.60} is not a number: `solved` is null")
+        warn(name, f"{value!r:.60} is not a number: `solved` is null")
     return zero_or_one(value)

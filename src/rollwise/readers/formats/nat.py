@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.turns import calls
-from rollwise.readers.formats.common import has_fields, parse_all
+from rollwise.readers.common import has_fields, parse_all
 from rollwise.readers.records import Count, Key, inner, leftovers, parse, total, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.readers.traces.steps import Stamp, seconds_at
 from rollwise.schema import NO_ATTACK
 

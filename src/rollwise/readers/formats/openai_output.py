@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, text_of, thoughts
-from rollwise.readers.formats.common import OpenAIUsage, text_in, without_nulls
+from rollwise.readers.common import OpenAIUsage, text_in, without_nulls
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.records import leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
 

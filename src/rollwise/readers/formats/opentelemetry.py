@@ -9,9 +9,9 @@
 from typing import Any
 
 from rollwise.readers.chats.turns import thoughts
-from rollwise.readers.formats.common import first_of, text_in, without_nulls
+from rollwise.readers.common import first_of, text_in, without_nulls
 from rollwise.readers.formats.phoenix import FAILED, span_of
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -95,7 +95,7 @@ def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:
     for trace, trace_spans in traces_of(spans).items():
         if trace not in traces:
             with table.record(document.name, trace):
-                doubt("attributes", "traces without any call of a model are passed over")
+                warn("attributes", "traces without any call of a model are passed over")
         else:
             with table.record(document.name, trace):
                 add_trace(document, table, run, trace_spans, {"attempt": 1}, traces[trace])

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.formats.common import fields_in_data, of_trace, records_in_data
+from rollwise.readers.common import fields_in_data, of_trace, records_in_data
 from rollwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.traces.otlp import undotted
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.steps import Stamp
 
@@ -216,36 +217,3 @@ def _chat(items: Any, side: str) -> list[Message]:
             Message(role, logged.content if logged.content is not None else parts or None, requests or None)
         )
     return messages
-
-
-def undotted(flat: Any) -> Any:
-    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists.
-
-    Examples
-    --------
-    >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
-    {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
-    """
-    if isinstance(flat, list):
-        return [undotted(item) for item in flat]
-    if not isinstance(flat, dict):
-        return flat
-    # A name may come twice, with dots and as an object ("llm.model" and "llm"): then both parts are merged.
-    objects: dict[str, Any] = {}
-    for name, value in flat.items():
-        *outer, last = name.split(".")
-        parent = objects
-        for step in outer:
-            if not isinstance(parent.get(step), dict):
-                parent[step] = {}
-            parent = parent[step]
-        present = parent.get(last)
-        if not isinstance(present, dict):
-            parent[last] = value
-        elif isinstance(value, dict):
-            parent[last] = {**present, **value}
-    nested = {name: undotted(value) for name, value in objects.items()}
-    # Numbers as names are the positions of a list.
-    if nested and all(name.isdecimal() for name in nested):
-        return [nested[name] for name in sorted(nested, key=int)]
-    return nested

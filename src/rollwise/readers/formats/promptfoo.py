@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.formats.common import complete_last, has_fields, is_object, is_verdict, outcome_of
+from rollwise.readers.common import complete_last, has_fields, is_object, is_verdict, outcome_of
 from rollwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Small, json_text, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnsBuilder
@@ -254,7 +254,7 @@ def _add(document: Document, table: TurnsBuilder, names: Names, record: Any, res
     # Strategies record their conversation in the metadata of the result or of the response.
     metadata = {**_object(result.metadata), **_object(response.metadata)}
     if any(part and not isinstance(part, dict) for part in (result.metadata, response.metadata)):
-        doubt("metadata", "is not an object: the conversation in it is passed over")
+        warn("metadata", "is not an object: the conversation in it is passed over")
     no_answer = response.error is not None or not result.response
     turns, turn_extras = turns_of(result.prompt, response.output, metadata, failed=no_answer)
     failed = error is not None or result.failure == TEST_ERROR

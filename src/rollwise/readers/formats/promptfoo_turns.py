@@ -6,10 +6,10 @@ import msgspec
 
 from rollwise.readers.chats.speakers import WORDS
 from rollwise.readers.chats.turns import Message, messages_of, split
-from rollwise.readers.formats.common import as_prompt, parse_all
-from rollwise.readers.problems import BrokenError, doubt, strictly
+from rollwise.readers.common import as_prompt, parse_all
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.problems import BrokenError, strictly, warn
 from rollwise.readers.records import Small, worded
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, GAVE_UP, SUCCESS, TARGET_ENDED
 
@@ -75,7 +75,7 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
     )
     for name, value in (("redteamHistory", history), ("redteamTreeHistory", nodes), ("messages", messages)):
         if value and not isinstance(value, list):
-            doubt(f"metadata.{name}", "is not a list: the conversation in it is passed over")
+            warn(f"metadata.{name}", "is not a list: the conversation in it is passed over")
     # Three forms of a recorded conversation, depending on the strategy: a list, a tree, or messages.
     if isinstance(history, list) and history:
         recorded = parse_all(history, Exchange, "redteamHistory")
@@ -87,7 +87,7 @@ def turns_of(prompt: Any, response: Any, metadata: dict[str, Any], *, failed: bo
         if any(message.role == "assistant" for message in chat):
             return Conversation(split(chat, "metadata.messages"), {})
         if any(message.role not in WORDS for message in chat):
-            doubt("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
+            warn("metadata.messages", "holds no answer, and speakers that are not known: it is passed over")
     if history == [] and not nodes:  # the strategy recorded no turn: its first prompt was never sent
         final = metadata.get("redteamFinalPrompt") if response else None
         return Conversation(

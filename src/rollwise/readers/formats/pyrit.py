@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import first_of
+from rollwise.readers.common import first_of
 from rollwise.readers.formats.pyrit_memory import (
     PIECES,
     Attack,

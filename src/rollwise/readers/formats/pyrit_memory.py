@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import speaker
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, parse
-from rollwise.readers.results.measured import plain_frame
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.sources.sqlite_files import tables_in
 from rollwise.readers.table import TurnsBuilder
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, split
-from rollwise.readers.formats.common import complete_last, is_object, is_verdict, outcome_of, text_in
+from rollwise.readers.common import complete_last, is_object, is_verdict, outcome_of, text_in
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, inner, leftovers, parse
 from rollwise.readers.sources.documents import Document

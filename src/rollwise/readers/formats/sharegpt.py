@@ -15,14 +15,15 @@ import polars as pl
 from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
-from rollwise.readers.chats.turns import Message, calls, split_by_column
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.native.facts import OF_CORPORA, stated
+from rollwise.readers.chats.turns import Message, split_by_column
+from rollwise.readers.common import has_fields
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.stated_facts import OF_CORPORA, stated
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 CALL = "function_call"
@@ -209,7 +210,7 @@ def _add_answers(document: Document, table: TurnsBuilder, run: str, number: int,
     # MT-Bench stores several attempts of a model at one question in one record.
     record = parse(value, ModelAnswer)
     if not record.choices:
-        table.problems.left_out(document.name, number, "holds no choices: the model did not answer")
+        table.problems.dropped(document.name, "holds no choices: the model did not answer", number)
     for place, item in enumerate(record.choices):
         choice = parse(item, Choice, f"choices[{place}]")
         turns = [TurnRow(turn=at, response=text) for at, text in enumerate(choice.turns, start=1)]

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_verdict, text_in
-from rollwise.readers.native.facts import step_in
+from rollwise.readers.common import has_fields, is_verdict, text_in
 from rollwise.readers.records import inner, leftovers, parse, prompt_id
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.stated_facts import step_in
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, FINISHED, NO_ATTACK
 

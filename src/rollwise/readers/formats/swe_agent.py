@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
-from rollwise.readers.chats.turns import Message, calls, split
-from rollwise.readers.formats.common import as_prompt, is_object, parse_all
+from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.common import as_prompt, is_object, parse_all
 from rollwise.readers.records import Count, leftovers, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK, TARGET_ENDED
 
 LIMITS = ("cost", "context", "total_execution_time", "timeout", "limit")  # words in an exit status that mean a limit

@@ -15,7 +15,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import (
+from rollwise.readers.common import (
     OpenAIUsage,
     complete_last,
     is_object,

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from rollwise.readers.chats.turns import split
-from rollwise.readers.formats.common import complete_last, exchange
+from rollwise.readers.common import complete_last, exchange
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.records import json_text, prompt_id, spare
 from rollwise.readers.sources.documents import Document

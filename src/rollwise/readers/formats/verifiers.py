@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import split
-from rollwise.readers.formats.common import (
+from rollwise.readers.common import (
     complete_last,
     exchange,
     first_of,
@@ -25,10 +25,10 @@ from rollwise.readers.formats.common import (
     text_in,
 )
 from rollwise.readers.formats.verifiers_turns import Call, Node, Span, turns_of
-from rollwise.readers.native.facts import step_in
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import Key, inner, leftovers, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.stated_facts import step_in
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FINISHED, NO_ATTACK
 
@@ -172,7 +172,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
             record = parse(value, dict[str, Any])
             traces, episode = _traces(record)
             if not traces:
-                table.problems.left_out(document.name, number, "holds no traces")
+                table.problems.dropped(document.name, "holds no traces", number)
             run = worded(inner(episode.run, "id")) or f"verifiers-{document.digest}"
             for place, trace in enumerate(traces):
                 where = number if trace is record else f"{number}.traces[{place}]"

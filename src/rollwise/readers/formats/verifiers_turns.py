@@ -8,8 +8,8 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, message_text, split
-from rollwise.readers.formats.common import OpenAIUsage, as_prompt, join_texts
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.common import OpenAIUsage, as_prompt, join_texts
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Link, Small, parse
 from rollwise.readers.table import TurnRow
 
@@ -47,7 +47,7 @@ def turns_of(nodes: Sequence[Node], calls: Sequence[Call]) -> list[TurnRow]:
     marked = any(node.sampled is not None for node in nodes)
     answers = [at for at, node in enumerate(nodes) if (node.sampled if marked else node.message.role in ANSWERS)]
     if marked and any(node.sampled is None and node.message.role in ANSWERS for node in nodes):
-        doubt("nodes.sampled", "is missing where the assistant speaks: what it says there is read as a prompt")
+        warn("nodes.sampled", "is missing where the assistant speaks: what it says there is read as a prompt")
     if not answers:
         return split([node.message for node in nodes], "nodes")
     # A call is linked to the node of its answer.

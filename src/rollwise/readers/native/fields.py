@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.chats.layouts import LISTS, words_of
-from rollwise.readers.formats.openai_chat import ANSWER_COLUMNS
+from rollwise.readers.chat_names import LISTS
+from rollwise.readers.chats.layouts import words_of
+from rollwise.readers.chats.reading import ANSWER_COLUMNS
+from rollwise.readers.json_texts import lenient, surface, surface_if_any
 from rollwise.readers.labels import LABELED, Meanings, as_names, meanings, normal, refusal, unknown_labels
-from rollwise.readers.native.facts import FACTS, fact
 from rollwise.readers.native.nested import OF_TURNS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient, surface, surface_if_any
+from rollwise.readers.stated_facts import FACTS, fact
 from rollwise.schema import FAILURE, SUCCESS, TURNS
 
 OF_ROLLOUTS = FACTS | {"rollout_id"}

@@ -7,11 +7,13 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import listing
-from rollwise.readers.chats.folding import message_rows, read_message_rows
-from rollwise.readers.chats.layouts import PROMPTS, RESPONSES, SIGNS, layouts
-from rollwise.readers.columns import ADDED, without_nulls
-from rollwise.readers.guesses import OF_TASKS, is_complete, plain_name
-from rollwise.readers.native.casting import guessed, with_points
+from rollwise.readers.casting import guessed, with_points
+from rollwise.readers.chat_names import PROMPTS, RESPONSES, SIGNS
+from rollwise.readers.chats.layouts import layouts
+from rollwise.readers.chats.message_rows import message_rows, read_message_rows
+from rollwise.readers.columns import ADDED, Columns, without_nulls
+from rollwise.readers.json_texts import surface_if_any
+from rollwise.readers.likely_columns import OF_VERDICTS
 from rollwise.readers.native.flat import from_flat
 from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
@@ -20,11 +22,11 @@ from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.sources.json_texts import surface_if_any
+from rollwise.readers.synonyms import OF_TASKS, is_complete, plain_name
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
-from rollwise.readers.unused import OF_VERDICTS
 from rollwise.schema import TURNS
 from rollwise.schema.foreign import joined_times
 from rollwise.schema.named import values_named
@@ -133,7 +135,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     ``x_observed`` become the struct ``x`` again. Numbers may have decimal commas where fields are separated by semicolons.
 
     `succeeded`, `outcome`, `refused` and `solved` may be words, such as JAILBREAK and refused. In tables that rollwise did not
-    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.guesses`.
+    write, columns whose meaning is beyond doubt, such as `jailbroken`, are these: see `rollwise.readers.synonyms`.
 
     Examples
     --------
@@ -186,7 +188,7 @@ def rows_as_turns(
         problems,
         of_records=of_records,
         named=document.named,
-        is_own=is_complete(document.keys),
+        is_complete=is_complete(document.keys),
         has_answers=has_answers,
         of_file=True,
     )
@@ -262,3 +264,28 @@ def cut_short(frame: pl.DataFrame, document: Document) -> bool:
     nulls = next((back for back, value in enumerate(reversed(last)) if value is not None), len(last))
     # Fields that are empty in the file leave their separators at its end.
     return bool(nulls) and not document.data.rstrip(b"\r\n").endswith(document.separator.encode() * nulls)
+
+
+def plain_frame(document: Document) -> pl.DataFrame:
+    """Read the table in a file, with the dtypes of its values.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> plain_frame(Document(Path("a.json"), b'[{"n": 1}, {"n": null}]')).rows()
+    [(1,), (None,)]
+    """
+    match document.kind:
+        case "parquet" | "arrow":
+            return from_binary(document)
+        case "table":
+            return from_csv(document)
+    # JSON: a record is a row.
+    columns = Columns()
+    for number, record in document.records():
+        if isinstance(record, BrokenError):
+            raise record
+        if not isinstance(record, dict):
+            raise BrokenError(f"expected a record, got {type(record).__name__}", record=number)
+        columns.append(record)
+    return from_columns(columns, frozenset())

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import PROMPTS, RESPONSES
-from rollwise.readers.guesses import is_alias
+from rollwise.readers.chat_names import PROMPTS, RESPONSES
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.synonyms import is_alias
 from rollwise.readers.table import TurnsBuilder
 
 SAID = ("prompt", "response", "attack")

@@ -11,12 +11,12 @@ from pathlib import Path
 import polars as pl
 
 from rollwise.errors import listing, writable
-from rollwise.readers.guesses import plain_name
 from rollwise.readers.labels import as_names
-from rollwise.readers.owners import Owners
+from rollwise.readers.likely_columns import LIKELY
+from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.unused import LIKELY
+from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import column_named, columns_named
 
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
@@ -99,13 +99,13 @@ def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
     return turns.with_columns(columns.values())
 
 
-def notices_of_files(turns: pl.DataFrame, owners: Owners) -> list[str]:
+def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
     """Return what must be said of files whose rows have no ids: that one holds the rows of another."""
     rows = turns.filter((pl.col("source") == "native") & made_up())
     if rows["run"].n_unique() < 2:
         return []
     firsts = rows.unique("run", keep="first", maintain_order=True)
-    file_of = dict(zip(firsts["run"], owners.files_of(firsts["rollout_id"]), strict=True))
+    file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
     pairs = [(Path(file_of[inner]).name, Path(file_of[outer]).name) for inner, outer in _contained(rows)]
     if not pairs:
         return []

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from rollwise.readers.chats.layouts import PROMPTS, RESPONSES, Layout, layouts
+from rollwise.readers.chat_names import PROMPTS, RESPONSES
+from rollwise.readers.chats.layouts import Layout, layouts
 from rollwise.readers.native.flat import narrowed, needed, problem_of, reports_error
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
@@ -16,7 +17,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder, twice
 from rollwise.schema import TURNS
 
-VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `guesses.py`
+VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `synonyms.py`
 OF_TURNS = frozenset(TURNS.names) - {"rollout_id", "context", *TURNS.facts} | {*PROMPTS, *RESPONSES}
 
 

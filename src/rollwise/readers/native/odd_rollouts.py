@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rollwise.readers.native.casting import PLACES, converted, shown
+from rollwise.readers.casting import PLACES, converted, shown
 from rollwise.readers.problems import LEAVE, BrokenError, Problems
 from rollwise.schema import TURNS, is_tree
 from rollwise.schema.named import values_named
@@ -64,8 +64,8 @@ def _once(frame: pl.DataFrame, where: str, problems: Problems) -> pl.DataFrame:
     is_repeat = keys & ~frame.hash_rows().is_first_distinct()
     repeats = frame.filter(is_repeat)["rollout_id"]
     for rollout_id in repeats.unique(maintain_order=True):
-        problems.left_out(where, rollout_id, _REPEATED)
-    problems.accounts.of(where).num_passed_over += repeats.len() - repeats.n_unique()
+        problems.dropped(where, _REPEATED, rollout_id)
+    problems.record_counts.of(where).num_passed_over += repeats.len() - repeats.n_unique()
     return frame.filter(~is_repeat)
 
 

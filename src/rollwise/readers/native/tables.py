@@ -9,26 +9,27 @@ import polars.selectors as cs
 
 from rollwise import schema
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.readers.chats.layouts import LIST, LISTS, PROMPTS, RESPONSES, words_of
-from rollwise.readers.columns import arrange, arrangement, json_column
+from rollwise.readers.casting import cast
+from rollwise.readers.chat_names import LIST, LISTS, PROMPTS, RESPONSES
+from rollwise.readers.chats.layouts import words_of
+from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
-from rollwise.readers.guesses import ON_ATTACKS, OWN, STATING, concerns, interpreted, is_complete, unread_words
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
-from rollwise.readers.native.casting import cast
-from rollwise.readers.native.identity import frame_name, numbered
-from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
-from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
-from rollwise.readers.problems import Problems
-from rollwise.readers.sources.frames import WORDS
-from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.unused import (
+from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     are_rollouts,
     columns_in_words,
     repeated_verdicts,
     suggestions,
-    unused_columns,
+    unused_in,
 )
+from rollwise.readers.native.identity import frame_name, numbered
+from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
+from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
+from rollwise.readers.problems import Problems
+from rollwise.readers.sources.frames import WORDS
+from rollwise.readers.synonyms import CUSTOM, ON_ATTACKS, STATING, concerns, interpreted, is_complete, unread_words
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK, TURNS
 from rollwise.schema.named import column_named, values_named
 from rollwise.schema.promises import facts_change
@@ -72,10 +73,10 @@ def conformed(
         frame = frame.collect()
     problems = Problems()
     is_complete_table = is_complete(frame.columns)
-    turns = conform(frame, names, "the frame", problems, values, is_own=is_complete_table)
+    turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:
-        problems.suggest(suggestions(unused_columns(turns)))
-        problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
+        problems.suggestions += suggestions(unused_in(turns))
+        problems.suggestions += repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded"))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 
@@ -105,7 +106,7 @@ def conform(
     *,
     of_records: Collection[str] = (),
     named: Names = MappingProxyType({}),
-    is_own: bool = False,
+    is_complete: bool = False,
     has_answers: bool | None = None,
     of_file: bool = False,
 ) -> pl.DataFrame:
@@ -125,7 +126,7 @@ def conform(
         Columns that records state once for their whole rollout.
     named
         Columns of TURNS that were named before, each with the user's name.
-    is_own
+    is_complete
         Whether rollwise wrote the table, so that nothing is guessed.
     has_answers
         Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
@@ -152,7 +153,7 @@ def conform(
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
     frame, time = with_time(frame, {**named, **names})
     frame, odd = placed(frame) if of_file else (frame, {})
-    if not is_own:
+    if not is_complete:
         frame, readings = interpreted(frame, of_records, {*names, *named})
         problems.read_as(readings)
     ids, dtypes = frame["rollout_id"], TURNS.dtypes
@@ -174,7 +175,7 @@ def conform(
     if has_answers is None:
         has_answers = "response" in frame.columns
     frame = arrange(frame)
-    if has_answers and not is_own:
+    if has_answers and not is_complete:
         frame, contradictions = crashed(frame, of_records)
         problems.crashed(contradictions)
     return schema.check(frame, TURNS)
@@ -193,8 +194,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
     if table.source in STATING:
         frame = _interpreted(table, frame, of_records, named)
         for name, ids, reason in unread_words(frame):
-            for file in table.owners.files_of(ids).unique(maintain_order=True):
-                table.problems.noted(file, None, name, reason)
+            for file in table.origins.files_of(ids).unique(maintain_order=True):
+                table.problems.warned(file, None, name, reason)
     return [*frames, frame]
 
 
@@ -202,7 +203,7 @@ def _interpreted(
     table: TurnsBuilder, frame: pl.DataFrame, of_records: Collection[str], named: Collection[str]
 ) -> pl.DataFrame:
     """Return chats with columns of people's own read as columns of TURNS, where that is beyond doubt."""
-    if table.source not in OWN or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
+    if table.source not in CUSTOM or not (concerns(frame.columns) or ON_ATTACKS & {*named}):
         return frame
     frame = arrange(frame)
     has_no_attack = (frame["attack"] == NO_ATTACK).fill_null(value=False)
@@ -235,7 +236,7 @@ def conform_lazily(lazy: pl.LazyFrame) -> pl.LazyFrame:
     """Return a lazy frame that `fits` with every column of TURNS, and NaN as null."""
     columns = lazy.collect_schema()
     clean = lazy.with_columns(column_named(name).fill_nan(None) for name, dtype in columns.items() if dtype.is_float())
-    return clean.select(arrangement(columns.names()))
+    return arrange(clean)
 
 
 def words(names: Mapping[str, str]) -> frozenset[str]:

@@ -6,9 +6,9 @@ import polars as pl
 
 from rollwise import schema
 from rollwise.errors import SchemaError
-from rollwise.readers.guesses import plain_name
 from rollwise.readers.native.identity import count_repeats
 from rollwise.readers.problems import Problems
+from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import columns_named, values_named
 
 TIMES = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object
+from rollwise.readers.common import is_object
 from rollwise.readers.formats.exchange import petri
 from rollwise.readers.formats.exchange.petri import (
     Highlight,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import is_object
+from rollwise.readers.common import is_object
 from rollwise.readers.formats.exchange import every_eval_ever
 from rollwise.readers.formats.exchange.every_eval_ever import OWN, kept_text
 from rollwise.readers.problems import BrokenError, Problems

@@ -11,11 +11,11 @@ from rollwise.readers.formats import aisteer, astra, garak, jailbreakbench, skyr
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect.logs import Header
 from rollwise.readers.formats.inspect.rows import run_of
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Count, Whole, json_text, parse, whole
 from rollwise.readers.results import every_eval_ever, harness
 from rollwise.readers.results.lookalikes import has, numbers
-from rollwise.readers.results.measured import plain_frame
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import LISTS, PROMPTS, RESPONSES, TURN_TEXTS, words_of
+from rollwise.readers.chat_names import LISTS, PROMPTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.chats.speakers import SPEAKERS
-from rollwise.readers.guesses import plain_name
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.labels import as_names
-from rollwise.readers.sources.binary import is_stream
-from rollwise.readers.sources.documents import EARLY, Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
-from rollwise.readers.unused import (
+from rollwise.readers.likely_columns import (
     MOST_EXAMPLES,
     OF_OUTCOMES,
     are_rollouts,
@@ -22,6 +20,9 @@ from rollwise.readers.unused import (
     likely_names,
     looks_like_turns,
 )
+from rollwise.readers.sources.binary import is_stream
+from rollwise.readers.sources.documents import EARLY, Document
+from rollwise.readers.synonyms import plain_name
 from rollwise.schema.named import values_named
 
 POLARS = {

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rollwise.errors import ArgumentError, SchemaError, listing
-from rollwise.readers.native.casting import cast
+from rollwise.readers.casting import cast
 from rollwise.readers.sources.frames import frame_of
 from rollwise.schema import JOINED, TURNS, VERDICTS
 from rollwise.schema.columns import Column

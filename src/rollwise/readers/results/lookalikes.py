@@ -7,15 +7,16 @@ counted as such.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rollwise.readers.chats.layouts import LISTS, RESPONSES, words_of
-from rollwise.readers.chats.layouts import PROMPTS as ASKED
+from rollwise.readers.chat_names import LISTS, RESPONSES
+from rollwise.readers.chat_names import PROMPTS as ASKED
+from rollwise.readers.chats.layouts import words_of
 from rollwise.readers.formats import aisteer, garak, jailbreakbench, skyrl, tau2
 from rollwise.readers.formats.exchange import inspect_scout
 from rollwise.readers.formats.inspect import samples as inspect_ai
 from rollwise.readers.formats.inspect import summaries as inspect_logs
+from rollwise.readers.likely_columns import likely_names
 from rollwise.readers.results import audits, every_eval_ever, harness, prompt_sets, rubrics
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.unused import likely_names
 from rollwise.schema import TURNS
 
 

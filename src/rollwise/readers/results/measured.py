@@ -6,13 +6,11 @@ from pathlib import Path
 import polars as pl
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.chats.layouts import TURN_TEXTS
-from rollwise.readers.columns import Columns
-from rollwise.readers.native.casting import cast
-from rollwise.readers.native.files import from_binary, from_csv
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.casting import cast
+from rollwise.readers.chat_names import TURN_TEXTS
+from rollwise.readers.native.files import plain_frame
+from rollwise.readers.problems import Problems
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.frames import from_columns
 from rollwise.schema import ROLLOUTS, SUMMARY, TIME_TO_EVENT, kind_of
 from rollwise.schema.named import column_named
 
@@ -142,30 +140,6 @@ def read_finished(path: str | Path) -> pl.DataFrame | None:
                 column_named(name).cast(SUMMARY.dtypes[name]) for name in SUMMARY.names if name in summary.columns
             )
     return summary
-
-
-def plain_frame(document: Document) -> pl.DataFrame:
-    """Read the table in a file, with the dtypes of its values.
-
-    Examples
-    --------
-    >>> plain_frame(Document(Path("a.json"), b'[{"n": 1}, {"n": null}]')).rows()
-    [(1,), (None,)]
-    """
-    match document.kind:
-        case "parquet" | "arrow":
-            return from_binary(document)
-        case "table":
-            return from_csv(document)
-    # JSON: a record is a row.
-    columns = Columns()
-    for number, record in document.records():
-        if isinstance(record, BrokenError):
-            raise record
-        if not isinstance(record, dict):
-            raise BrokenError(f"expected a record, got {type(record).__name__}", record=number)
-        columns.append(record)
-    return from_columns(columns, frozenset())
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:

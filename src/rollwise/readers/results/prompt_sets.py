@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rollwise.readers.chats.layouts import RESPONSES
+from rollwise.readers.chat_names import RESPONSES
+from rollwise.readers.json_texts import names_if_any, surface_if_any
+from rollwise.readers.likely_columns import looks_like_turns
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
-from rollwise.readers.unused import looks_like_turns
 
 GOALS = ("goal", "behavior", "objective")
 TEXTS = ("prompt", "forbidden_prompt", "text", "question", "input")

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields, is_object
+from rollwise.readers.common import has_fields, is_object
+from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.problems import Problems
 from rollwise.readers.records import inner, json_text, parse, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any, surface_if_any
 
 RESULT = ("agent_run_id", "rubric_id", "rubric_version", "output")
 NUMBERS = {

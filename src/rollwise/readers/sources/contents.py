@@ -1,18 +1,19 @@
-"""The bytes of a file, unpacked as far as needed; and files that wrap a log in something that rollwise does not open."""
+"""The bytes and lines of a file, unpacked as far as needed; and files that wrap a log in something that rollwise does not open."""
 
 import io
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial, reduce
+from itertools import chain
 from pathlib import Path
 
 from rollwise.errors import writable
-from rollwise.readers.chats.lines import BOM
 from rollwise.readers.problems import unreadable
 from rollwise.readers.sources.binary import ARROW, PARQUET, is_stream
 from rollwise.readers.sources.compression import MARKS, SMALL, SUFFIXES, Budget, unpacked
 
+BOM = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8
 HEAD = 1 << 16  # bytes that tell one kind of file from another
 BLOCK = 1 << 18  # bytes read at once
 MOST_TIMES = 1000  # an archive may unpack to SMALL bytes, or to so many times its size if that is more
@@ -87,12 +88,11 @@ class Contents:
         >>> Contents(Path("a.jsonl"), b"\n" * 100_000 + b"{}").head
         b'{}'
         """
-        if "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS):
-            return _first_bytes(self.data)
-        start = self._start
-        if _is_blank(start):
-            rest = (block.removeprefix(BOM).lstrip() for block in self._blocks())
-            start = next(filter(None, rest), b"")[:HEAD]
+        is_at_hand = "data" in self.__dict__ or self.is_small or self._start.startswith(MARKS)
+        start = self.data[:HEAD] if is_at_hand else self._start
+        if start.removeprefix(BOM).isspace():
+            blocks = (block.removeprefix(BOM).lstrip() for block in ([self.data] if is_at_hand else self._blocks()))
+            start = next(filter(None, blocks), b"")[:HEAD]
         return start
 
     @property
@@ -141,12 +141,26 @@ class Contents:
             raise unreadable(error) from error
 
 
-def _first_bytes(data: bytes) -> bytes:
-    return data.lstrip()[:HEAD] if _is_blank(data[:HEAD]) else data[:HEAD]
+def lines_of(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    r"""Iterate over the lines of a file in blocks, with their numbers from 1, without blank ones and the byte-order mark.
 
-
-def _is_blank(start: bytes) -> bool:
-    return start.removeprefix(BOM).isspace()
+    Examples
+    --------
+    >>> list(lines_of([b"1\n2", b"2\n\n3", b"3"]))
+    [(1, b'1'), (2, b'22'), (4, b'33')]
+    """
+    number = 1  # of the next line
+    parts: list[bytes] = []  # of a line whose end is in a later block
+    for block in chain(blocks, [b"\n"]):  # the last line may have no end
+        end, *rest = block.split(b"\n")
+        parts.append(end)
+        if rest:
+            lines = [b"".join(parts), *rest[:-1]]
+            if number == 1:
+                lines[0] = lines[0].removeprefix(BOM)
+            yield from ((place, line) for place, line in enumerate(lines, number) if line and not line.isspace())
+            number += len(lines)
+            parts = rest[-1:]
 
 
 def absurd(size: int, packed: int) -> bool:

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from rollwise.readers.chats.lines import BOM, lines_of
-from rollwise.readers.odd_fields import without_odd_fields
+from rollwise.readers.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
+from rollwise.readers.nesting import bounded
 from rollwise.readers.problems import LEAVE, BrokenError, broken
-from rollwise.readers.records import T, json_text
+from rollwise.readers.records import T, json_text, without_odd_fields
 from rollwise.readers.sources.binary import (
     ARROW,
     PARQUET,
@@ -28,11 +28,9 @@ from rollwise.readers.sources.binary import (
     lines_of_rows,
 )
 from rollwise.readers.sources.compression import Budget
-from rollwise.readers.sources.contents import ZIP, Contents, wrapping
+from rollwise.readers.sources.contents import BOM, ZIP, Contents, lines_of, wrapping
 from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
-from rollwise.readers.sources.json_texts import lenient, names_if_any, names_in, surface, surface_if_any
-from rollwise.readers.sources.nesting import bounded
 from rollwise.readers.sources.sizes import check_sizes
 from rollwise.schema.named import columns_named
 

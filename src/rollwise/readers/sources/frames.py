@@ -9,8 +9,8 @@ import polars as pl
 
 from rollwise.errors import ArgumentError, SchemaError, listing
 from rollwise.readers.columns import Columns, column
+from rollwise.readers.nesting import DEEPEST
 from rollwise.readers.problems import first_line
-from rollwise.readers.sources.nesting import DEEPEST
 from rollwise.schema import TURNS
 from rollwise.schema.arguments import whole_columns
 

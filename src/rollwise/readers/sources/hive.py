@@ -12,7 +12,7 @@ import polars as pl
 
 from rollwise.errors import SchemaError
 from rollwise.files.object_stores import Options, address_of
-from rollwise.readers.native.casting import cast, guessed
+from rollwise.readers.casting import cast, guessed
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.binary import constants_in, values_in
 from rollwise.schema import TURNS

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.chats.layouts import LISTS, RESPONSES, TURN_TEXTS
-from rollwise.readers.guesses import OF_ANYTHING, OF_ATTACKS, plain_name
+from rollwise.readers.chat_names import LISTS, RESPONSES, TURN_TEXTS
+from rollwise.readers.json_texts import lenient, names_if_any, surface_if_any
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.sources.json_texts import lenient, names_if_any, surface_if_any
+from rollwise.readers.synonyms import OF_ANYTHING, OF_ATTACKS, plain_name
 
 KEY = "key"  # the field of a record with the name that it has in the file
 KNOWN_BY = frozenset({"response", *RESPONSES, *LISTS}) | OF_ATTACKS | OF_ANYTHING

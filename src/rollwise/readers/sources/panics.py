@@ -1,4 +1,4 @@
-"""What Rust writes on stderr about a damaged file is held back: the error that follows says it in one sentence."""
+"""Suppresses what Rust prints on stderr about a damaged file: the error that follows says it in one sentence."""
 
 import os
 import sys

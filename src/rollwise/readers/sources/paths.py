@@ -3,7 +3,7 @@
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def documents(paths: list[Path], problems: Problems, *, rollouts: bool = False) 
     for file, by_name in files.values():
         if file in facts:
             document = Document(file, path_facts=facts[file], budget=budget)
-            problems.accounts.of(document.name)  # a file that cannot be read is accounted for as well
+            problems.record_counts.of(document.name)  # a file that cannot be read is accounted for as well
             yield document, by_name
 
 
@@ -99,6 +99,26 @@ def listed(paths: Paths, verb: str) -> list[Path]:
     if not expanded:
         raise ArgumentError(f"{verb}: no path given; name a file or a folder")
     return expanded
+
+
+def addresses(paths: Sequence[Path]) -> list[str]:
+    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
+
+    Raises
+    ------
+    ReadError
+        Where some are addresses and some are not.
+
+    Examples
+    --------
+    >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
+    (['s3://bucket/runs'], [])
+    """
+    remote = [address for path in paths if (address := address_of(path)) is not None]
+    if remote and len(remote) < len(paths):
+        local = next(path for path in paths if address_of(path) is None)
+        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
+    return remote
 
 
 def _matches(path: Path) -> list[Path]:
@@ -178,7 +198,7 @@ def checked_manifest(folder: str, problems: Problems, options: Options | None = 
     except ReadError as error:
         if not problems.collect:
             raise
-        problems.unread(folder, str(error))
+        problems.dropped(folder, str(error))
     return manifest
 
 
@@ -209,7 +229,7 @@ def _walk(folder: Path, problems: Problems, *, rollouts: bool) -> Iterator[tuple
             if is_table and (passed_over(name) or name.endswith(".crc")):
                 continue  # beside Parquet also a checksum or an unfinished file
             if is_table and name.endswith(".part"):
-                problems.unread(str(path), "was not finished by its writer")
+                problems.dropped(str(path), "was not finished by its writer")
                 continue
             file_status = None
             with problems.record(str(path)):
@@ -246,7 +266,7 @@ def _status(path: Path, problems: Problems) -> os.stat_result | None:
         raise
     if stat.S_ISREG(status.st_mode):
         return status
-    problems.unread(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+    problems.dropped(str(path), f"is {_SPECIAL.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
     return None
 
 

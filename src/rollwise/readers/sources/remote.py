@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
-from pathlib import Path
 
 import polars as pl
 
 from rollwise.errors import ReadError, listing
 from rollwise.files.atomic import MANIFEST
 from rollwise.files.manifests import is_log
-from rollwise.files.object_stores import Options, address_of, joined, sizes
+from rollwise.files.object_stores import Options, joined, sizes
 from rollwise.readers.problems import Problems, first_line
 from rollwise.readers.sources import hive
 from rollwise.readers.sources.paths import checked_manifest, passed_over
@@ -18,26 +17,6 @@ from rollwise.schema.named import columns_named
 
 GLOB = "*?["  # characters of patterns in Polars
 _FILE = "__rollwise_file"
-
-
-def addresses(paths: Sequence[Path]) -> list[str]:
-    """Return the addresses in an object store that the paths are; none if they are paths of this machine.
-
-    Raises
-    ------
-    ReadError
-        Where some are addresses and some are not.
-
-    Examples
-    --------
-    >>> addresses([Path("s3://bucket/runs")]), addresses([Path("runs")])
-    (['s3://bucket/runs'], [])
-    """
-    remote = [address for path in paths if (address := address_of(path)) is not None]
-    if remote and len(remote) < len(paths):
-        local = next(path for path in paths if address_of(path) is None)
-        raise ReadError(f"{remote[0]} is in an object store and {local} on this machine; read each by itself")
-    return remote
 
 
 def scan_remote(remote: Sequence[str], options: Options | None, problems: Problems) -> pl.LazyFrame:

@@ -104,7 +104,7 @@ def _whole(document: Document, problems: Problems) -> bytes:
         return data
     end = _end_of_changes(changes)
     if end < len(changes):
-        problems.noted(document.name, None, journal.name, OTHER_JOURNAL)
+        problems.warned(document.name, None, journal.name, OTHER_JOURNAL)
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy")
         copy.write_bytes(data)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.native.facts import FACTS, OF_CORPORA, stated
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.json_texts import lenient, surface_if_any
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Key, kind_of, parse, spare, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient, surface_if_any
+from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.requests import message_fields, request_messages
 from rollwise.schema import ERROR
@@ -211,7 +211,7 @@ def _add(document: Document, table: TurnsBuilder, run: str, number: int, exchang
     error = exchange.error or error_in(reply.error)
     answers = [] if error is not None else reply.answers
     if error is not None and reply.answers:
-        doubt("error", "is beside an answer, which is left out")
+        warn("error", "is beside an answer, which is left out")
     if not answers and error is None:
         raise BrokenError("holds neither an answer nor an error", field=exchange.place or None)
     model = request.get("model") if isinstance(request.get("model"), str) else None

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, kind_of, parse, worded
-from rollwise.readers.sources.json_texts import lenient
 
 CALLS = frozenset({"chat", "text_completion", "generate_content", "completion"})  # operations that are calls of a model
 OPERATIONS = CALLS | {"create_agent", "embeddings", "execute_tool", "image_generation", "invoke_agent", "retrieval"}
@@ -92,7 +92,7 @@ def call_of(attributes: Mapping[str, Any], events: Iterable[tuple[str, Mapping[s
         elif name == ANSWER_EVENT:
             event_answers += _messages([content.get("message", content)], "assistant", name)
         elif not name or name.strip().lower().startswith(MESSAGING) or content.keys() & {"content", "message"}:
-            doubt("events.name", f"{name!r} is not a known event: it is passed over")
+            warn("events.name", f"{name!r} is not a known event: it is passed over")
     gen_ai = parse(fields, Attributes, "gen_ai")
     # Attributes of the current version, then of former ones, then events.
     system = _messages(gen_ai.system_instructions, "system", "gen_ai.system_instructions")

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollwise.readers.formats.phoenix import undotted
-from rollwise.readers.problems import BrokenError, Problems, doubt
+from rollwise.readers.problems import BrokenError, Problems, warn
 from rollwise.readers.records import Whole, parse
 from rollwise.readers.traces.spans import seconds_of
 from rollwise.readers.traces.steps import Stamp
@@ -126,7 +125,7 @@ def _plain(
     failed = str(status.code) in FAILED or status.status_code in FAILED
     events = span.events if isinstance(span.events, list) else []
     if any(not isinstance(event, dict) for event in events) or (span.events and not events):
-        doubt("events", "are not all objects: the others are passed over")
+        warn("events", "are not all objects: the others are passed over")
     return Plain(
         identity.trace_id,
         identity.span_id,
@@ -162,14 +161,14 @@ def _attributes(attributes: Any) -> dict[str, Any]:
     if isinstance(attributes, list):
         pairs = [pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)]
         if len(pairs) < len(attributes):
-            doubt("attributes", "are not all keys with values: the others are passed over")
+            warn("attributes", "are not all keys with values: the others are passed over")
         return {pair["key"]: _value(pair.get("value")) for pair in pairs}
     if attributes is not None and not isinstance(attributes, dict):
-        doubt("attributes", f"expected a list or an object, got {type(attributes).__name__}")
+        warn("attributes", f"expected a list or an object, got {type(attributes).__name__}")
     if isinstance(attributes, dict) and any(
         isinstance(value, dict) and "key" in value for value in attributes.values()
     ):
-        doubt("attributes", "is an object of keys and values, not a list of them: they are passed over")
+        warn("attributes", "is an object of keys and values, not a list of them: they are passed over")
     return attributes if isinstance(attributes, dict) else {}
 
 
@@ -186,3 +185,36 @@ def _value(typed_value: Any) -> Any:
     if kind == "arrayValue":
         return [_value(element) for element in inner] if isinstance(inner, list) else []
     return _attributes(inner) if kind == "kvlistValue" else value
+
+
+def undotted(flat: Any) -> Any:
+    """Nest a flat object: names with dots become objects, and objects with only numbers as names become lists.
+
+    Examples
+    --------
+    >>> undotted({"llm.messages.0.role": "user", "llm.messages.1.role": "tool", "llm": {"model": "m"}})
+    {'llm': {'messages': [{'role': 'user'}, {'role': 'tool'}], 'model': 'm'}}
+    """
+    if isinstance(flat, list):
+        return [undotted(item) for item in flat]
+    if not isinstance(flat, dict):
+        return flat
+    # A name may come twice, with dots and as an object ("llm.model" and "llm"): then both parts are merged.
+    objects: dict[str, Any] = {}
+    for name, value in flat.items():
+        *outer, last = name.split(".")
+        parent = objects
+        for step in outer:
+            if not isinstance(parent.get(step), dict):
+                parent[step] = {}
+            parent = parent[step]
+        present = parent.get(last)
+        if not isinstance(present, dict):
+            parent[last] = value
+        elif isinstance(value, dict):
+            parent[last] = {**present, **value}
+    nested = {name: undotted(value) for name, value in objects.items()}
+    # Numbers as names are the positions of a list.
+    if nested and all(name.isdecimal() for name in nested):
+        return [nested[name] for name in sorted(nested, key=int)]
+    return nested

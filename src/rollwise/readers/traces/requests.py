@@ -5,7 +5,7 @@ from typing import Any
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, messages_of, text_of
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import worded
 
 SYSTEM = ("system", "systemInstruction", "system_instruction", "instructions")  # fields with the system prompt
@@ -46,7 +46,7 @@ def request_messages(request: Mapping[str, Any], within: str = "") -> list[Messa
         return chat
     items = request[name] if isinstance(request[name], list) else [request[name]]
     if not all(map(_is_clear, items)) or (len(items) > 1 and any(map(_lacks_role, items))):
-        doubt(f"{within}{name}", "holds messages that do not say who speaks: they are read as the user's")
+        warn(f"{within}{name}", "holds messages that do not say who speaks: they are read as the user's")
     for message in messages_of([_message(item) for item in items], f"{within}{name}"):
         # In the Responses API, text and tool calls of one answer are separate items.
         if chat and message.role in ANSWERS and chat[-1].role in ANSWERS and name == "input":

@@ -5,9 +5,9 @@ from typing import Any
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, messages_of
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import worded
-from rollwise.readers.sources.json_texts import lenient
 from rollwise.readers.traces.requests import CHATS, request_messages
 
 ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}  # of LangChain

@@ -8,8 +8,8 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SYSTEM, WORDS, speaker
 from rollwise.readers.chats.turns import text_of
-from rollwise.readers.formats.common import first_of
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.common import first_of
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Small, json_text, kind_of, parse, worded
 from rollwise.readers.traces.spans import seconds_of
 
@@ -186,14 +186,14 @@ class SessionLog:
         elif kind == EVENT:
             self._event(parse(content, Event, "payload"))
         elif kind == ITEM:
-            doubt("type", "is missing in an item: it is passed over")
+            warn("type", "is missing in an item: it is passed over")
 
     def _item(self, item: Item) -> None:
         if not item.type.endswith((CALL, OUTPUT)):
             item.type = kind_of(item.type, ITEMS, "payload.type") or ""
         item.role = None if item.role is None else speaker(item.role)
         if item.type == "message" and item.role not in WORDS:
-            doubt("role", f"{item.role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
+            warn("role", f"{item.role!r} is not a known speaker: what it says is read as a prompt, not as an answer")
         if item.type == "message" and item.role in ANSWERS:
             self._answer().texts += _texts(item.content)
         elif item.type == "message" and item.role in SYSTEM and not self.answers:

@@ -9,14 +9,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rollwise.readers.chats.turns import calls, joined
+from rollwise.readers.chats.turns import joined
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
-from rollwise.readers.problems import doubt
+from rollwise.readers.json_texts import surface_if_any
+from rollwise.readers.problems import warn
 from rollwise.readers.records import kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 KINDS = (META, CONTEXT, ITEM, EVENT)
@@ -101,7 +102,7 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield kind_of(kind, LINE_KINDS) or "", parse(record["payload"], dict[str, Any], "payload")
     elif kind is None:
         if not record.keys() & {"id", "record_type"}:
-            doubt("type", "is missing in an item: it is passed over")
+            warn("type", "is missing in an item: it is passed over")
         yield META, record if "id" in record else {}
     # Types of the stream have a dot, such as `item.completed`.
     elif "." in str(kind) or "item" in record or kind == "error":

@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import messages_of, split, thoughts
-from rollwise.readers.formats.common import first_of, has_fields, text_in, zero_or_one
+from rollwise.readers.common import first_of, has_fields, text_in, zero_or_one
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Count, Key, Small, parse, spare, whole, worded
 from rollwise.readers.sources.documents import Document

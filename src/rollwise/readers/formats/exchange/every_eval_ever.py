@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.formats.common import has_fields, join_texts, outcome_of, zero_or_one
+from rollwise.readers.common import has_fields, join_texts, outcome_of, zero_or_one
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole
 from rollwise.readers.sources.beside import bytes_beside

@@ -15,7 +15,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import messages_of, split, thoughts
-from rollwise.readers.formats.common import complete_last, text_in
+from rollwise.readers.common import complete_last, text_in
 from rollwise.readers.formats.inspect.logs import TARGET, model_in
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.formats.common import has_fields
-from rollwise.readers.problems import doubt
+from rollwise.readers.common import has_fields
+from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -196,7 +196,7 @@ def read_mlflow(document: Document, table: TurnsBuilder) -> None:
             recorded = (parse(span, Recorded, f"data.spans[{place}]") for place, span in enumerate(trace.data.spans))
             spans = [_span(span, trace.info.trace_id) for span in recorded]
             if not spans:
-                table.problems.left_out(document.name, number, "holds no spans")
+                table.problems.dropped(document.name, "holds no spans", number)
                 continue
             (ordered,) = traces_of(spans).values()
             facts: dict[str, Any] = {"attempt": 1}
@@ -298,5 +298,5 @@ def _is_of_a_model(span_type: Any, *, has_tokens: bool) -> bool:
     if span_type is not None:
         return kind_of(span_type, TYPES, "mlflow.spanType") in MODELS
     if not has_tokens:
-        doubt("mlflow.spanType", "is missing, and so are tokens: the span is passed over")
+        warn("mlflow.spanType", "is missing, and so are tokens: the span is passed over")
     return has_tokens

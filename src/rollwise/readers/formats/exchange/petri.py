@@ -15,11 +15,11 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, speaker
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.formats.common import as_prompt, is_object, parse_all, text_in
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.common import as_prompt, is_object, parse_all, text_in
+from rollwise.readers.json_texts import names_if_any
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any
 from rollwise.readers.table import TurnRow, TurnsBuilder
 
 VIEW = "target"  # what the target saw
@@ -227,12 +227,12 @@ class Conversation:
         """Add a message; an answer of the target is a node below the answer before it."""
         if not isinstance(message, dict) or "role" not in message:
             if not isinstance(message, dict) or "type" not in message:  # else a failure of an API, or a note
-                doubt("edit.message", "is not a message with a role: it is passed over")
+                warn("edit.message", "is not a message with a role: it is passed over")
             return
         if isinstance(message["role"], str):
             message = {**message, "role": speaker(message["role"])}
         if str(message["role"]) not in SPEAKERS:
-            doubt("edit.message.role", f"{message['role']!r:.60} is not a known speaker")
+            warn("edit.message.role", f"{message['role']!r:.60} is not a known speaker")
         if str(message["role"]) not in ANSWERS or _is_prefill(message):
             self._path.append((message, None))
             return
@@ -286,9 +286,9 @@ def _edits(events: list[Any]) -> Iterator[Edit]:
         views = [view.strip().lower() for view in views]
         if VIEW not in views:
             if event.edit is not None and (not views or not VIEWS.issuperset(views)):
-                doubt("events.view", f"{event.view!r:.60} is not a known view: the event is passed over")
+                warn("events.view", f"{event.view!r:.60} is not a known view: the event is passed over")
         elif event.edit is None:
-            doubt("events.edit", "is missing in an event that the target saw: it is passed over")
+            warn("events.edit", "is missing in an event that the target saw: it is passed over")
         else:
             yield parse(event.edit, Edit, f"events[{place}].edit")
 

@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import Message, split, thoughts
-from rollwise.readers.problems import BrokenError, doubt
+from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow, TurnsBuilder
@@ -150,7 +150,7 @@ def _said(entry: Entry) -> Said | None:
         word = said.role.strip().lower()
         role = next((role for role in SPEAKERS if role.lower() == word), None)
         if role is None:
-            doubt("message.role", f"{said.role!r:.60} is not a known speaker: what it says is read as a prompt")
+            warn("message.role", f"{said.role!r:.60} is not a known speaker: what it says is read as a prompt")
         said.role = role or said.role
         return said
     if entry.type in SUMMARIES:

@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split, thoughts
-from rollwise.readers.formats.common import first_of, join_texts
+from rollwise.readers.common import first_of, join_texts
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, kind_of, leftovers, parse
 from rollwise.readers.sources.documents import Document

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.formats.common import as_prompt, join_texts
+from rollwise.readers.common import as_prompt, join_texts
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.chats import answer_of, asked, attached, events_of, is_call, pool_of, resolve
 from rollwise.readers.formats.inspect.logs import TARGET, Event, Sample, Span
-from rollwise.readers.problems import doubt
+from rollwise.readers.problems import warn
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow
 
@@ -89,7 +89,7 @@ def _calls(document: Document, sample: Sample) -> Iterator[Event]:
     timelines = document.typed(sample.timelines, logs.TIMELINES, "timelines") or []
     trees = [line.root for line in timelines if line.name == TARGET or line.name.endswith(f"-{TARGET}")]
     if len(trees) > 1:
-        doubt("timelines", f"are of {len(trees)} audits in one sample: the first is read")
+        warn("timelines", f"are of {len(trees)} audits in one sample: the first is read")
     wanted = set(_events_in(trees[0])) if trees else None
     for raw in events_of(document, sample):
         if is_call(document, raw):

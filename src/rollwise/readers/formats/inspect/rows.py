@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from rollwise.readers.columns import Columns
-from rollwise.readers.formats.common import zero_or_one
+from rollwise.readers.common import zero_or_one
 from rollwise.readers.formats.inspect.logs import (
     TARGET,
     BareScore,

@@ -5,10 +5,10 @@ from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.logs import Summary
 from rollwise.readers.formats.inspect.rows import facts_of, run_of
 from rollwise.readers.formats.inspect.samples import SAMPLES, SHELL, opened, read_inspect
+from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import surface_if_any
 from rollwise.readers.table import TurnsBuilder
 
 SUMMARIES = "summaries.json"

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import rollwise as rw
 from rollwise.errors import ReadError
-from rollwise.readers.native import alike
+from rollwise.readers.native import batches
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +36,14 @@ def by_goal(turns: pl.DataFrame, folder: Path, *, hive: bool = False) -> list[Pa
 def read_as_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files were read as one, each time."""
     told: list[int] = []
-    together = alike.Alike._together
+    together = batches.Batches._together
 
-    def counted(self: alike.Alike, waiting: list[alike.Waiting]) -> bool:
+    def counted(self: batches.Batches, waiting: list[batches.Waiting]) -> bool:
         done = together(self, waiting)
         told.append(len(waiting) if done else 0)
         return done
 
-    monkeypatch.setattr(alike.Alike, "_together", counted)
+    monkeypatch.setattr(batches.Batches, "_together", counted)
     return told
 
 
@@ -88,7 +88,7 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
     part = pl.read_parquet(paths[2])
     spoil(part).select(part.columns).write_parquet(paths[2])
     as_one = told_of(tmp_path)
-    monkeypatch.setattr(alike, "SMALL", -1)
+    monkeypatch.setattr(batches, "SMALL", -1)
     assert_frame_equal(as_one[0], (each := told_of(tmp_path))[0])
     assert_frame_equal(as_one[1], each[1])
     assert as_one[2] == each[2]
@@ -144,7 +144,7 @@ def test_other_files_between_them_keep_their_place(
     assert read_as_one == [2]
     assert found["rollout_id"].unique().sort().to_list() == turns["rollout_id"].unique().sort().to_list()
     assert found.filter(pl.col("mood") == "good")["goal"].n_unique() == 1
-    monkeypatch.setattr(alike, "TOGETHER", 1)
+    monkeypatch.setattr(batches, "TOGETHER", 1)
     assert_frame_equal(rw.read(tmp_path), found)
     assert read_as_one == [2]
 
@@ -250,7 +250,7 @@ def test_what_is_wrong_with_one_row_is_said_of_its_file(
     """As where each is read by itself: the same rows, the same problems, the same sentence."""
     spread(tmp_path / "logs", suffix, [row | change if place == 3 else row for place, row in enumerate(ROWS)])
     as_one = told_of(tmp_path / "logs")
-    monkeypatch.setattr(alike, "SMALL", -1)
+    monkeypatch.setattr(batches, "SMALL", -1)
     each = told_of(tmp_path / "logs")
     assert_frame_equal(as_one[0], each[0])
     assert_frame_equal(as_one[1], each[1])

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rollwise.readers.chats.layouts import RESPONSES, Layout, layouts, words_of
-from rollwise.readers.formats.openai_chat import ANSWER_COLUMNS, OF_MESSAGES, Chats
-from rollwise.readers.native.facts import FACTS
+from rollwise.readers.chat_names import RESPONSES
+from rollwise.readers.chats.layouts import Layout, layouts, words_of
+from rollwise.readers.chats.reading import ANSWER_COLUMNS, OF_MESSAGES, Chats
+from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.stated_facts import FACTS
 from rollwise.readers.table import TurnsBuilder
 
 Row = dict[str, Any]

@@ -3,7 +3,7 @@
 import polars as pl
 
 
-class Owners:
+class Origins:
     """The file of each rollout that was read.
 
     Ids of the first frame are kept as a Polars column until a second file could repeat them: one large Parquet file alone

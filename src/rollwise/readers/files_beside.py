@@ -5,27 +5,27 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.schema.labels import counted
+from rollwise.errors import counted
 
-TWO_RUNS = "if these are two runs, write `run` or `target` into the records of each"
+TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 
 
-class Companions:
+class FilesBeside:
     """The files of one reading that may accompany logs, until it is known which logs were read.
 
     Examples
     --------
-    >>> companions = Companions()
-    >>> companions.add("runs/results.json", "lm_eval")
-    >>> companions.add("runs/a_output.json", "nat", has_verdicts=True)
-    >>> list(companions.settled([(Path("runs"), "lm_eval")])), companions.verdicts
+    >>> files = FilesBeside()
+    >>> files.add("runs/results.json", "lm_eval")
+    >>> files.add("runs/a_output.json", "nat", has_verdicts=True)
+    >>> list(files.settled([(Path("runs"), "lm_eval")])), files.verdicts
     ([('runs/results.json', 'lm_eval')], [])
     """
 
     def __init__(self) -> None:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
-        self.verdicts: list[str] = []  # companions with verdicts, which the logs have not
+        self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.repeated: Counter[tuple[str, str]] = Counter()  # rollouts that an earlier file had, by both files
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:

@@ -7,17 +7,18 @@ from typing import Any, Literal, overload
 import msgspec
 import polars as pl
 
+from rollwise.readers.casting import cast
 from rollwise.readers.columns import Columns, column
 from rollwise.readers.formats.exchange import every_eval_ever as records_of_samples
 from rollwise.readers.formats.exchange import inspect_scout, mlflow, petri
 from rollwise.readers.formats.nat import REPEAT
-from rollwise.readers.native.casting import cast
+from rollwise.readers.gathering import arranged, gather
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError, Problems, Reading
 from rollwise.readers.records import Key, inner, parse, worded
 from rollwise.readers.results import assessments, audits, every_eval_ever, rubrics, scans
-from rollwise.readers.results.gathering import arranged, gather
 from rollwise.readers.results.lookalikes import WORDS, has
-from rollwise.readers.results.measured import IN_A_TURN, plain_frame
+from rollwise.readers.results.measured import IN_A_TURN
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths
 from rollwise.schema import VERDICTS

@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from rollwise.errors import ArgumentError, ReadError
+from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.readers.columns import reconcile
 from rollwise.readers.problems import TOO_DEEP, Problems
 from rollwise.readers.registry import format_of
@@ -14,7 +14,6 @@ from rollwise.readers.sources.contents import wrapping
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, documents, listed
 from rollwise.schema import Schema
-from rollwise.schema.labels import counted
 from rollwise.schema.named import columns_named
 
 
@@ -78,13 +77,13 @@ def gather(
             finally:
                 problems.nulled(document.name, document.odd_numbers, "NaN or infinite numbers")
                 for record, field in document.too_deep:
-                    problems.noted(document.name, record, field or None, TOO_DEEP)
+                    problems.warned(document.name, record, field or None, TOO_DEEP)
             if not frame.is_empty():
                 frames.append(frame)
             elif by_name:
                 raise ReadError(f"{document.name}: {nothing}; {_instead(document, verb) or known_by}")
             else:
-                problems.unread(document.name, nothing)
+                problems.dropped(document.name, nothing)
     if not frames:
         where = ", ".join(map(str, places))
         raise ReadError(f"{where}: {nothing} ({counted(len(problems.rows), 'problem')}); name a file that does")

@@ -7,9 +7,9 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, joined, messages_of
+from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.records import Count, inner, parse, total, whole
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.sources.json_texts import names_if_any
 from rollwise.readers.table import TurnRow
 from rollwise.readers.traces.spans import Span
 from rollwise.schema import FAILURE, SUCCESS

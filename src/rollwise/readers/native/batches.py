@@ -1,7 +1,7 @@
-"""Small files of turns that are alike, read as one: what is asked of each by itself takes far longer than its rows.
+"""Batches of small files with the same columns, because checks of each file cost more than reading its rows.
 
 A file that waits is read with the next ones as one table, so that columns get the dtypes that one file with all rows has. Where
-something is wrong with one of them or must be said of it, the two halves of the files are tried, down to a file by itself.
+one of them is broken or needs a message, the batch is split in half until that file is alone.
 """
 
 import io
@@ -13,20 +13,19 @@ import numpy as np
 import polars as pl
 
 from rollwise.errors import SchemaError, is_interrupt
-from rollwise.readers.chats.folding import message_rows
-from rollwise.readers.chats.layouts import LISTS
-from rollwise.readers.chats.lines import BOM
+from rollwise.readers.chat_names import LISTS
+from rollwise.readers.chats.message_rows import message_rows
 from rollwise.readers.columns import arrange, without_nulls
-from rollwise.readers.labels import LabelError
 from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns
 from rollwise.readers.native.flat import narrowed, needed
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS, fits
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.nesting import is_deep
+from rollwise.readers.problems import BrokenError, LabelError, Problems
 from rollwise.readers.sources.binary import PARQUET
+from rollwise.readers.sources.contents import BOM
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
 from rollwise.readers.sources.hive import literals
-from rollwise.readers.sources.nesting import is_deep
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS, check, in_order
@@ -34,7 +33,7 @@ from rollwise.schema import TURNS, check, in_order
 SMALL = 1 << 22  # bytes of a Parquet file: what a larger one takes by itself is little beside its rows
 TOGETHER = 1 << 24  # bytes of files that are read as one
 _FILE = "rollwise: the file of a row"
-_MISFITS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError, BrokenError, LabelError)
+_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, SchemaError, BrokenError, LabelError)
 
 Row = dict[str, str | int | float | bool | None]
 Waiting = tuple[Document, bool, list[Row]]  # a file, whether it was named, and its records
@@ -42,7 +41,7 @@ _whole = msgspec.json.Decoder(Row | list[Row])
 _lines = msgspec.json.Decoder(Row)
 
 
-class Alike:
+class Batches:
     """Files of our own table that wait to be read as one: consecutive ones with the same columns, in folders that say the same.
 
     Parquet waits, and so do CSV and JSON of flat records, whose format their names alone decide: a file with the names of
@@ -82,14 +81,15 @@ class Alike:
     def flush(self) -> None:
         """Read what waits; the next file must be recognized."""
         waiting, self._waiting, self._size, self._likeness = self._waiting, [], 0, None
-        self._read_all(waiting)
+        if waiting:
+            self._read_all(waiting)
 
     def _read_all(self, waiting: list[Waiting]) -> None:
         if len(waiting) == 1:
             document, by_name, _ = waiting[0]
             with self._table.problems.record(document.name):
                 self._read(document, by_name)
-        elif waiting and not self._together(waiting):
+        elif not self._together(waiting):
             middle = len(waiting) // 2
             self._read_all(waiting[:middle])
             self._read_all(waiting[middle:])
@@ -100,7 +100,7 @@ class Alike:
         try:
             is_parquet = documents[0].kind == "parquet"
             frame = _parquet(documents, self._table.source) if is_parquet else self._texts(documents, rows)
-        except _MISFITS as error:
+        except _ERRORS as error:
             if is_interrupt(error):
                 raise KeyboardInterrupt from error
             return False  # who reads them one by one says what is wrong, and with which

@@ -5,10 +5,10 @@ from typing import Literal, overload
 import polars as pl
 
 from rollwise.readers.columns import Columns
+from rollwise.readers.gathering import gather
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import Problems, Reading, broken
 from rollwise.readers.results.figures import REPORTS
-from rollwise.readers.results.gathering import gather
-from rollwise.readers.results.measured import plain_frame
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.paths import Paths

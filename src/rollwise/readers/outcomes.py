@@ -7,13 +7,13 @@ import polars as pl
 
 from rollwise.errors import ArgumentError
 from rollwise.readers.columns import fact_literals, reconcile
-from rollwise.readers.guesses import OWN
 from rollwise.readers.naming import Naming, checked_names
 from rollwise.readers.native import tables as native
 from rollwise.readers.problems import Problems, Reading
 from rollwise.readers.read import tables_of
 from rollwise.readers.registry import format_named
 from rollwise.readers.sources.paths import Paths, documents, listed
+from rollwise.readers.synonyms import CUSTOM
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import ROLLOUTS
 from rollwise.schema.kinds import check_kinds
@@ -106,7 +106,7 @@ def read_rollouts(
 
 def _rollouts(table: TurnsBuilder, naming: Naming) -> list[pl.DataFrame]:
     """Return the facts of a table's rollouts; in chats of your own they may follow from the text of the turns."""
-    if table.source not in OWN:
+    if table.source not in CUSTOM:
         return table.rollouts()
     _, added = table.parts()
     names = {*ROLLOUTS.names} | (set() if added is None else added[1])

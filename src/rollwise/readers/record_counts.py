@@ -1,12 +1,12 @@
 """How many records each file holds, and what became of them: the accounting of one reading.
 
-A format counts nothing itself where each record is a line, a row or an item of a list that it reads in a block of
-`TurnsBuilder.record`. Elsewhere it states what it holds by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over` which
-of its records are neither rollouts nor problems.
+Formats with one record per line, row or item of a list need no counting of their own: they read each in a block of
+`TurnsBuilder.record`. Other formats state the number of records by `TurnsBuilder.holds`, and by `TurnsBuilder.passes_over`
+how many of them are neither rollouts nor problems.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +14,16 @@ import polars as pl
 
 from rollwise.errors import writable
 from rollwise.schema import ACCOUNTING
-from rollwise.schema.kinds import check_kinds
 from rollwise.schema.named import column_named
 
 if TYPE_CHECKING:
-    from rollwise.readers.owners import Owners
-    from rollwise.readers.sources.paths import Paths
+    from rollwise.readers.origins import Origins
 
 VERDICTS = ("outcome", "succeeded", "score", "solved")  # columns of TURNS that hold the verdict of a rollout
 
 
 @dataclass(slots=True)
-class Account:
+class FileCounts:
     """What became of the records of one file.
 
     Attributes
@@ -55,34 +53,34 @@ class Account:
     is_repeat: bool = False
 
 
-class Accounts:
+class RecordCounts:
     """The accounts of all files of one reading, in the order of reading.
 
     Examples
     --------
-    >>> from rollwise.readers.owners import Owners
-    >>> accounts = Accounts()
+    >>> from rollwise.readers.origins import Origins
+    >>> accounts = RecordCounts()
     >>> accounts.of("a.jsonl").num_passed_over += 1
     >>> accounts.close("a.jsonl", "toy", num_records=3)
     >>> accounts.count(
-    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Owners({"x": "a.jsonl", "y": "a.jsonl"})
+    ...     pl.DataFrame({"rollout_id": ["x", "y"], "turn": [1, 1]}), Origins({"x": "a.jsonl", "y": "a.jsonl"})
     ... )
     >>> accounts.frame([]).select("format", "records", "read", "passed_over", "broken", "rollouts").rows()
     [('toy', 3, 2, 1, 0, 2)]
     """
 
     def __init__(self) -> None:
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, FileCounts] = {}
         self._totals: dict[str, tuple[int, int, int]] = {}  # rollouts, turns and verdicts of each file in TURNS
 
-    def of(self, file: str) -> Account:
+    def of(self, file: str) -> FileCounts:
         """Return the account of a file, which is opened if it has none."""
         account = self._accounts.get(file)
         if account is None:
-            account = self._accounts[file] = Account()
+            account = self._accounts[file] = FileCounts()
         return account
 
-    def items(self) -> Iterable[tuple[str, Account]]:
+    def items(self) -> Iterable[tuple[str, FileCounts]]:
         """Return each file with its account."""
         return self._accounts.items()
 
@@ -94,7 +92,7 @@ class Accounts:
             account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
-    def count(self, turns: pl.DataFrame, owners: "Owners") -> None:
+    def count(self, turns: pl.DataFrame, origins: "Origins") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.
         ids = turns["rollout_id"]
@@ -107,7 +105,7 @@ class Accounts:
         totals = (
             rows.group_by("rollout", maintain_order=True)
             .agg(pl.col("turn").sum(), pl.col("verdict").any())
-            .with_columns(owners.files_of(ids.rle().struct.field("value")).alias("file"))
+            .with_columns(origins.files_of(ids.rle().struct.field("value")).alias("file"))
             .group_by("file")
             .agg(pl.len(), pl.col("turn").sum(), pl.col("verdict").sum())
         )
@@ -118,7 +116,7 @@ class Accounts:
         num_problems = Counter(file for file, *_ in problems)
         rows = []
         for file in dict.fromkeys([*self._accounts, *self._totals, *num_problems]):
-            account = self._accounts.get(file, Account())
+            account = self._accounts.get(file, FileCounts())
             rollouts, turns, verdicts = self._totals.get(file, (0, 0, 0))
             # A file that is one JSON object, or a database, and that nobody counted is one record.
             records = account.num_records or max(len(account.broken), int(rollouts > 0)) + account.num_passed_over
@@ -156,48 +154,6 @@ class Accounts:
     def recall(self, memory: Sequence[Sequence[Any]]) -> None:
         """Add the accounts from a cache."""
         for file, format_name, num_records, num_passed_over, broken, totals in memory:
-            self._accounts[file] = Account(format_name, num_records, num_passed_over, set(broken))
+            self._accounts[file] = FileCounts(format_name, num_records, num_passed_over, set(broken))
             if totals is not None:
                 self._totals[file] = (totals[0], totals[1], totals[2])
-
-
-def accounting(
-    paths: "Paths",
-    *,
-    format: str | None = None,  # noqa: A002  # as in `read`
-    names: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
-    r"""Read logs as ``read(errors="collect")`` does, and count what became of the records of each file.
-
-    Parameters
-    ----------
-    paths, format, names
-        As in `read`.
-
-    Returns
-    -------
-    ACCOUNTING: a row for each file, even if it cannot be read, with ``records = read + passed_over + broken``.
-    Over all files, `rollouts` and `turns` are those of TURNS, and `problems` the rows of PROBLEMS. A record is what the
-    format repeats in a file: a line, a row, an item of a list, a sample. It may hold several rollouts, or be one turn.
-
-    Raises
-    ------
-    ReadError
-        Where nothing could be read at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.jsonl").write_text('{"messages": [{"role": "assistant", "content": "Hi"}]}\n{"messages": 3}\n')
-    >>> accounting(folder).select("format", "records", "read", "broken", "rollouts", "turns").rows()
-    [('openai_chat', 2, 1, 1, 1, 1)]
-    """
-    check_kinds(accounting, locals(), own=("paths", "names"))
-    from rollwise.readers.problems import Problems  # both import this module
-    from rollwise.readers.read import read_into
-
-    problems = Problems(collect=True)
-    read_into(problems, paths, format, names=names)
-    return problems.accounting()

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from rollwise.errors import writable
+from rollwise.readers.nesting import is_deep
 from rollwise.readers.problems import BrokenError, broken
-from rollwise.readers.sources.nesting import is_deep
+from rollwise.readers.records import spelled_out
 
 _Top = dict[str, msgspec.Raw] | list[msgspec.Raw] | str | int | float | bool | None
 # Values of the outermost object stay undecoded: `msgspec.Raw` is a view of the text.
@@ -53,21 +53,6 @@ def lenient(text: bytes) -> tuple[Any, int]:
     except ValueError as error:  # a whole number of thousands of digits
         raise broken("holds a number that cannot be read", error) from error
     return value, len(odd_numbers)
-
-
-def spelled_out(value: Any) -> Any:
-    r"""Return a JSON value with half of a surrogate pair spelled out in every text: texts that differ stay different.
-
-    Examples
-    --------
-    >>> spelled_out({"goal": ["half \ud83d"]})
-    {'goal': ['half \\ud83d']}
-    """
-    if isinstance(value, str):
-        return writable(value)
-    if isinstance(value, list | tuple):
-        return [spelled_out(item) for item in value]
-    return {spelled_out(name): spelled_out(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def surface(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Columns of people under other names than those of TURNS, where the meaning is beyond doubt.
+"""User columns whose names differ from TURNS but whose meaning is clear.
 
 `interpreted` reads `model_under_test` as the target and `jailbroken` as the verdict. What is likely but not certain is left
-to the user: see `unused.py`. Nothing here looks at tables that rollwise wrote, or at logs of tools with a reader.
+to the user: see `likely_columns.py`. Nothing here looks at tables that rollwise wrote, or at logs of tools with a reader.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -36,8 +36,10 @@ OF_ANYTHING = frozenset(
 OF_TASKS = frozenset(
     {"solved", "is_solved", "is_correct", "correct", "passed", "task_success", "task_solved", "task_completed"}
 )
-OWN = frozenset({"native", "openai_chat", "sharegpt"})  # formats of no single tool, whose records may have custom names
-STATING = OWN | {
+CUSTOM = frozenset(
+    {"native", "openai_chat", "sharegpt"}
+)  # formats of no single tool, whose records may have custom names
+STATING = CUSTOM | {
     "openai_output",
     "anthropic_output",
     "gemini_output",

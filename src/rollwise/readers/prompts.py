@@ -7,10 +7,10 @@ import msgspec
 import polars as pl
 
 from rollwise.readers.columns import Columns
+from rollwise.readers.gathering import arranged, gather
+from rollwise.readers.native.files import plain_frame
 from rollwise.readers.problems import BrokenError, Problems, Reading
 from rollwise.readers.records import parse, worded
-from rollwise.readers.results.gathering import arranged, gather
-from rollwise.readers.results.measured import plain_frame
 from rollwise.readers.results.prompt_sets import CATEGORIES, EXPECTED, GOALS, IDS, TEXTS, named, source_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns

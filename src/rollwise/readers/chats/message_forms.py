@@ -1,12 +1,12 @@
-"""One message in OpenAI's words of today, whatever else it was written in."""
+"""Messages of other tools in the current format of OpenAI."""
 
 from typing import Any
 
-from rollwise.readers.chats.layouts import TEXTS
+from rollwise.readers.chat_names import TEXTS
 
 
-def usual(message: Any, text: str = "content") -> Any:
-    """A message with its text and its calls where OpenAI has them; the message itself where they are there, or nowhere.
+def openai_form(message: Any, text: str = "content") -> Any:
+    """Return a message in the current format of OpenAI; it is returned unchanged if nothing needs moving.
 
     - Without a text, the `parts` of the AI SDK and of Gemini are it, or the value under another usual name.
     - A `refusal` is the text of an answer that has no other, as a part of that type.
@@ -21,11 +21,11 @@ def usual(message: Any, text: str = "content") -> Any:
 
     Examples
     --------
-    >>> usual({"role": "assistant", "content": None, "refusal": "I can't help with that."})
+    >>> openai_form({"role": "assistant", "content": None, "refusal": "I can't help with that."})
     {'role': 'assistant', 'content': [{'type': 'refusal', 'refusal': "I can't help with that."}]}
-    >>> usual({"role": "user", "parts": [{"text": "Hi"}]}), usual({"role": "user", "text": "Hi"})
+    >>> openai_form({"role": "user", "parts": [{"text": "Hi"}]}), openai_form({"role": "user", "text": "Hi"})
     ({'role': 'user', 'content': [{'text': 'Hi'}]}, {'role': 'user', 'content': 'Hi'})
-    >>> usual({"role": "assistant", "function_call": {"name": "find", "arguments": "{}"}})
+    >>> openai_form({"role": "assistant", "function_call": {"name": "find", "arguments": "{}"}})
     {'role': 'assistant', 'tool_calls': [{'name': 'find', 'arguments': '{}'}]}
     """
     if not isinstance(message, dict) or (message.get(text) and not message.get("function_call")):

@@ -1,23 +1,23 @@
-"""Columns that came along unused although they look like a target, an attack, a goal or a verdict; and how to name them."""
+"""Unrecognized columns that may be a target, an attack, a goal or a verdict, and how to name them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from rollwise.readers.chats.layouts import LISTS, RESPONSES
-from rollwise.readers.guesses import (
+from rollwise.readers.chat_names import LISTS, RESPONSES
+from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
+from rollwise.readers.synonyms import (
+    CUSTOM,
     FACTS,
     OF_ANYTHING,
     OF_ATTACKS,
     OF_TASKS,
-    OWN,
     is_text,
     judges_rollouts,
     name_in_file,
     plain_name,
 )
-from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, as_names, example_values, meanings, normal, unknown_labels
 from rollwise.schema import TURNS, UNUSED, Column
 from rollwise.schema.arguments import frame_of
 from rollwise.schema.foreign import cast_column
@@ -112,8 +112,14 @@ def unused_columns(turns: pl.DataFrame) -> pl.DataFrame:
     turns = frame_of(turns, "unused_columns")
     if "source" in turns.columns:
         turns = turns.with_columns(cast_column(turns, Column("source", pl.String, "the format"), "unused_columns"))
-        is_own = turns["source"].is_null() | turns["source"].is_in(OWN)
-        turns = turns if is_own.all() else turns.filter(is_own)
+    return unused_in(turns)
+
+
+def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return UNUSED of a frame that is TURNS."""
+    if "source" in turns.columns:
+        is_custom = turns["source"].is_null() | turns["source"].is_in(CUSTOM)
+        turns = turns if is_custom.all() else turns.filter(is_custom)
     rows = []
     beside = {name: turns[name] for name in ("rollout_id", *_OF_TURNS) if name in turns.columns}
     for column, dtype in turns.schema.items():
@@ -173,7 +179,9 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     'if it judges the whole conversation, map it with names={"outcome": "succeeded"}'
     """
     rows = (
-        turns.filter(pl.col("source").is_null() | pl.col("source").is_in(OWN)) if "source" in turns.columns else turns
+        turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
+        if "source" in turns.columns
+        else turns
     )
     if not judges_rollouts(rows.select("rollout_id", "succeeded"), "succeeded"):
         return []

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from rollwise.errors import SchemaError, counted, listing
-from rollwise.readers.chats.turns import calls
 from rollwise.readers.columns import json_column
-from rollwise.readers.problems import BrokenError, odd
-from rollwise.readers.sources.json_texts import lenient
+from rollwise.readers.json_texts import lenient
+from rollwise.readers.problems import BrokenError, nulled
+from rollwise.readers.tool_calls import calls
 from rollwise.schema import TOOL_CALLS
 
 PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})  # what says where a turn belongs
@@ -55,7 +55,7 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
         reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {shown(series[row])}, not {what}"
         others = f" (and {counted(int(lost.sum()) - 1, 'more row')})" if lost.sum() > 1 else ""
         # Where problems are collected, an odd value costs itself; but a turn is nothing without its place.
-        if series.name in PLACES or not odd(series.name, f"{reason}{others}: null there"):
+        if series.name in PLACES or not nulled(series.name, f"{reason}{others}: null there"):
             raise SchemaError(
                 f"{reason}; correct or rename the column, or `frame.with_columns(...)` it into what it should be"
             )

@@ -1,0 +1,187 @@
+"""The cells of one record: each column by its rule, and what can be read of a record that is broken."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rollwise.errors import ArgumentError
+from rollwise.readers.chats.turns import messages_of, split
+from rollwise.readers.common import complete_last, is_verdict
+from rollwise.readers.mapping.paths import EACH, Record, top_name
+from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
+from rollwise.readers.mapping.values import Value, value_of
+from rollwise.readers.problems import BrokenError, strictly
+from rollwise.readers.records import parse, spare, whole, worded
+from rollwise.readers.table import Identity, TurnRow
+from rollwise.schema import TURNS
+
+if TYPE_CHECKING:
+    from rollwise.readers.mapping.mapping import Mapped
+
+Turns = list[TurnRow] | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
+ATTACK, TASK = "attack", "task"  # what a verdict may be of
+COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), TASK: ("solved",)}
+OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
+_LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # of rules by column
+_TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
+_NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a mapping, ready for use, the types of the fields that they read, and the names of these fields."""
+
+    run: Value | None
+    rollout: list[Value]
+    facts: dict[str, Value]
+    turn: dict[str, Value]
+    last: dict[str, Value]
+    columns: dict[str, Value]
+    turn_columns: dict[str, Value]
+    verdicts: list[tuple[str, Value, str | None]]
+    signs: list[Value]
+    tree: Tree
+    type: Any
+    known: frozenset[str]
+    empty: list[Any]
+
+
+def rules_of(mapping: "Mapped") -> Rules:
+    """Return the rules of a mapping, ready for use.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no rule, and a column that TURNS does not have.
+    """
+    lists = {name: {column: value_of(rule) for column, rule in getattr(mapping, name).items()} for name in _LISTS}
+    for column in (*lists["facts"], *lists["turn"], *lists["last"]):
+        if column not in TURNS.dtypes:
+            raise ArgumentError(f"mapping: {column!r} is no column of TURNS; give it in `columns`")
+    verdicts = []
+    for rule in mapping.verdicts:
+        rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
+        verdicts.append((rule["of"], value_of(rest), rule.get("unknown")))
+    is_one_turn = mapping.turns is None
+    own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
+    types = {rule.field: OF_COLUMNS[name] for rules in own for name, rule in rules.items() if rule.field is not None}
+    types |= mapping.fields
+    tree = tree_of({path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)})
+    every = [rule for rules in (*own, lists["columns"]) for rule in rules.values()]
+    run = None if mapping.run is None else value_of(mapping.run)
+    rollout, signs = [value_of(rule) for rule in mapping.rollout], [value_of(rule) for rule in mapping.signs]
+    every += [*([] if run is None else [run]), *rollout, *(rule for _, rule, _ in verdicts)]
+    turns = [mapping.turns] if isinstance(mapping.turns, str) else []
+    paths = [*mapping.fields, *turns, *(path for rule in every for path in rule.paths)]
+    known = frozenset(name for path in paths if (name := top_name(path)) is not None)
+    return Rules(
+        run,
+        rollout,
+        **lists,
+        verdicts=verdicts,
+        signs=signs,
+        tree=tree,
+        type=type_of(tree),
+        known=known.union(mapping.used),
+        empty=list(mapping.empty),
+    )
+
+
+def cell(name: str, rule: Value, record: Record) -> Any:
+    """Return the value of a column of TURNS for a record, in the dtype of the column."""
+    value = rule.of(record)
+    if name in _NUMBERS:
+        return whole(value, rule.paths[0] if rule.paths else name)
+    return worded(value) if name in _TEXTS else value
+
+
+def names_of(record: Record, rules: Rules) -> tuple[str, str]:
+    """Return the names of the run and of the rollout of a record."""
+    run = record.around.run if rules.run is None else worded(rules.run.of(record)) or record.around.run
+    parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
+    if not parts and rules.rollout:
+        raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
+    return run, "/".join([run, *map(str, parts)])
+
+
+def turns_of(
+    record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
+) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:
+    """Return the turns of a record, and columns of theirs."""
+    if turns is None:
+        return [TurnRow(**{"turn": 1, **{name: cell(name, rule, record) for name, rule in rules.turn.items()}})], None
+    if callable(turns):
+        made = turns(record)
+        return made if isinstance(made, tuple) else (made, None)
+    if not rules.turn:
+        return split(messages_of(record[turns], turns), turns), None
+    inner = items_of(record, turns)
+    rows = [
+        TurnRow(**{"turn": place, **{name: cell(name, rule, item) for name, rule in rules.turn.items()}})
+        for place, item in enumerate(inner, start=1)
+    ]
+    return rows or [TurnRow(None)], {
+        name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items() if inner
+    }
+
+
+def items_of(record: Record, path: str) -> list[Record]:
+    """Return the items of the list at a path as records; of null none.
+
+    Raises
+    ------
+    BrokenError
+        Where there is something else, or an item is no object.
+    """
+    items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
+    return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
+
+
+def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:
+    """Put columns into the last turn: without an answer only its error."""
+    rest = dict(last)
+    complete_last(turns, **{name: rest.pop(name) for name in ("error", "reward", "score") if name in rest})
+    if rest and turns[-1].turn is not None:
+        turns[-1] = turns[-1]._replace(**rest)
+
+
+def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
+    """Return the columns of a record besides those of TURNS: declared ones, and fields that no rule reads."""
+    columns: dict[str, Any] = {}
+    for name, rule in rules.columns.items():
+        if name.endswith("*"):
+            columns |= {f"{name[:-1]}{inner}": item for inner, item in (rule.of(record) or {}).items()}
+        else:
+            columns[name] = rule.of(record)
+    for name, value in record.value.items():
+        if name not in rules.known:
+            columns[spare(name)] = None if value in rules.empty else value
+    return columns
+
+
+def identity_of(record: Record, rules: Rules) -> Identity | None:
+    """Return id and facts of a broken record; None where it has no id or no verdict, so that it may be no rollout."""
+    verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
+    if not isinstance(record.value, dict) or not any(map(is_verdict, verdicts)):
+        return None
+    with suppress(Exception), strictly():
+        run, rollout_id = names_of(record, rules)
+        facts = {name: _tried(rules.facts[name], record) for name in OF_BROKEN if name in rules.facts}
+        return rollout_id, {"run": run, **{name: _fitting(name, value) for name, value in facts.items()}}
+    return None
+
+
+def _tried(rule: Value, record: Record) -> Any:
+    with suppress(Exception), strictly():
+        return rule.of(record)
+    return None
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """Return a value that fits a column of text or whole numbers; null for any other."""
+    is_text = name in _TEXTS
+    fits = isinstance(value, (str, int) if is_text else int) and not isinstance(value, bool)
+    return (str(value) if is_text else value) if fits else None

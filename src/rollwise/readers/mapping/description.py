@@ -1,0 +1,71 @@
+"""The table "in the file, in the table" of a mapping, as its documentation prints it."""
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from rollwise.readers.mapping.values import Value
+
+WIDTH = 118
+_LEFT = (20, 58)  # narrowest and widest first column
+Row = tuple[str, str]  # what is in the file, and what is in the table
+
+
+def described(doc: str, rows: Iterable[Row]) -> str:
+    r"""Return the documentation of a mapping, in which the table of these rows replaces ``{fields}``.
+
+    Examples
+    --------
+    >>> print(described("Read each line.\n\n{fields}", [("`ask`", "`prompt`"), ("hash of the content", "`run`")]))
+    Read each line.
+    <BLANKLINE>
+    ==================== ========
+    in the file          in the table
+    ==================== ========
+    `ask`                `prompt`
+    hash of the content  `run`
+    ==================== ========
+    """
+    return doc.replace("{fields}", _table(list(rows)))
+
+
+def row_of(column: str, rule: Value) -> Row:
+    """Return the row of a column.
+
+    Examples
+    --------
+    >>> row_of("attempt", Value(lambda record: 1, ("trial",), "`trial`", "from 1"))
+    ('`trial`', '`attempt`: from 1')
+    """
+    return rule.in_file, f"`{column}`{': ' if rule.note else ''}{rule.note}"
+
+
+def described_turns(turns: Any) -> str:
+    """Return where the turns of a record are, in words: a path, or the summary of the function that makes them."""
+    return f"`{turns}`" if isinstance(turns, str) else (turns.__doc__ or "").strip().split("\n")[0].rstrip(".")
+
+
+def _table(rows: list[Row]) -> str:
+    by_field: dict[str, list[str]] = {}
+    for in_file, in_table in rows:
+        by_field.setdefault(in_file, []).append(in_table)
+    cells = [(in_file, _together(columns)) for in_file, columns in by_field.items()]
+    left = min(max(_LEFT[0], *(len(in_file) for in_file, _ in cells)), _LEFT[1])
+    lines = []
+    for in_file, in_table in [("in the file", "in the table"), *cells]:
+        first = textwrap.wrap(in_file, left, break_on_hyphens=False) or [""]
+        second = textwrap.wrap(in_table, WIDTH - left - 1, break_on_hyphens=False)
+        height = max(len(first), len(second))
+        for place in range(height):
+            beginning = first[place] if place < len(first) else ""
+            lines.append(f"{beginning:{left}} {second[place] if place < len(second) else ''}".rstrip())
+    border = f"{'=' * left} {'=' * max(8, *(len(line) - left - 1 for line in lines[1:]))}"
+    head, *rest = lines
+    return "\n".join([border, head, border, *rest, border])
+
+
+def _together(columns: list[str]) -> str:
+    """Return the columns of one field, those without a note first."""
+    plain = [column for column in columns if ": " not in column]
+    noted = [column for column in columns if ": " in column]
+    return "; ".join([", ".join(plain), *noted] if plain else noted)

@@ -1,0 +1,166 @@
+"""A mapping: how the records of a file become turns, as data."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import starmap
+from typing import Any
+
+from rollwise.readers.common import outcome_of
+from rollwise.readers.mapping.cells import (
+    ATTACK,
+    COLUMNS_OF,
+    Rules,
+    Turns,
+    cell,
+    complete,
+    identity_of,
+    names_of,
+    own_columns,
+    rules_of,
+    turns_of,
+)
+from rollwise.readers.mapping.description import described, described_turns, row_of
+from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.mapping.records import records_at
+from rollwise.readers.mapping.types import checked
+from rollwise.readers.mapping.values import Rule, value_of
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.table import TurnsBuilder
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    r"""How the records of a file become turns.
+
+    Columns are filled by rules: see `rollwise.readers.mapping.values`, and for paths `rollwise.readers.mapping.paths`.
+    A field has the type of the column that it fills. One that does not fit is a problem; where problems are collected, the
+    field is null. A record that cannot be read counts as a rollout whose outcome is missing, if a verdict of it can be read.
+    Fields that no rule reads become columns of their own names.
+
+    Attributes
+    ----------
+    doc
+        What a reader of the documentation should know. ``{fields}`` in it is replaced by a table of fields and columns.
+    records
+        Where the records are in each line, item of a list, or object that is a whole file, as in ``results[*]``; or a
+        function that yields them.
+    run
+        The rule for `run`; by default, and where it is null, the format and a hash of the content.
+    rollout
+        Rules for the parts of `rollout_id` after the run; null parts of more than one are left out.
+    facts
+        Rules for the columns of TURNS that describe the rollout.
+    turns
+        Where the turns are in a record: a path to messages, or to a list of objects that `turn` describes; a function of
+        the record that returns them (and columns of theirs); by default the record is one turn.
+    turn
+        Rules for the columns of one turn.
+    last
+        Rules for the columns of the last turn.
+    verdicts
+        Rules with ``of``: of the ``attack`` (columns `succeeded` of the last turn and `outcome`), or of the ``task``
+        (`solved`).
+    columns
+        Rules for columns of your own; a name that ends in ``*`` spreads an object, ``"*"`` what a function returns.
+    turn_columns
+        Rules for columns of your own of each turn, where `turns` is a path and `turn` describes its items.
+    fields
+        Types of fields that differ from those of the columns they fill, or that functions read.
+    signs
+        Rules for values that show that a broken record is a rollout, besides the verdicts: its number or Boolean is one.
+    used
+        Fields that functions read, so that they are no columns.
+    empty
+        Values of further fields that are null.
+    where
+        Values that a record must have; others are passed over.
+    around
+        A function that returns what a file, or its folder, says of all its records: ``@name`` in paths.
+    module
+        Name of the module that declares it, whose docstring says what is known of the format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rollwise.readers.problems import Problems
+    >>> toy = Mapped(
+    ...     doc="Read each line as a rollout of one turn.\n\n{fields}",
+    ...     rollout=["@key"],
+    ...     facts={"target": "model"},
+    ...     turn={"prompt": "ask", "response": "reply"},
+    ...     fields={"reply": str},
+    ...     verdicts=[{"of": "attack", "from": "verdict", "true": ["broken"], "false": ["held"]}],
+    ... )
+    >>> log = Document(
+    ...     Path("log.jsonl"), b'{"ask": "Hi", "reply": "Oaf", "verdict": "broken", "mood": 3}\n{"verdict": "held"}'
+    ... )
+    >>> table = TurnsBuilder("toy", Problems(collect=True), {})
+    >>> toy(log, table)
+    >>> table.frame().select("turn", "prompt", "response", "outcome", "mood").rows()
+    [(1, 'Hi', 'Oaf', 'success', 3), (None, None, None, None, None)]
+    >>> table.problems.frame().rows()
+    [('log.jsonl', '2', None, 'object missing required field `reply`')]
+    """
+
+    doc: str
+    rollout: Sequence[Rule]
+    records: str | Callable[[Document, TurnsBuilder, Around], Iterable[Record]] = "."
+    run: Rule | None = None
+    facts: Mapping[str, Rule] = field(default_factory=dict)
+    turns: str | Callable[[Record], Turns] | None = None
+    turn: Mapping[str, Rule] = field(default_factory=dict)
+    last: Mapping[str, Rule] = field(default_factory=dict)
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    columns: Mapping[str, Rule] = field(default_factory=dict)
+    turn_columns: Mapping[str, Rule] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    signs: Sequence[Rule] = ()
+    used: Collection[str] = ()
+    empty: Sequence[Any] = ()
+    where: Mapping[str, Any] = field(default_factory=dict)
+    around: Callable[[Document], Mapping[str, Any]] | None = None
+    module: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make the documentation, and check every rule."""
+        run = [("hash of the content" if self.run is None else value_of(self.run).in_file, "`run`")]
+        parts = ["run", *(value_of(rule).in_file for rule in self.rollout)]
+        turns = [(described_turns(self.turns), "turns")] if self.turns is not None else []
+        columns = [*self._rules.facts.items(), *self._rules.turn.items(), *self._rules.last.items()]
+        verdicts = [row_of("`, `".join(COLUMNS_OF[of]), rule) for of, rule, _ in self._rules.verdicts]
+        own = [row_of(name, rule) for name, rule in self._rules.columns.items() if name not in {"*", *rule.paths}]
+        rows = [*run, (", ".join(parts), "`rollout_id`"), *turns, *starmap(row_of, columns), *verdicts, *own]
+        object.__setattr__(self, "__doc__", described(self.doc, rows))
+        if self.module is not None:
+            object.__setattr__(self, "__module__", self.module)
+
+    @cached_property
+    def _rules(self) -> "Rules":
+        return rules_of(self)
+
+    def __call__(self, document: Document, builder: TurnsBuilder) -> None:
+        """Add the rollouts of a file to the table of a format."""
+        around = Around(document, f"{builder.source}-{document.digest}")
+        if self.around is not None:
+            around.found.update(self.around(document))
+        find = self.records
+        records = find(document, builder, around) if callable(find) else records_at(find, document, builder, around)
+        rules = self._rules
+        for record in records:
+            with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
+                record.value = checked(record.value, rules.type, rules.tree)
+                if any(record[path] != value for path, value in self.where.items()):
+                    builder.passes_over(document.name)
+                    continue
+                turns, turn_columns = turns_of(record, self.turns, rules)
+                run, rollout_id = names_of(record, rules)
+                facts = {"run": run, **{name: cell(name, rule, record) for name, rule in rules.facts.items()}}
+                last = {name: cell(name, rule, record) for name, rule in rules.last.items()}
+                for of, rule, unknown in rules.verdicts:
+                    verdict = rule.of(record)
+                    last |= {"succeeded": verdict} if of == ATTACK else {}
+                    facts |= {"outcome": outcome_of(verdict, unknown)} if of == ATTACK else {"solved": verdict}
+                if last:
+                    complete(turns, last)
+                builder.add(document.name, rollout_id, turns, facts, own_columns(record, rules), turn_columns)

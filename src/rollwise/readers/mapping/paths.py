@@ -1,0 +1,178 @@
+"""Records, and paths to values in a record and in what surrounds it, as a mapping writes them.
+
+| path                | value                                                            |
+|---------------------|------------------------------------------------------------------|
+| `a.b`               | the field `b` of the object `a`; a field named `a.b` comes first  |
+| `a[0]`, `a[*].b`    | an item of a list; the field `b` of each item                     |
+| `a{*}`              | the values of an object                                           |
+| `"a b"."c.d"`       | names with blanks, dots or brackets are quoted                    |
+| `^a`, `^^a`         | a field of the object around the record, and of the one around it |
+| `@key`              | the name of the record in its object, or its place in its list    |
+| `@file`, `@folder`  | the name of the file without its suffix, and of its folder        |
+| `@name`             | whatever the mapping finds around the records under that name     |
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from typing import Any, NamedTuple, TypeVar
+
+from rollwise.errors import ArgumentError
+from rollwise.readers.sources.documents import Document
+
+T = TypeVar("T")
+
+EACH, VALUES = "[*]", "{*}"
+Step = str | int
+_PATH = re.compile(r"(?P<ups>\^*)(?P<special>@\w+)?(?P<steps>.*)", re.DOTALL)
+_STEP = re.compile(r'\.?(?:"(?P<quoted>[^"]+)"|(?P<name>[^.\[\]{}"]+)|\[(?P<index>\d+)\]|(?P<all>\[\*\]|\{\*\}))')
+
+
+class Path(NamedTuple):
+    """A path, taken apart.
+
+    `exact` is what comes before `steps` are tried: a field of this very name.
+    """
+
+    ups: int
+    special: str
+    exact: str
+    steps: tuple[Step, ...]
+    alls: frozenset[int]  # places of the steps that are `[*]` or `{*}`
+
+
+@dataclass(slots=True)
+class Around:
+    """What the records of one file share.
+
+    Attributes
+    ----------
+    document
+        The file.
+    run
+        Name of the run where the records name none.
+    found
+        Values that a mapping found in the file or beside it: ``@name`` is one of them.
+    counts
+        How often each value has been seen, for rules that count.
+    """
+
+    document: Document
+    run: str
+    found: dict[str, Any] = field(default_factory=dict)
+    counts: dict[tuple[str, Any], int] = field(default_factory=dict)
+
+
+class Record:
+    """A record with its name in the file, and what surrounds it."""
+
+    __slots__ = ("around", "key", "made", "name", "outer", "value")
+
+    def __init__(
+        self, value: Any, name: object, around: Around, *, key: object = None, outer: "Record | None" = None
+    ) -> None:
+        self.value = value
+        self.name = name
+        self.around = around
+        self.key: Any = name if key is None else key
+        self.outer = outer
+        self.made: dict[object, Any] = {}  # what was worked out once for this record
+
+    def __getitem__(self, path: str) -> Any:
+        """Return the value at a path; null where there is none."""
+        ups, special, exact, steps, alls = path_of(path)
+        record: Record | None = self
+        for _ in range(ups):
+            record = None if record is None else record.outer
+        if record is None:
+            return None
+        value = record.value
+        if special:
+            around = record.around
+            match special:
+                case "key":
+                    value = record.key
+                case "file":
+                    value = around.document.path.name.partition(".")[0]
+                case "folder":
+                    value = around.document.path.absolute().parent.name
+                case _:
+                    value = around.found.get(special)
+        elif isinstance(value, dict) and exact in value:
+            return value[exact]
+        return _walk(value, steps, alls, 0) if steps else value
+
+
+def once(function: Callable[[Record], T]) -> Callable[[Record], T]:
+    """Call a function of a record once for each record."""
+
+    @wraps(function)
+    def remembered(record: Record) -> T:
+        if function not in record.made:
+            record.made[function] = function(record)
+        value: T = record.made[function]
+        return value
+
+    return remembered
+
+
+def _walk(value: Any, steps: tuple[Step, ...], alls: frozenset[int], place: int) -> Any:
+    """Return what is at these steps below a value, from the one at this place on."""
+    while place < len(steps):
+        step = steps[place]
+        if place in alls:
+            items = value if step == EACH and isinstance(value, list) else None
+            items = list(value.values()) if step == VALUES and isinstance(value, dict) else items
+            return None if items is None else [_walk(item, steps, alls, place + 1) for item in items]
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+        place += 1
+    return value
+
+
+@cache
+def path_of(text: str) -> Path:
+    """Take a path apart.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is none.
+
+    Examples
+    --------
+    >>> path_of("^info.agent"), path_of('"a b"[*].c').steps
+    (Path(ups=1, special='', exact='info.agent', steps=('info', 'agent'), alls=frozenset()), ('a b', '[*]', 'c'))
+    """
+    match = _PATH.fullmatch(text)
+    rest = "" if match is None else match["steps"]
+    steps: list[Step] = []
+    alls: set[int] = set()
+    at = 0
+    while at < len(rest):
+        step = _STEP.match(rest, at)
+        if step is None:
+            raise ArgumentError(f"mapping: {text!r} is no path; names with blanks, dots or brackets are quoted")
+        if step["all"]:
+            alls.add(len(steps))
+        steps.append(int(step["index"]) if step["index"] else step["quoted"] or step["name"] or step["all"])
+        at = step.end()
+    if match is None or not text:
+        raise ArgumentError(f"mapping: {text!r} is no path")
+    return Path(len(match["ups"]), (match["special"] or "")[1:], rest, tuple(steps), frozenset(alls))
+
+
+def top_name(text: str) -> str | None:
+    """Return the field of the record that a path begins with; None where it does not begin in the record.
+
+    Examples
+    --------
+    >>> top_name("info.agent.llm"), top_name("^info"), top_name('"a b".c')
+    ('info', None, 'a b')
+    """
+    path = path_of(text)
+    first = path.steps[0] if path.steps else None
+    return first if isinstance(first, str) and not (path.ups or path.special or 0 in path.alls) else None

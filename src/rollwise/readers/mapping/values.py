@@ -1,0 +1,211 @@
+"""Rules that say what a column holds: a path, an object with a rule, a list that is joined, or a function of the record.
+
+| rule                                          | value                                                        |
+|-----------------------------------------------|--------------------------------------------------------------|
+| `"a.b"`                                       | what is at the path                                          |
+| `["a", "b"]`                                  | these values, joined by slashes                              |
+| `{"value": "none"}`                           | a constant                                                   |
+| `{"from": ["a", "b"]}`                        | the first of them that is not null                           |
+| `{"from": "a", "words": {"stop": "finished"}}` | what the word stands for; null where it is none of them     |
+| `{"from": "a", "true": [1], "false": [0], "null": []}` | a verdict; a value in none of them is a problem      |
+| `{"from": "a", "at_least": 8}`, `at_most`, `is` | whether the number is                                      |
+| `{"not": "a"}`                                | the opposite of a verdict                                    |
+| `{"from": "a", "add": 1}`, `{"from": "a", "per": 1000}` | a sum, and a quotient                              |
+| `{"count": "a"}`                              | how many records so far have this value: the number of an attempt |
+| `{"hash": "a"}`                               | a short name for a text that has none                        |
+| `{"by": function}`                            | what a function of the record returns                        |
+
+What the table of the format says: `note` about the column, and `in_file` about the field, if it is not the path itself. Of a
+function it is the docstring.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rollwise.errors import ArgumentError
+from rollwise.readers.mapping.paths import Record
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled
+from rollwise.readers.records import json_text, prompt_id, worded
+
+Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
+
+
+_WORDS = {"@key": "its name or place", "@file": "name of the file", "@folder": "name of the folder"}
+
+
+class Value(NamedTuple):
+    """A rule, ready for use.
+
+    Attributes
+    ----------
+    of
+        Returns the value for a record.
+    paths
+        The paths that it reads.
+    in_file
+        What it is in the file, in words.
+    note
+        What the table adds, in words.
+    field
+        The path of the field whose value this is, but for a number added to it: it has the type of the column.
+    """
+
+    of: Callable[[Record], Any]
+    paths: tuple[str, ...]
+    in_file: str
+    note: str = ""
+    field: str | None = None
+
+
+def value_of(rule: Rule) -> Value:
+    """Return a rule ready for use.
+
+    Raises
+    ------
+    ArgumentError
+        Where it is no rule.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rollwise.readers.mapping.paths import Around
+    >>> from rollwise.readers.sources.documents import Document
+    >>> record = Record({"trial": 1, "reason": "stop"}, 0, Around(Document(Path("a.json"), b"{}"), "run"))
+    >>> (
+    ...     value_of({"from": "trial", "add": 1}).of(record),
+    ...     value_of({"from": "reason", "words": {"stop": "end"}}).of(record),
+    ... )
+    (2, 'end')
+    """
+    if callable(rule):
+        return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
+    if isinstance(rule, str):
+        # Most rules are a field of the record, and need no walk.
+        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record[rule]
+        return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
+    if not isinstance(rule, Mapping):
+        parts = [value_of(part) for part in rule]
+        paths = tuple(path for part in parts for path in part.paths)
+        return Value(lambda record: _joined(part.of(record) for part in parts), paths, " + ".join(_said(parts)))
+    made = _by_name({name: item for name, item in rule.items() if name not in {"note", "in_file"}})
+    return made._replace(note=rule.get("note", made.note), in_file=rule.get("in_file", made.in_file))
+
+
+def _by_name(rule: Mapping[str, Any]) -> Value:
+    """Return a rule that is an object, by the names of its parts."""
+    names = list(rule)
+    if len(names) == 1 and names[0] in _ALONE:
+        return _ALONE[names[0]](rule[names[0]])
+    source = rule.get("from")
+    given = {name: item for name, item in rule.items() if name != "from"}
+    tests = [name for name in given if name in _TESTS]
+    is_verdict = bool(given) and given.keys() <= _VERDICTS
+    if source is None or not (is_verdict or len(given) == len(tests) <= 1):
+        raise ArgumentError(f"mapping: {dict(rule)!r} is no rule")
+    paths = (source,) if isinstance(source, str) else tuple(source)
+    in_file = ", else ".join(_said(map(value_of, paths)))
+    field = source if isinstance(source, str) else None
+    if is_verdict:
+        words = "; ".join(f"{', '.join(map(str, each))} is {verdict}" for verdict, each in given.items() if each)
+        return Value(lambda record: _verdict(_first(record, paths), paths[0], given), paths, in_file, words)
+    if not tests:
+        return Value(lambda record: _first(record, paths), paths, in_file, field=field)
+    (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]
+    of_column = field if name in _NUMBERS else None
+    return Value(lambda record: _tested(_first(record, paths), test, wanted), paths, in_file, note(wanted), of_column)
+
+
+def _first(record: Record, paths: tuple[str, ...]) -> Any:
+    return next((value for path in paths if (value := record[path]) is not None), None)
+
+
+def _joined(values: Iterable[Any]) -> str | None:
+    texts = [value if isinstance(value, str) else str(value) for value in values if value is not None]
+    return "/".join(texts) if texts else None
+
+
+def _number(record: Record, inner: Value) -> int | None:
+    """Return how many records of the file so far have this value, this one included; null where it has none."""
+    if inner not in record.made:
+        key = (inner.in_file, inner.of(record))
+        if key[1] is None:
+            return None
+        counts = record.around.counts
+        record.made[inner] = counts[key] = counts.get(key, 0) + 1
+    number: int = record.made[inner]
+    return number
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else prompt_id(value if isinstance(value, str) else json_text(value) or "")
+
+
+def _tested(value: Any, test: Callable[[Any, Any], Any], wanted: Any) -> Any:
+    return None if value is None else test(value, wanted)
+
+
+def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:
+    """Return the verdict that a value stands for; one that no list has is a problem, never a guess."""
+    if value is None or value in words.get("null", ()):
+        return None
+    for verdict in (True, False):
+        if value in words.get(str(verdict).lower(), ()):
+            return verdict
+    known = [word for each in words.values() for word in each]
+    reason = f"expected {' or '.join(map(str, known))}, got {value!r}"
+    if nulled(field, f"{reason}: {IS_NULL}"):
+        return None
+    raise BrokenError(reason, field=field)
+
+
+def _said(parts: Iterable[Value]) -> Iterable[str]:
+    return (part.in_file or part.note for part in parts)
+
+
+def _constant(value: Any) -> Value:
+    return Value(lambda _: value, (), "(always)", f"`{value}`")
+
+
+def _negated(rule: Rule) -> Value:
+    inner = value_of(rule)
+    return inner._replace(of=lambda record: _tested(inner.of(record), operator.is_, False), note="negated")
+
+
+def _counted(rule: Rule) -> Value:
+    inner = value_of(rule)
+    return Value(
+        lambda record: _number(record, inner), inner.paths, f"order of records with the same {inner.in_file}", "from 1"
+    )
+
+
+def _hashed(rule: Rule) -> Value:
+    inner = value_of(rule)
+    return Value(lambda record: _name(inner.of(record)), inner.paths, f"hash of {inner.in_file}")
+
+
+def _meanings(words: Mapping[str, str]) -> str:
+    by_meaning: dict[str, list[str]] = {}
+    for word, meaning in words.items():
+        by_meaning.setdefault(meaning, []).append(word)
+    return "; ".join(f"{', '.join(each)} {meaning}" for meaning, each in by_meaning.items())
+
+
+_ALONE: Mapping[str, Callable[[Any], Value]] = {
+    "value": _constant,
+    "by": value_of,
+    "not": _negated,
+    "count": _counted,
+    "hash": _hashed,
+}
+# What is asked of a value that is not null, and what the table says about it.
+_TESTS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any], str]]] = {
+    "words": (lambda value, words: words.get(worded(value)), _meanings),
+    "add": (operator.add, lambda number: f"from {number}"),
+    "per": (operator.truediv, lambda number: f"divided by {number}"),
+    "at_least": (operator.ge, lambda bound: f"{bound} or more"),
+    "at_most": (operator.le, lambda bound: f"{bound} or less"),
+    "is": (operator.eq, lambda wanted: f"whether it is {wanted}"),
+}
+_NUMBERS = frozenset({"add", "per"})
+_VERDICTS = frozenset({"true", "false", "null"})

@@ -10,13 +10,12 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rollwise.errors import ReadError, SchemaError, is_interrupt
-from rollwise.measurement.repeats import check_repeats, may_repeat
+from rollwise.measurement.repeats import check_repeats, repeats
 from rollwise.schema.named import column_named, columns_named
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
 _CHUNK = 100_000  # rows that the engine hands over at once
 _CONCURRENT_BATCHES = 2  # batches
-_IS_TWICE = "\0is_twice"
 _READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 ErrorOf: TypeAlias = Callable[[pl.exceptions.PolarsError, pl.LazyFrame], Exception]
@@ -102,9 +101,9 @@ def _parts(
         yield from _reduce_batches(_batches(turns, facts, values), facts, values, error_of)
         return
     has_turns = "turn" in turns.collect_schema()
-    is_twice = [may_repeat().alias(_IS_TWICE)] if has_turns else []
+    before, counts, is_twice = repeats() if has_turns else ([], [], [])
     try:
-        rollouts = _grouped(turns, facts, [*values, *is_twice]).collect(engine="streaming")
+        rollouts = _grouped(turns.with_columns(before), facts, [*values, *counts]).collect(engine="streaming")
     except (*_READ_ERRORS, OSError) as error:
         if is_interrupt(error):
             raise
@@ -118,9 +117,9 @@ def _parts(
             "measure: column `rollout_id` is null somewhere; give each turn an id, or drop turns without one with "
             '`turns.drop_nulls("rollout_id")`'
         )
-    if has_turns and rollouts[_IS_TWICE].any():
+    if has_turns and rollouts.select(is_twice).to_series().any():
         check_repeats(turns.select("rollout_id", "turn").collect(engine="streaming"), "measure")
-    yield rollouts.drop(_IS_TWICE, strict=False)
+    yield rollouts.drop(count.meta.output_name() for count in counts)
 
 
 def _reduce_batches(

@@ -36,19 +36,23 @@ def check_repeats(turns: pl.DataFrame, verb: str) -> None:
         )
 
 
-def may_repeat() -> pl.Expr:
-    """Return whether one rollout may have two rows of one turn; false only where it has not.
+def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
+    """Return a column of turns, what is counted of it in a rollout, and whether by these a turn may stand there twice.
 
     Examples
     --------
     >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b", "b"], "turn": [1, 2, 1, 1]})
-    >>> turns.group_by("rollout_id", maintain_order=True).agg(may_repeat().alias("may"))["may"].to_list()
+    >>> column, counts, may_repeat = repeats()
+    >>> grouped = turns.with_columns(column).group_by("rollout_id", maintain_order=True).agg(counts)
+    >>> grouped.select(may_repeat).to_series().to_list()
     [False, True]
     """
-    # As many bits as turns, a bit for each number: far faster than to count distinct numbers.
+    # A bit for each number, and as many bits as turns: far faster than to count distinct numbers.
     number = pl.col("turn").cast(pl.Int64, strict=False).abs() % _BITS
-    bits = pl.lit(2, pl.Int64).pow(number).bitwise_or().bitwise_count_ones().fill_null(0)
-    return (bits != number.count()) | (number.null_count() > 1)
+    bits, known, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
+    counts = [bits.bitwise_or(), bits.count().alias("\0known"), pl.len().alias("\0rows")]
+    may_repeat = (bits.bitwise_count_ones().fill_null(0) != known) | (rows > known + 1)
+    return [pl.lit(2, pl.Int64).pow(number).alias("\0bits")], counts, [may_repeat]
 
 
 def _rise(ids: pl.Series, turn: pl.Series) -> bool:

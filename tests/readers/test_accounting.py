@@ -37,6 +37,7 @@ RECORDS = {
     "pyrit/memory.csv": 2,
     "native/toy.csv": 3,
     "intercode/multiturn.json": 4,
+    "jailbreakbench/toy.json": 3,
     "trl/completions_00005.parquet": 2,
 }
 
@@ -77,7 +78,7 @@ def test_lines_that_cannot_be_read_and_files_of_no_format_have_their_place(tmp_p
     assert_adds_up(*account(tmp_path))
 
 
-def test_a_repeated_rollout_is_a_broken_record_of_the_second_file(tmp_path: Path) -> None:
+def test_a_repeated_rollout_is_passed_over_in_the_second_file(tmp_path: Path) -> None:
     rows = pl.DataFrame(
         {"rollout_id": ["a", "a", "b"], "turn": [1, 2, 1], "prompt": "Hi", "succeeded": [None, True, False]}
     )
@@ -88,7 +89,7 @@ def test_a_repeated_rollout_is_a_broken_record_of_the_second_file(tmp_path: Path
     accounts = rw.readers.accounting(tmp_path)
     assert accounts.select("records", "read", "broken", "rollouts", "turns", "verdicts").rows() == [
         (3, 3, 0, 2, 3, 2),
-        (2, 1, 1, 1, 1, 1),
+        (2, 1, 0, 1, 1, 1),
     ]
     assert_adds_up(*account(tmp_path))
 
@@ -309,13 +310,12 @@ def test_two_logs_with_the_same_content_are_read_once_and_named_in_one_line(
         (tmp_path / name).mkdir()
         chats(tmp_path / name / "run.jsonl", CHAT, {**CHAT, "id": "x"})
     first, second = (tmp_path / name / "run.jsonl" for name in ("base", "tuned"))
-    with pytest.raises(rw.errors.ReadError, match=rf"{second}.*appears in {first} as well; read only one of them"):
-        rw.read(tmp_path)
+    assert rw.read(tmp_path)["rollout_id"].n_unique() == 2
     for _ in range(2):  # a cached reading says so as well
         capsys.readouterr()
         turns, problems = rw.read(tmp_path, errors="collect", cache=tmp_path / "cache.d")
         assert capsys.readouterr().err == (
-            f"rollwise: 2 rollouts are in a second file and read once: {second} repeats {first} (2); "
+            f"rollwise: 2 rollouts are in a second file or record and read once: {second} repeats {first} (2); "
             "if these are separate runs, add a `run` or `target` field to each\n"
         )
         assert (turns["rollout_id"].n_unique(), problems.height) == (2, 2)

@@ -141,7 +141,10 @@ def test_no_rows_are_no_turns():
     ("rows", "said"),
     [
         ([*records(CHATS), 5], "the records: record 5: expected `object`, got `int`; fix it, or leave it out$"),
-        (records([HELLO]) * 2, "rollout 'r0' appears twice in this file; read only one of them, or keep the first$"),
+        (
+            [*records([HELLO]), *records([[HELLO[0], {**HELLO[1], "content": "Ho"}]])],
+            "rollout 'r0' appears twice in this file, with another conversation; .*, or keep the first$",
+        ),
         (records([[{"role": "Ann", "content": "Hi"}]]), "'Ann' is not a known speaker"),
         (HELLO, "holds a message in each record: put those of one conversation into one record"),
     ],

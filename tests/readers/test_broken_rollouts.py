@@ -104,6 +104,11 @@ ODD = {  # a log, the place of an odd field, what is there, and the column that 
     "garak": ("garak/report.jsonl", (3, "detector_results", "garak.detectors.judge.ModelAsJudge", 0, 0), "x", "score"),
     "agentdojo": ("agentdojo/conversations.json", ("duration",), "long", "total_seconds"),
     "tau_bench": ("tau_bench/single.json", ("reward",), "high", "reward"),
+    "mint": ("mint/results.jsonl", (0, "state", "token_counter"), [40], "total_tokens"),
+    "atif": ("atif/trajectory.json", ("final_metrics",), [15], "total_tokens"),
+    "cost of atif": ("atif/trajectory.json", ("final_metrics", "total_cost_usd"), "ten", "total_cost_usd"),
+    "swe_agent": ("swe_agent/toy__repo-1.traj", ("info",), "submitted", "ending"),
+    "cost of swe_agent": ("swe_agent/toy__repo-1.traj", ("info", "model_stats"), "0.25", "total_cost_usd"),
 }
 
 

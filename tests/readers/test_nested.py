@@ -118,7 +118,10 @@ def test_broken_lines_and_rollouts_said_twice_are_problems(tmp_path):
 def test_a_rollout_in_two_files_is_a_problem(tmp_path):
     written(tmp_path / "a.jsonl", ROLLOUTS)
     written(tmp_path / "b.jsonl", ROLLOUTS[2:3])
-    with pytest.raises(ReadError, match=r"rollout '2' appears in .*a\.jsonl as well"):
+    written(tmp_path / "c.jsonl", [{**ROLLOUTS[2], "turns": [{"probe": "Another", "reply": "one"}]}])
+    _, problems = read([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], errors="collect")
+    assert problems["reason"].str.contains(r"rollout '2' appears in .*a\.jsonl as well, and counts once").all()
+    with pytest.raises(ReadError, match=r"rollout '2' appears in .*a\.jsonl as well, with another conversation"):
         read(tmp_path)
 
 

@@ -127,7 +127,7 @@ def test_equal_rows_count_and_are_said(tmp_path, capsys):
     folder = written(tmp_path / "a", results=rows)
     for call in (lambda: rw.turns(rows), lambda: rw.read(folder), lambda: rw.read(folder, errors="collect").frame):
         assert call().height == 5
-        assert "3 rows repeat another row in every column, and no row was left out" in capsys.readouterr().err
+        assert "3 rows repeat another row in every column, and none was left out" in capsys.readouterr().err
     rw.turns(ROWS)
     assert "repeat" not in capsys.readouterr().err
     # Under ids, without numbers: the same sentence of a conversation's turns.

@@ -33,10 +33,51 @@ def test_skyrl_sums_rewards_of_tokens():
     assert frame.select("reward", "ending", "category").rows() == [(1.0, "finished", "math"), (0.0, "budget", "math")]
 
 
+@pytest.mark.parametrize("score", [0.5, [0, 0.5], ["gone", 0.5], [None, 1]])
+def test_a_sample_of_skyrl_that_cannot_be_read_is_missing_where_any_token_has_a_reward(tmp_path, score):
+    samples = [{"input_prompt": "2 + 2?", "output_response": "4", "score": 1.0}] * 2
+    samples += [{"input_prompt": "2 + 2?", "output_response": ["4"], "score": score}, samples[0]]
+    path = tmp_path / "global_step_20_evals" / "math.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(f"{json.dumps(sample)}\n" for sample in samples))
+    frame, problems = read(path, errors="collect")
+    assert frame.select("turn", "attempt", "reward").rows() == [
+        (1, 1, 1.0),
+        (1, 2, 1.0),
+        (1, 4, 1.0),
+        (None, 3, None),
+    ] or (
+        frame.sort("attempt").select("turn", "attempt", "reward").rows()
+        == [(1, 1, 1.0), (1, 2, 1.0), (None, 3, None), (1, 4, 1.0)]
+    )
+    assert frame.drop_nulls("turn")["train_step"].unique().to_list() == [20]
+    assert problems["record"].to_list() == ["3"]
+
+
 def test_trl_has_one_reward_or_several_scores():
     one, several = (read(path) for path in sorted((FIXTURES / "trl").iterdir()))
     assert one.select("context", "prompt", "response", "reward").row(0) == ("You add.", "2 + 2?", "4", 1.0)
     assert several.select("reward", "score_accuracy", "score_style").row(0) == (None, 1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "is_kept"),
+    [
+        ({"accuracy": [1.0, 0.0]}, True),
+        ({"accuracy": [1.0, None], "style": [0.5, 0.5]}, True),
+        ({"accuracy": [1.0, float("nan")]}, False),
+        ({"accuracy": [1.0, None], "style": [0.5, None]}, False),
+        ({}, False),
+    ],
+)
+def test_a_completion_of_trl_that_cannot_be_read_is_missing_where_it_has_a_reward(tmp_path, rewards, is_kept):
+    completions = [[{"role": "assistant", "content": "4"}], [{"role": None, "content": "5"}]]
+    rows = {"step": [5, 5], "prompt": ["2 + 2?"] * 2, "completion": completions, **rewards, "advantage": [0.7, -0.7]}
+    pl.DataFrame(rows).write_parquet(tmp_path / "completions_00005.parquet")
+    frame, problems = read(tmp_path, errors="collect")
+    assert frame.select("turn", "attempt").rows() == [(1, 1), *[(None, 2)] * is_kept]
+    assert frame["task"].n_unique() == 1
+    assert problems.select("record", "field").rows() == [("1", "completion[0].role")]
 
 
 def test_art_counts_what_the_policy_wrote():
@@ -51,6 +92,51 @@ def test_art_counts_what_the_policy_wrote():
     assert frame.filter(attempt=2).select("turn", "prompt").rows() == [(None, "Go")]
     lines = read(FIXTURES / "art" / "0000.jsonl")
     assert lines.select("response", "reward", "score_won").row(0) == ("Lost", 0.5, 0)
+
+
+WRITTEN = {"messages_and_choices": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]}
+GENERATIONS = {
+    "generations": [{"prompt": "Hi"}, 3, {"prompt": "Ho"}],
+    "evaluations": {"match": {"values": [1.0, 0.5, 0.0]}},
+}
+
+
+def test_a_broken_trajectory_costs_itself_and_is_missing_where_it_has_a_reward(tmp_path):
+    path = tmp_path / "0001.jsonl"
+    lines = [
+        {"trajectories": [WRITTEN, {"messages_and_choices": "none", "reward": 0.5}, WRITTEN | {"reward": 1.0}]},
+        {"trajectories": ["none", WRITTEN], "metadata": {"scenario": 3}},
+        {"trajectories": 3},
+        {"trajectories": []},
+        {"other": []},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    frame, problems = read(path, errors="collect")
+    names = frame["rollout_id"].str.split("/").list.slice(1).list.join("/").to_list()
+    rows = frame.select("attempt", "turn", "reward", "group_metadata_scenario").rows()
+    assert dict(zip(names, rows, strict=True)) == {
+        "1/0": (1, 1, None, None),
+        "1/1": (2, None, None, None),
+        "1/2": (3, 1, 1.0, None),
+        "2/1": (2, 1, None, 3),
+    }
+    assert problems["record"].to_list() == ["1[1]", "2[0]", "3", "4", "5"]
+    counts = rw.readers.accounting(path).select("records", "read", "passed_over", "broken", "rollouts")
+    assert counts.rows() == [(8, 3, 1, 4, 4)]
+
+
+def test_a_broken_generation_costs_itself_and_scores_keep_their_places(tmp_path):
+    path = tmp_path / "profiles.json"
+    runs = [GENERATIONS, {"trial_id": "one", "generations": [{"prompt": "Hi"}]}, {"generations": [], "evaluations": {}}]
+    path.write_text(json.dumps({"baseline": runs, "steered": [3]}))
+    frame, problems = read(path, errors="collect")
+    assert frame.select("prompt", "trial_id", "score_match_values").rows() == [
+        ("Hi", 0, 1.0),
+        ("Ho", 0, 0.0),
+    ]
+    assert problems["record"].to_list() == ["baseline[0].generations[1]", "baseline[1]", "baseline[2]", "steered[0]"]
+    counts = rw.readers.accounting(path).select("records", "read", "passed_over", "broken", "rollouts")
+    assert counts.rows() == [(6, 2, 1, 3, 2)]
 
 
 def test_aisteer_names_configurations_as_the_producer_does():
@@ -163,6 +249,33 @@ def test_traces_of_deepteam_say_nothing_of_safety(shared):
     assert frame["outcome"].null_count() == frame["succeeded"].null_count() == 2
     assert frame["ending"].to_list() == ["finished", "finished"]
     assert frame["response"].str.contains("Refunds|Women").all()
+
+
+def test_sides_of_a_pair_and_pairs_of_copies():
+    frame = read(FIXTURES / "hh_rlhf")
+    assert frame.select("context", "prompt", "response", "preferred").rows() == [
+        (None, "Hi", "Hello", True),
+        (None, "Insult me", "No.", True),
+        (None, "Hi", "Hello", False),
+        (None, "Insult me", "Oaf.", False),
+        *[("Be kind.", "Hi", "Hi", None)] * 2,
+        (None, "Hi", None, True),
+        (None, "Hi\n\nAgain", "", False),
+    ]
+    pairs = frame["task"].unique(maintain_order=True).to_list()
+    assert pairs == [f"{frame['run'][0]}/{line}" for line in (1, 2, 3)]
+    ids = [f"{pair}/{side}" for pair in pairs for side in ("chosen", "rejected")]
+    assert frame["rollout_id"].unique(maintain_order=True).to_list() == ids
+
+
+@pytest.mark.parametrize(("side", "other"), [("chosen", "rejected"), ("rejected", "chosen")])
+def test_a_dialogue_without_speakers_leaves_the_other_of_its_pair(tmp_path, side, other):
+    pair = {side: "Hi", other: "\n\nHuman: Hi\n\nAssistant: Hello"}
+    whole = dict.fromkeys(pair, pair[other])
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(whole)}\n{json.dumps(pair)}\n")
+    frame, problems = read(tmp_path, errors="collect")
+    assert [name.partition("/")[2] for name in frame["rollout_id"]] == ["1/chosen", "1/rejected", f"2/{other}"]
+    assert problems.select("record", "field").rows() == [("2", side)]
 
 
 def test_pairs_of_hh_rlhf(shared):

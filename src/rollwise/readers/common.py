@@ -7,7 +7,6 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, joined, messages_of
-from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.records import Count, inner, parse, total, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnRow
@@ -35,13 +34,6 @@ def has_fields(document: Document, *fields: str) -> bool:
 def is_object(document: Document) -> bool:
     """Return whether a file is one JSON object, rather than a list or lines."""
     return document.kind == "json" and isinstance(document.top, dict)
-
-
-def fields_in_data(document: Document) -> frozenset[str] | set[str]:
-    """Return the fields of the records, also where the answer of an API wraps them: ``{"data": [...]}``."""
-    if is_object(document) and "data" in document.keys:
-        return names_if_any(document.top["data"])
-    return document.keys
 
 
 def records_in_data(document: Document, field: str) -> Iterator[tuple[int, Any]]:

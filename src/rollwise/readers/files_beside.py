@@ -8,6 +8,19 @@ from typing import Any
 from rollwise.errors import counted
 
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
+OWN_IDS = "if these are separate runs, give each rollout an id of its own"
+# Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
+KINDS = {
+    "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}", TWO_RUNS),
+    "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}", ""),
+    "another": (
+        "rollout has",
+        "rollouts have",
+        "the id of another conversation and cannot be counted",
+        "{} of {}",
+        OWN_IDS,
+    ),
+}
 
 
 class FilesBeside:
@@ -26,7 +39,12 @@ class FilesBeside:
         self._formats: dict[str, str] = {}
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companion files with verdicts the logs lack
-        self.repeated: Counter[tuple[str, str]] = Counter()  # rollouts that an earlier file had, by both files
+        self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
+        self.decided: Counter[str] = Counter()  # fields that times decide, by file
+        self.num_unknown = 0  # verdicts that contradict each other
+        self.told: dict[
+            tuple[str, str | None, str | None, str], None
+        ] = {}  # problems that cost no rollout and no verdict
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
@@ -48,23 +66,34 @@ class FilesBeside:
 
     def sentences(self) -> Iterator[str]:
         """Yield what a user should know of these files, a sentence for each kind."""
-        if self.repeated:
-            copies = [f"{file} repeats {owner} ({count})" for (file, owner), count in self.repeated.items()]
-            rollouts = counted(self.repeated.total(), "rollout is", "rollouts are")
-            yield f"{rollouts} in a second file and read once: {some(copies)}; {TWO_RUNS}"
+        for kind, (one, many, what, between, hint) in KINDS.items():
+            if counts := self.counts[kind]:
+                places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]
+                yield f"{counted(counts.total(), one, many)} {what}: {'; '.join(filter(None, (some(places), hint)))}"
+        if self.decided:
+            places = [f"{file} ({count})" for file, count in self.decided.items()]
+            hint = 'errors="collect" tells which'
+            yield f"{counted(self.decided.total(), 'field')} decided by times: {some(places)} ({hint})"
+        if self.num_unknown:
+            yield f"{counted(self.num_unknown, 'verdict')} unknown, since two records of one rollout contradict each other"
         if self.verdicts:
             files = counted(len(self.verdicts), "file of verdicts", "files of verdicts")
             yield f"{files} beside the logs not read: {some(self.verdicts)}; `rw.judges.read_verdicts` reads them"
 
     def memory(self) -> list[Any]:
         """Return what the sentences say as JSON values, for a cache."""
-        return [self.verdicts, [[*files, count] for files, count in self.repeated.items()]]
+        counts = [[kind, *files, count] for kind in KINDS for files, count in self.counts[kind].items()]
+        return [self.verdicts, counts, self.num_unknown, list(self.told), list(self.decided.items())]
 
     def recall(self, memory: list[Any]) -> None:
         """Add what a cache says."""
-        verdicts, repeated = memory
-        self.repeated.update({(file, owner): count for file, owner, count in repeated})
+        verdicts, counts, num_unknown, told, decided = memory
+        for kind, file, owner, count in counts:
+            self.counts[kind][file, owner] += count
         self.verdicts += verdicts
+        self.num_unknown += num_unknown
+        self.decided.update(dict(decided))
+        self.told.update(dict.fromkeys(map(tuple, told)))
 
 
 def some(names: list[str], most: int = 2) -> str:

@@ -1,6 +1,14 @@
-"""The file that each rollout was read from."""
+"""The file that each rollout was read from, and the further versions of rollouts that several files have."""
+
+from collections.abc import Iterable, Sequence
 
 import polars as pl
+
+from rollwise.readers.chronology import time_of
+from rollwise.readers.problems import Problems
+from rollwise.readers.repeats import settle
+from rollwise.readers.resumed import Rollout, resumed
+from rollwise.readers.versions import Table, Version
 
 
 class Origins:
@@ -13,6 +21,11 @@ class Origins:
     def __init__(self, files: dict[str, str] | None = None) -> None:
         self._files = {} if files is None else files
         self._first_frame: tuple[str | pl.Series, pl.Series] | None = None
+        self.tables: list[Table] = []
+        self.named: dict[str, str] = {}  # further names of rollouts, each with the id of its first version
+        self.appended: set[str] = set()  # files without ids to which their tool appends
+        self._times: dict[str, float] = {}  # when files were written
+        self._versions: dict[str, list[Version]] = {}  # versions of a rollout besides the first
 
     @property
     def files(self) -> dict[str, str]:
@@ -35,6 +48,53 @@ class Origins:
             return False
         self.files.update(_files_by_id(ids, file))
         return True
+
+    def add_all(self, file: str, ids: Sequence[str], columns: Sequence[Sequence[str | None]]) -> bool:
+        """Add rollouts with columns of further names; return False, and add none, if any is known or occurs twice."""
+        pairs = (pair for column in columns for pair in zip(column, ids, strict=True))
+        names = [(name, rollout_id) for name, rollout_id in pairs if name is not None]
+        files, named = dict.fromkeys(ids, file), dict(names)
+        # A repeated id or name makes its dict shorter.
+        is_new = len(files) == len(ids) and len(named) == len(names)
+        if not (is_new and self.files.keys().isdisjoint(files) and self.named.keys().isdisjoint(named)):
+            return False
+        self.files.update(files)
+        self.named.update(named)
+        return True
+
+    def add_version(self, version: Version, names: Iterable[str] = ()) -> bool:
+        """Add a rollout with further names; return False where it is another version of a known one, as any name says."""
+        rollout_id, names = version.rollout_id, list(names)
+        known = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
+        known = known or next((self.named[name] for name in names if name in self.named), None)
+        self.files.setdefault(rollout_id, version.file)
+        for name in names if known in {None, rollout_id} else [rollout_id, *names]:
+            self.named.setdefault(name, known or rollout_id)
+        if known is not None:
+            self._versions.setdefault(known, []).append(version)
+        return known is None
+
+    def date(self, file: str, stamp: object) -> None:
+        """State when a file was written, in ISO 8601."""
+        time = time_of(stamp)
+        if time is not None:
+            self._times[file] = time
+
+    def settle(self, problems: Problems) -> None:
+        """Decide between the versions of rollouts that were read several times; see `rollwise.readers.repeats`."""
+        versions, self._versions = self._versions, {}
+        parts = [table.versions() for table in self.tables] if versions or len(self.appended) > 1 else []
+        if len(self.appended) > 1:
+            known = {version.rollout_id for group in versions.values() for version in group}
+            files: dict[str, list[Rollout]] = {}
+            for version, rows in (rollout for part in parts for rollout in part.of_files(self.appended, self.files)):
+                if version.rollout_id not in known:
+                    files.setdefault(version.file, []).append((version, rows))
+            for whole, copy in resumed(files):
+                versions.setdefault(whole.rollout_id, []).append(copy)
+        self.appended.clear()
+        if versions:
+            settle(versions, parts, self.files, self._times, problems)
 
     def files_of(self, ids: pl.Series) -> pl.Series:
         """Return the file of each of these rollouts."""

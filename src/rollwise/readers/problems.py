@@ -167,7 +167,7 @@ class Problems:
         self._missing: dict[str, list[str]] = {}
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
-        self.suggestions: list[str] = []  # sentences on columns that were read and are unused
+        self._suggestions: list[str] = []
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
@@ -264,6 +264,10 @@ class Problems:
         """Note how many rollouts have an error without an answer, and a verdict that said no."""
         self._num_crashed += count
 
+    def suggest(self, sentences: Iterable[str]) -> None:
+        """Note sentences on columns that were read and are unused."""
+        self._suggestions += sentences
+
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
         return {
@@ -277,7 +281,7 @@ class Problems:
             "missing": list(self._missing.items()),
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
-            "suggestions": self.suggestions,
+            "suggestions": self._suggestions,
             "repeats": list(self.repeats.items()),
         }
 
@@ -306,7 +310,7 @@ class Problems:
         self._warned.update(warned)
         self._missing.update(memory["missing"])
         self._readings.update(dict.fromkeys(readings))
-        self.suggestions += suggestions
+        self._suggestions += suggestions
         self._num_crashed += num_crashed
 
     def frame(self) -> pl.DataFrame:
@@ -324,12 +328,11 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if self._readings or self.suggestions:
-            readings = [f"read {', '.join(self._readings)}"] if self._readings else []
-            say(WORDING.get()("; ".join([*readings, *self.suggestions])))
+        if told := [f"read {', '.join(self._readings)}"] * bool(self._readings) + self._suggestions:
+            say(WORDING.get()("; ".join(told)))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
-            say(f"{rows} another row in every column, and no row was left out: {some(_places(self.repeats))}")
+            say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout has", "rollouts have")
             say(f"{subject} an error, no answer, and a verdict that says no: counted as errors, not as failed attacks")
@@ -339,24 +342,22 @@ class Problems:
             self._say_lost()
 
     def _say_lost(self) -> None:
-        """Say on stderr what would be rows of PROBLEMS."""
         if self._dropped_files:
             say(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
         hint = 'errors="collect" tells why'
-        if self._dropped_records:
-            records = counted(self._dropped_records.total(), "record")
-            say(f"{records} left out: {some(_places(self._dropped_records))} ({hint})")
+        if dropped := self._dropped_records:
+            say(f"{counted(dropped.total(), 'record')} left out: {_places(dropped)} ({hint})")
         if self._warned:
             parts = counted(self._warned.total(), "part")
-            say(f"{parts} of records read with a doubt: {some(_places(self._warned))} ({hint})")
+            say(f"{parts} of records read with a doubt: {_places(self._warned)} ({hint})")
         for column, files in self._missing.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
-            say(f"{self._nulled.total()} NaN became null: {some(_places(self._nulled))}")
+            say(f"{self._nulled.total()} NaN became null: {_places(self._nulled)}")
 
 
-def _places(counts: Counter[str]) -> list[str]:
-    return [f"{place} ({count})" for place, count in counts.items()]
+def _places(counts: Counter[str]) -> str:
+    return some([f"{place} ({count})" for place, count in counts.items()])
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:

@@ -181,7 +181,7 @@ def read_into(
         needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
         turns = read_local(places, format, problems, naming, cache, needed)
     if not {"run", "target"} & values.keys():
-        problems.suggestions += notices_of_targets(turns)
+        problems.suggest(notices_of_targets(turns))
     problems.announce()
     turns = filled(turns.lazy(), values)
     if wanted is not None:
@@ -232,9 +232,9 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
-    problems.suggestions += [*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))]
+    problems.suggest([*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))])
     if naming.given.at is None:
-        problems.suggestions += repeated_verdicts(turns, *naming.of_verdicts)
+        problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
 
 

@@ -92,6 +92,15 @@ class RecordCounts:
             account.num_records = num_records or len(account.names) + account.num_rows or None
         account.names.clear()  # of no use from here on
 
+    def pass_over(self, file: str, count: int | None) -> None:
+        """Count records of a file that was read as passed over; None is all that could be read."""
+        account = self.of(file)
+        intact = None if account.num_records is None else account.num_records - len(account.broken)
+        total = intact if count is None else account.num_passed_over + count
+        account.num_passed_over = (
+            account.num_passed_over if total is None else min(total, total if intact is None else intact)
+        )
+
     def count(self, turns: pl.DataFrame, origins: "Origins") -> None:
         """Count rollouts, turns and verdicts of each file, given the file of each rollout."""
         # The turns of a rollout are next to each other: numbers of runs take far less memory than ids.

@@ -70,7 +70,7 @@ def scan(
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
-        problems.suggestions += [] if {"run", "target"} & values.keys() else notices_of_targets(lazy)
+        problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
     else:
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()

@@ -9,7 +9,8 @@ import polars as pl
 
 from rollwise.readers.columns import Columns, arrange, column
 from rollwise.readers.origins import Origins
-from rollwise.readers.problems import BrokenError, Problems
+from rollwise.readers.problems import RECORD, Problems
+from rollwise.readers.versions import Version, Versions
 from rollwise.schema import ROLLOUTS, TURNS
 from rollwise.schema.named import columns_named
 
@@ -47,8 +48,7 @@ class TurnRow(NamedTuple):
 class TurnsBuilder:
     """The rollouts of all files of one format.
 
-    A rollout is added entirely or not at all. One that the table of any format has already is a problem, and the first
-    is kept.
+    A rollout is added entirely or not at all. Of several versions of it, in any tables, one counts: see `rollwise.readers.repeats`.
 
     Parameters
     ----------
@@ -89,9 +89,14 @@ class TurnsBuilder:
         self._turns = Columns()
         self._turn_frames: list[pl.DataFrame] = []
         self._turn_extras = Columns()
-        # Frames that were TURNS already.
+        # Frames that were TURNS already, and whether each row of them is a record.
         self._frames: list[pl.DataFrame] = []
         self._frame_height = 0
+        self._are_rows: list[bool] = []
+        self._again: dict[str, str] = {}  # ids for further records with an id that their file had before
+        # Rollouts that were added one by one and count, and the names of their facts.
+        self._settled: tuple[pl.DataFrame, frozenset[str]] | None = None
+        self.origins.tables.append(self)
 
     def record(self, file: str, record: object = None) -> AbstractContextManager[None]:
         """Read one record in this block; see `Problems.record`."""
@@ -143,6 +148,14 @@ class TurnsBuilder:
         """Count records that are intact and hold no rollout, such as headers; see `Problems.dropped` for unexpected ones."""
         self.problems.record_counts.of(file).num_passed_over += count
 
+    def dates(self, file: str, stamp: object) -> None:
+        """State when a file was written, in ISO 8601: of the versions of a rollout in several files, the latest counts."""
+        self.origins.date(file, stamp)
+
+    def appends(self, file: str) -> None:
+        """State that the records of a file have no ids and that its tool appends to it: an earlier copy of it counts once."""
+        self.origins.appended.add(file)
+
     def repeats(self, file: str, count: int = 1) -> None:
         """Count records that repeat what was read from another file of the same run."""
         self.problems.record_counts.of(file).is_repeat = True
@@ -156,9 +169,9 @@ class TurnsBuilder:
         facts: Mapping[str, Any],
         extras: Mapping[str, Any] | None = None,
         turn_extras: Mapping[str, Sequence[Any]] | None = None,
-        also: str | None = None,
+        also: Iterable[str | None] = (),
     ) -> bool:
-        """Add one rollout; return False if it is known already.
+        """Add one rollout; return False if it is another version of a known one.
 
         Parameters
         ----------
@@ -175,10 +188,12 @@ class TurnsBuilder:
         turn_extras
             The producer's own columns of its turns.
         also
-            A name that the producer gives the rollout in every log, so that a copy in the log of another run is recognized.
+            Names that the producer gives the rollout in every log, so that a copy in the log of another run is recognized.
         """
-        if not self._is_new(file, rollout_id, also):
-            return False
+        record = RECORD.get()
+        version = Version(self, rollout_id, file, len(self._turn_counts), record=record and record[2])
+        # The source in front keeps names of different tools apart.
+        is_new = self.origins.add_version(version, (f"{self.source}:{name}" for name in also if name is not None))
         columns = turns if isinstance(turns, Mapping) else _by_column(turns)
         count = len(columns["turn"])
         self._turn_counts.append(count)
@@ -187,7 +202,7 @@ class TurnsBuilder:
         self._turn_extras.extend(turn_extras or {}, count)
         if self._turns.height >= SEALED:
             self._seal()
-        return True
+        return is_new
 
     def extend(
         self,
@@ -196,15 +211,15 @@ class TurnsBuilder:
         counts: Sequence[int],
         turns: Mapping[str, Sequence[Any]],
         facts: Mapping[str, Sequence[Any]],
-        also: Iterable[str | None] = (),
-    ) -> bool:
-        """Add several rollouts at once, all by column; return False, and add none, if one of them is known already."""
-        names = [*rollout_ids, *(f"{self.source}:{name}" for name in also if name is not None)]
-        # A repeated id within these rollouts makes the dict shorter.
-        files = dict.fromkeys(names, file)
-        if len(files) < len(names) or not self.origins.files.keys().isdisjoint(files):
-            return False
-        self.origins.files.update(files)
+        also: Sequence[Sequence[str | None]] = (),
+    ) -> None:
+        """Add several rollouts at once, all by column; each column of `also` has one further name of each, as in `add`."""
+        columns_of_names = [[None if name is None else f"{self.source}:{name}" for name in names] for names in also]
+        if not self.origins.add_all(file, rollout_ids, columns_of_names):
+            places = range(len(self._turn_counts), len(self._turn_counts) + len(rollout_ids))
+            for place, rollout_id, *names in zip(places, rollout_ids, *columns_of_names, strict=True):
+                version = Version(self, rollout_id, file, place)
+                self.origins.add_version(version, [name for name in names if name is not None])
         self.problems.record_counts.of(file).num_rows += len(rollout_ids)
         self._turn_counts.extend(counts)
         keys = {"rollout_id": rollout_ids, "source": [self.source] * len(rollout_ids)}
@@ -213,36 +228,35 @@ class TurnsBuilder:
         self._turn_extras.extend({}, sum(counts))
         if self._turns.height >= SEALED:
             self._seal()
-        return True
 
     def knows(self, rollout_id: str) -> bool:
         """Return whether the rollout is already in the table of some format."""
         return rollout_id in self.origins.files
 
-    def take(self, file: str, frame: pl.DataFrame) -> None:
-        """Add a frame that is TURNS already, the turns of each rollout next to each other."""
+    def another(self, rollout_id: str, number: int) -> str:
+        """Return an id for the record with this number, in a frame that has its id before; `take` takes it back."""
+        name = f"{rollout_id}\x1f{number}"
+        self._again[name] = rollout_id
+        return name
+
+    def take(self, file: str, frame: pl.DataFrame, *, are_rows: bool = True) -> None:
+        """Add a frame that is TURNS already, the turns of each rollout next to each other.
+
+        `are_rows` says whether each row is a record of the file, rather than each rollout.
+        """
+        again, self._again = self._again, {}
+        ids = pl.col("rollout_id")
+        self._take(file, frame.filter(~ids.is_in([*again])) if again else frame, are_rows=are_rows)
+        for name, rollout_id in again.items():
+            self._take(file, frame.filter(ids == name).with_columns(rollout_id=pl.lit(rollout_id)), are_rows=are_rows)
+
+    def _take(self, file: str, frame: pl.DataFrame, *, are_rows: bool) -> None:
         self.problems.record_counts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
-        if self.origins.add(file, ids):
-            self._add_frame(frame)
-            return
-        # At least one rollout is known already: ids are checked one by one, and each repeated one is reported.
-        self._drop_shorter(file, frame)
-        repeated = [rollout_id for rollout_id in ids if not self._is_new(file, rollout_id)]
-        self._add_frame(frame.filter(~pl.col("rollout_id").is_in(repeated)))
-
-    def _drop_shorter(self, file: str, frame: pl.DataFrame) -> None:
-        """Drop the rollouts that this frame has with more turns: a half-written copy must not replace a whole rollout."""
-        before = pl.concat([part.select("rollout_id") for part in self._frames]) if self._frames else frame.clear()
-        counts = [part.group_by("rollout_id").agg(turns=pl.len()) for part in (frame.select("rollout_id"), before)]
-        both = counts[0].join(counts[1], on="rollout_id", suffix="_before")
-        shorter = both.filter(pl.col("turns") > pl.col("turns_before"))["rollout_id"].sort()
-        for rollout_id in shorter:
-            owner = self.origins.files.pop(rollout_id)
-            self.problems.broken(owner, twice(rollout_id, f"in {file} as well, with more turns"))
-        if shorter.len():
-            self._frames = [part.filter(~pl.col("rollout_id").is_in(shorter.implode())) for part in self._frames]
-            self._frame_height = sum(part.height for part in self._frames)
+        if not self.origins.add(file, ids):  # at least one rollout is known already
+            for rollout_id in ids:
+                self.origins.add_version(Version(self, rollout_id, file, len(self._frames), in_frame=True))
+        self._add_frame(frame, are_rows=are_rows)
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
         """Add the rows of several files at once, given the number of rows of each file, each rollout in one file.
@@ -260,9 +274,33 @@ class TurnsBuilder:
                 self.problems.record_counts.close(file, self.source, height)
         return is_new
 
-    def _add_frame(self, frame: pl.DataFrame) -> None:
+    def _add_frame(self, frame: pl.DataFrame, *, are_rows: bool = True) -> None:
         self._frames.append(frame)
+        self._are_rows.append(are_rows)
         self._frame_height += frame.height
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the rollouts that were added one by one."""
+        return self._rollouts.padded().get("rollout_id", [])
+
+    def versions(self) -> Versions:
+        """Return the versions of rollouts in this table, of which some do not count."""
+        return Versions(self, self._frames, self._are_rows)
+
+    def added(self, place: str) -> pl.DataFrame:
+        """Return the rollouts that were added one by one, with the number of each in the column `place`."""
+        numbers = pl.Series(place, np.repeat(np.arange(len(self._turn_counts)), self._turn_counts))
+        return self._joined()[0].with_columns(numbers)
+
+    def replace_added(self, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of the rollouts that were added one by one, once there are no more to come."""
+        self._settled = frame, self._joined()[1]
+
+    def replace_frame(self, place: int, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of one that was TURNS already."""
+        self._frames[place] = frame
+        self._frame_height = sum(part.height for part in self._frames)
 
     @property
     def height(self) -> int:
@@ -271,14 +309,18 @@ class TurnsBuilder:
 
     def frames(self) -> list[pl.DataFrame]:
         """Return everything that was added, as frames of TURNS."""
-        return [*self._frames, *([self._joined()[0]] if self._rollouts.height else [])]
+        frames, added = self.parts()
+        return frames if added is None else [*frames, added[0]]
 
     def parts(self) -> tuple[list[pl.DataFrame], tuple[pl.DataFrame, frozenset[str]] | None]:
         """Return the frames that were TURNS already; and the rollouts that were added one by one, if any.
 
         The latter are one frame, with the names of its columns that describe rollouts rather than turns.
         """
-        return self._frames, self._joined() if self._rollouts.height else None
+        self.origins.settle(self.problems)
+        frames = [frame for frame in self._frames if frame.height]
+        added = self._joined() if self._rollouts.height else None
+        return frames, added if added is None or added[0].height else None
 
     def rollouts(self) -> list[pl.DataFrame]:
         """Return the facts of the rollouts, one row each.
@@ -290,20 +332,27 @@ class TurnsBuilder:
         >>> table.rollouts()[0].rows()
         [('run/1', 'toy', 'parrot', 'good')]
         """
+        self.origins.settle(self.problems)
         facts = [
             frame.select(columns_named(name for name in ROLLOUTS.names if name in frame.columns))
             for frame in self._frames
         ]
+        if self._settled is not None:
+            joined, names = self._settled
+            facts.append(joined.select(columns_named(name for name in joined.columns if name in names)))
         frames = [frame.unique("rollout_id", keep="first", maintain_order=True) for frame in facts]
-        columns = self._rollouts.padded()
+        columns = self._rollouts.padded() if self._settled is None else {}
         return [*frames, _without(_built(columns), self._turn_extras.padded())] if columns else frames
 
     def frame(self) -> pl.DataFrame:
         """Return the rollouts that were added one by one, as one frame of TURNS with all of its columns."""
+        self.origins.settle(self.problems)
         return arrange(self._joined()[0])
 
     def _joined(self) -> tuple[pl.DataFrame, frozenset[str]]:
         """Return the turns, each with the facts of its rollout, and the names of these facts."""
+        if self._settled is not None:
+            return self._settled
         self._seal()
         turns = pl.concat(
             [pl.concat(self._turn_frames, how="diagonal"), _built(self._turn_extras.padded())], how="horizontal"
@@ -320,21 +369,6 @@ class TurnsBuilder:
         if self._turns.height or not self._turn_frames:
             self._turn_frames.append(_built(self._turns.padded()))
             self._turns = Columns()
-
-    def _is_new(self, file: str, rollout_id: str, also: str | None = None) -> bool:
-        """Return whether no file had this rollout before, and note its file; a repeated one is a problem."""
-        files = self.origins.files
-        # The source in front keeps names of different tools apart.
-        names = [rollout_id] if also is None else [rollout_id, f"{self.source}:{also}"]
-        owner = next((files[name] for name in names if name in files), None)
-        if owner is None:
-            files.update(dict.fromkeys(names, file))
-            return True
-        if owner != file:
-            self.problems.files_beside.repeated[file, owner] += 1
-        where = "twice in this file" if owner == file else f"in {owner} as well"
-        self.problems.broken(file, twice(rollout_id, where))
-        return False
 
 
 def _that_fit(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,21 +392,6 @@ def _series(name: str, values: list[Any]) -> pl.Series:
 def _without(rollouts: pl.DataFrame, names: Collection[str]) -> pl.DataFrame:
     """Return the facts without these names, which their turns use: such a fact becomes `rollout_<name>`."""
     return rollouts.rename({name: f"rollout_{name}" for name in names if name in rollouts.columns})
-
-
-def twice(rollout_id: str, where: str) -> BrokenError:
-    """Return the problem of a rollout that was read before.
-
-    Examples
-    --------
-    >>> twice("a", "twice in this file").reason
-    "rollout 'a' appears twice in this file"
-    """
-    return BrokenError(
-        f"rollout {rollout_id!r} appears {where}",
-        record=rollout_id,
-        remedy='read only one of them, or keep the first: errors="collect" reads the rest',
-    )
 
 
 def _by_column(turns: Sequence[TurnRow]) -> dict[str, Sequence[Any]]:

@@ -171,7 +171,9 @@ ACCOUNTING = Schema(
         Column("format", pl.String, "name of its format; null where it has none that can be read"),
         Column("records", pl.Int64, "lines, rows, items of a list or samples: what its format repeats"),
         Column("read", pl.Int64, "records that are in rollouts"),
-        Column("passed_over", pl.Int64, "records that hold no rollout, such as headers"),
+        Column(
+            "passed_over", pl.Int64, "records that hold no rollout, such as headers, or one that another record states"
+        ),
         Column("broken", pl.Int64, "records that could not be read"),
         Column("rollouts", pl.Int64, "rollouts in TURNS"),
         Column("turns", pl.Int64, "turns in TURNS"),

@@ -106,3 +106,22 @@ def test_a_list_of_trajectories_is_read_one_by_one(tmp_path):
     frame, problems = read(tmp_path, errors="collect")
     assert frame["rollout_id"].n_unique() == 2
     assert problems.select("record", "field").rows() == [("2", "steps")]
+
+
+@pytest.mark.parametrize(
+    ("ids", "name"),
+    [
+        ({"trajectory_id": "t", "session_id": "s"}, "t"),
+        ({"session_id": "s"}, "s"),
+        ({"trajectory_id": "", "session_id": "s"}, "s"),
+        ({"session_id": None}, None),
+        ({}, None),
+    ],
+)
+def test_a_trajectory_has_its_id_else_that_of_its_session_else_of_its_content(tmp_path, ids, name):
+    one = json.loads((FIXTURES / "atif" / "trajectory.json").read_text())
+    rest = {key: value for key, value in one.items() if key not in {"trajectory_id", "session_id"}}
+    (tmp_path / "a.json").write_text(json.dumps({**rest, **ids}))
+    run, _, found = read(tmp_path)["rollout_id"][0].partition("/")
+    assert run == "nat-agent"
+    assert found == name if name else len(found) == 8

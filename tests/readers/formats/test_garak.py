@@ -144,10 +144,29 @@ def test_older_reports_name_the_model_and_list_messages(tmp_path):
     ]
 
 
-def test_an_attempt_judged_twice_is_reported(tmp_path):
+def test_an_attempt_judged_twice_counts_once_and_is_told(tmp_path):
     records = lines()
-    with pytest.raises(ReadError, match="twice in this file"):
-        read(write(tmp_path, [*records, records[3]]))
+    whole = read(write(tmp_path, records))
+    frame, problems = read(write(tmp_path, [*records, records[3]]), errors="collect")
+    assert frame.drop("run", "rollout_id").equals(whole.drop("run", "rollout_id"))
+    assert problems["reason"].str.contains("twice in this file, and counts once").sum() == len(records[3]["outputs"])
+
+
+def test_an_attempt_judged_twice_with_another_verdict_is_unknown(tmp_path):
+    records = lines()
+    other = json.loads(json.dumps(records[3]))
+    first = next(iter(other["detector_results"]))
+    other["detector_results"][first] = [0.0] * len(other["outputs"])
+    path = write(tmp_path, [*records, other])
+    with pytest.raises(
+        ReadError, match=r"field `(outcome|score\w*|succeeded)`: is .* twice in this file.*unknown, and null"
+    ):
+        read(path)
+    frame, problems = read(path, errors="collect")
+    odd = frame.filter(pl.col("rollout_id").is_in(problems.filter(field="score")["record"].implode()))
+    assert odd.select("outcome", "score", "succeeded").null_count().row(0) == (odd.height,) * 3
+    assert odd.height
+    assert frame["rollout_id"].n_unique() == read(write(tmp_path, records))["rollout_id"].n_unique()
 
 
 def test_a_report_of_results_alone_is_for_read_summary(tmp_path):

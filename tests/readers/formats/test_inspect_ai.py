@@ -14,7 +14,7 @@ import pytest
 import rollwise as rw
 from rollwise import metrics as m
 from rollwise.errors import ReadError
-from rollwise.readers.formats.inspect.samples import sniff
+from rollwise.readers.formats.inspect.samples import SHAPES
 from rollwise.readers.read import read
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
@@ -199,10 +199,10 @@ def test_an_archive_packed_with_zstd(shared):
 def test_a_sample_in_the_eval_and_the_json_of_one_log_is_one_rollout(shared):
     folder = shared / "inspect" / TESTS / "log" / "test_eval_log"
     both = [folder / "log_formats.eval", folder / "log_formats.json"]
-    with pytest.raises(ReadError, match=r"log_formats\.json: .*appears in .*log_formats\.eval as well"):
-        read(both)
     frame, problems = read(both, errors="collect")
     assert (frame.height, problems.height) == (1, 1)
+    assert problems["reason"].str.contains(r"appears in .*log_formats\.eval as well, and counts once").all()
+    assert read(both).equals(frame)
     one_way, other_way = (read(path) for path in both)
     assert one_way.equals(other_way)
 
@@ -379,11 +379,17 @@ def test_a_sample_that_a_retry_copied_is_one_rollout(tmp_path, log):
     log["eval"]["eval_id"] = "E2"
     log["samples"][3] |= {"uuid": "u22-again", "error": None}
     write(tmp_path, log, "2.json")
-    with pytest.raises(ReadError, match=r"2\.json: record E2/1/1: rollout 'E2/1/1' appears in .*1\.json as well"):
-        read(tmp_path)
-    frame, problems = read(tmp_path, errors="collect")
-    assert rollouts(frame)["rollout_id"].to_list() == ["E1/1/1", "E1/1/2", "E1/two/1", "E1/two/2", "E2/two/2"]
-    assert problems["record"].to_list() == ["E2/1/1", "E2/1/2", "E2/two/1"]
+    log["eval"]["created"] = "2036-01-01T00:00:00+00:00"
+    write(tmp_path, log, "2.json")
+    # The retry has the task id of the first log, and its samples count: E1/two/2 was an error that was run again.
+    for name in ("2.json", "0.json"):
+        (tmp_path / "2.json").rename(tmp_path / name)
+        frame, problems = read(tmp_path, errors="collect")
+        assert rollouts(frame)["rollout_id"].to_list() == ["E2/1/1", "E2/1/2", "E2/two/1", "E2/two/2"]
+        assert problems["record"].to_list() == ["E1/1/1", "E1/1/2", "E1/two/1", "E1/two/2"]
+        assert problems["reason"].str.contains("is superseded by a version of a later time").all()
+        (tmp_path / name).rename(tmp_path / "2.json")
+    assert read(tmp_path).equals(frame)
 
 
 def test_messages_said_again_under_one_id_are_all_kept(tmp_path, log):
@@ -544,7 +550,7 @@ def test_a_sample_that_is_a_folder_of_the_archive(tmp_path, log, pack):
     data = pack({**log, "samples": rest}, more=chunked(first))
     (tmp_path / "log.json").unlink()
     (tmp_path / "log.eval").write_bytes(data)
-    assert sniff(Document(tmp_path / "log.eval"))
+    assert SHAPES(Document(tmp_path / "log.eval"))
     assert read(tmp_path).equals(whole.sort("attempt", maintain_order=True))
 
 

@@ -201,3 +201,24 @@ def test_a_rollout_that_cannot_be_read_is_missing_and_not_absent(tmp_path):
     (rate,) = rw.summarize(rw.measure(turns, m.task_success()), metrics="task_success").iter_rows(named=True)
     before = rw.summarize(rw.measure(read(FIXTURES / "multiturn.json"), m.task_success()), metrics="task_success")
     assert (rate["n"], rate["n_missing"]) == (before["n"][0] - 1, before["n_missing"][0] + 1)
+
+
+@pytest.mark.parametrize("environment", [None, 3, ["ic_bash"], {"name": "ic_bash"}])
+def test_a_first_trajectory_without_its_environment_is_missing_and_not_absent(tmp_path, environment):
+    log = json.loads((FIXTURES / "multiturn.json").read_text())
+    log["0"]["environment"] = environment
+    (tmp_path / "a.json").write_text(json.dumps({"1": log.pop("1"), **log} if environment == 3 else log))
+    turns, problems = read(tmp_path / "a.json", errors="collect")
+    assert problems.select("record", "field").rows() == [("0", "environment")]
+    assert turns["rollout_id"].n_unique() == 4
+    broken = turns.filter(pl.col("rollout_id").str.ends_with("/0"))
+    assert broken.select("turn", "solved", "task").rows() == [(None, None, "./data/toy.json/0")]
+
+
+@pytest.mark.parametrize("name", ["observations", "rewards"])
+def test_a_list_that_lacks_an_entry_breaks_no_trajectory(tmp_path, name):
+    log = json.loads((FIXTURES / "multiturn.json").read_text())
+    log["0"]["turn_history"][name].pop()
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    accounts = rw.readers.accounting(tmp_path)
+    assert accounts.select("records", "read", "broken", "rollouts", "problems").row(0) == (4, 4, 0, 4, 1)

@@ -164,7 +164,9 @@ def test_a_file_cut_in_its_last_line_and_one_of_a_single_line(tmp_path):
     assert read(path)["turn"].to_list() == [1, 2]
 
 
-def test_a_task_that_stands_twice_is_reported(tmp_path):
+def test_a_task_that_stands_twice_counts_once_and_is_told(tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text(FIXTURE.read_text() * 2)
-    with pytest.raises(ReadError, match="twice in this file"):
-        read(tmp_path)
+    assert read(tmp_path)["rollout_id"].n_unique() == len(FIXTURE.read_text().splitlines())
+    assert "in a second file or record and read once" in capsys.readouterr().err
+    _, problems = read(tmp_path, errors="collect")
+    assert problems["reason"].str.contains("twice in this file, and counts once").all()

@@ -97,6 +97,46 @@ def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused()
         read(mapping, {"result": []})
 
 
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        ([{"results": [{"id": "a", "reply": "x"}, {"id": 3}, 4]}, {"results": [{"id": "b", "reply": "y"}]}], 4),
+        ([{"results": [3]}, {"results": [4, 5]}], 3),
+        ([{"results": 3}, {"results": [{"id": "a", "reply": "x"}]}, 3], 3),
+        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 1),
+    ],
+)
+def test_records_within_lines_are_what_a_file_holds(lines, held):
+    problems = Problems(collect=True)
+    mapping = Mapped(**GUESS | {"records": "results[*]"})
+    document = Document(Path("log.jsonl"), b"\n".join(json.dumps(line).encode() for line in lines))
+    table = TurnsBuilder("toy", problems, {})
+    mapping(document, table)
+    account = problems.record_counts.of("log.jsonl")
+    assert account.num_records == held
+    assert held - len(account.broken) == table.frame()["rollout_id"].count()
+
+
+def test_fields_around_a_record_have_types_too():
+    mapping = Mapped(
+        **GUESS
+        | {"records": "results[*]", "run": "^study", "facts": {"target": "^model"}, "verdicts": []}
+        | {"fields": {"id": str, "reply": str, "^study": str}}
+    )
+    inner = [{"id": "a", "reply": "x"}, {"id": "b", "reply": "y"}]
+    lines = [{"study": "s", "model": 3, "results": inner}, {"study": 3, "results": inner}, {"results": inner}]
+    frame, problems = read(mapping, lines, name="log.jsonl")
+    assert frame.select("rollout_id", "target", "response").rows() == [("s/a", "3", "x"), ("s/b", "3", "y")]
+    # What is around several records is said once.
+    assert [(row[1], row[2], row[3]) for row in problems] == [
+        ("1", "model", "expected `str | null`, got `int`: it is read as text"),
+        ("2", "study", "expected `str`, got `int`"),
+        ("3", None, "object missing required field `study`"),
+    ]
+    with pytest.raises(BrokenError, match="expected `str`, got `int`"):
+        read(mapping, lines[1])
+
+
 def test_a_broken_record_with_a_verdict_is_a_missing_rollout_and_one_without_is_a_problem_alone():
     rows = [
         {"id": "a", "model": "m", "trial": 2, "reply": 3, "verdict": "held"},

@@ -1,5 +1,7 @@
 """Records with chats, read into the table of their file."""
 
+import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
@@ -14,7 +16,7 @@ from rollwise.readers.chats.speakers import ANSWERS, SYSTEM
 from rollwise.readers.chats.texts import TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, answered, refusals, split_by_column, thoughts
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Finite, Key, Whole, parse, spare
+from rollwise.readers.records import Finite, Key, Whole, json_text, parse, spare
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.stated_facts import FACTS, OF_CORPORA, stated
 from rollwise.readers.table import TurnsBuilder
@@ -51,6 +53,8 @@ class Chats:
         self._facts = FACTS if layout.named else OF_CORPORA
         self._record = self._layout.chat(Record, Message)
         self._skipped = OF_MESSAGES | {self._layout.role, self._layout.text}
+        self._names: set[str] = set()  # of the rollouts so far, where an id may occur twice
+        self._repeats: Counter[str] = Counter()  # of records that are alike
 
     def add_all(self) -> None:
         """Add the records of the file: chats of texts alone as many at a time as can be, any other by itself."""
@@ -95,7 +99,20 @@ class Chats:
             {"run": self._run, "target": record.model, "attempt": 1 + (choice or 0), **facts},
             extras,
             turn_extras,
+            [self._name_in_run(record.id, value, choice)],
         )
+
+    def _name_in_run(self, record_id: Any, record: Mapping[str, Any], choice: int | None = None) -> str | None:
+        """Return what a record is called in a run that it names, by its id or else by all that it says."""
+        if self._layout.named or record.get("run") is None:
+            return None
+        record_id = record.get(self._layout.other) if record_id is None and self._layout.other else record_id
+        if record_id is not None:
+            names = ("run", "target", "model", "attack", "attempt")
+            return json_text([record_id, choice, *(record.get(name) for name in names)])
+        content = hashlib.blake2b(f"{choice} {json_text(record)}".encode("utf-8", "backslashreplace")).hexdigest()
+        self._repeats[content] += 1  # of two alike in one file, each is another rollout
+        return f"{content}/{self._repeats[content]}"
 
     def _with_usual_words(self, record: Any) -> Any:
         """Return the record with its messages under OpenAI's names and its `system` among them; itself if nothing changes."""
@@ -131,7 +148,9 @@ class Chats:
             raise BrokenError("is missing", field="rollout_id")
         id_column = self._layout.other
         name = self._layout.name(self._run, number, record_id, record.get(id_column) if id_column else None)
-        return f"{name}/{number}" if id_column and self._table.knows(name) else name
+        name = f"{name}/{number}" if id_column and name in self._names else name
+        self._names.add(name)
+        return name
 
     def _add_texts(
         self, numbers: Sequence[int], records: Sequence[Mapping[str, Any]], chats: Sequence[TextChat]
@@ -145,6 +164,7 @@ class Chats:
         ):
             return False  # another speaker may be the one who answers
         columns = columns_of(records, self._layout, self._facts)
+        names_run = columns is not None and "run" in columns
         if columns is None or "system" in columns:
             return False  # the system message may be outside the chat
         if columns.keys() & ANSWER_NAMES and not all(
@@ -153,6 +173,9 @@ class Chats:
             return False  # the answer may be outside the chat
         others = columns.get(self._layout.other or "", [None] * len(chats))
         names = self._layout.names(self._run, numbers, ids, others)
+        if self._layout.other and (len({*names}) < len(names) or not self._names.isdisjoint(names)):
+            return False  # the number of a record tells it from another with its id
+        self._names.update(names if self._layout.other else ())
         usual_facts: dict[str, Sequence[Any]] = {
             "source": [self._table.source] * len(chats),
             "run": [self._run] * len(chats),
@@ -161,7 +184,9 @@ class Chats:
         }
         fill_in(columns, usual_facts)
         counts, turns = turns_of([chat.messages for chat in chats])
-        return self._table.extend(self._document.name, names, counts, turns, columns)
+        in_run = [list(map(self._name_in_run, ids, records))] if names_run else []
+        self._table.extend(self._document.name, names, counts, turns, columns, in_run)
+        return True
 
 
 def _answers_outside(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:

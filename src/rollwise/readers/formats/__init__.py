@@ -1,4 +1,4 @@
-"""One file per producer: `sniff(document)` recognizes its files and `read_<name>(document, table)` reads one.
+"""One file per producer: `SHAPES` recognizes its files, and a mapping, or `read_<name>(document, table)`, reads one.
 
 Each file begins with the tool, the file it writes, a link to its format, the files on which the reader was checked, and
 what is lost. The steps that many readers share are in `common.py`. `exchange/` has

@@ -8,15 +8,18 @@
 
 import hashlib
 import json
-from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import is_object
-from rollwise.readers.records import Key, leftovers, parse, prompt_id, worded
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record
+from rollwise.readers.records import Key, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
 
@@ -29,100 +32,41 @@ class Run(msgspec.Struct):
     params: Any = None
 
 
-class Generation(msgspec.Struct):
-    """One answer."""
-
-    response: Any = None
-    prompt: Any = None
-    question_id: Key | None = None
-    reference_answer: Any = None
+SHAPES = Shapes({"generations", "evaluations"}, at="inner", is_object=True)
+RESULTS = Shapes(
+    {"trial_id", "evaluations"}, without={"generations"}, at="inner", is_object=True
+)  # as in `scores.json`
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds profiles: one object of lists of runs with `generations` and `evaluations`."""
-    return is_object(document) and {"generations", "evaluations"} <= document.inner
-
-
-def sniff_results(document: Document) -> bool:
-    """Return whether the file holds the scores of runs without what they generated, as `scores.json` does."""
-    fields = document.inner
-    return is_object(document) and {"trial_id", "evaluations"} <= fields and "generations" not in fields
-
-
-def read_aisteer(document: Document, table: TurnsBuilder) -> None:
-    """Read each generation as a rollout of one turn.
-
-    ============================ ===========================================================================
-    in the file                  in the table
-    ============================ ===========================================================================
-    hash of the content          `run`: the file names no model and no data
-    run, pipeline, configuration `rollout_id`, with trial and place among its generations
-    pipeline                     column `pipeline`; the file does not name the model, so
-                                 give it: ``read(path, target=...)``
-    `params`                     columns `params` (JSON text) and `config_id`, AISteer360's own hash of them:
-                                 ``99914b93`` is the baseline, which has none
-    `trial_id`                   column `trial_id`
-    `question_id`                `task`; otherwise a hash of the prompt
-    repeats of the question      `attempt`: a trial, or the question with its choices shuffled
-    `prompt`, `response`         the same; a response that could not be parsed is null
-    `reference_answer`           `expected`
-    `evaluations`                `score_<metric>_<key>`, where the value is a list with one for each generation
-    ============================ ===========================================================================
-
-    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` and `ending`. Other fields of a generation become
-    columns under their own names.
-
-    The producer judges the `whole_rollout`, by the metrics of the use case.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"baseline": [{"trial_id": 0, "params": {}, "evaluations": {"match": {"values": [1.0]}}, "generations":
-    ... [{"question_id": "q1", "prompt": "2 + 2?", "response": "A", "reference_answer": "A"}]}]}'''
-    >>> table = TurnsBuilder("aisteer", Problems(), {})
-    >>> read_aisteer(Document(Path("profiles.json"), log), table)
-    >>> table.frame().select("pipeline", "config_id", "task", "response", "score_match_values").row(0)
-    ('baseline', '99914b93', 'q1', 'A', 1.0)
-    """
-    name = f"aisteer-{document.digest}"
+def _generations(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield the generations of each run of each pipeline."""
+    num_records = 0
     for pipeline, runs in parse(document.value, dict[str, list[Any]]).items():
-        attempts: Counter[tuple[str, str]] = Counter()  # of a question, under one configuration
         for number, value in enumerate(runs):
-            with table.record(document.name, f"{pipeline}[{number}]"):
+            name, run = f"{pipeline}[{number}]", Run()
+            with builder.record(document.name, name):
                 run = parse(value, Run)
                 if not run.generations:
-                    table.problems.dropped(document.name, "holds no generations, only scores", f"{pipeline}[{number}]")
-                config = config_id(run.params)
-                # Scores are lists with a value for each generation of the run.
-                scores = _scores(run)
-                for place, record in enumerate(run.generations):
-                    generation = parse(record, Generation, f"generations[{place}]")
-                    prompt = worded(generation.prompt)
-                    question = generation.question_id
-                    task = prompt_id(prompt or "") if question is None else str(question)
-                    # A question occurs again in each trial, and within one with its choices shuffled.
-                    attempts[config, task] += 1
-                    table.add(
-                        document.name,
-                        f"{name}/{pipeline}/{config}/{run.trial_id}/{place}",
-                        [TurnRow(turn=1, prompt=prompt, response=worded(generation.response))],
-                        {
-                            "run": name,
-                            "attack": NO_ATTACK,
-                            "task": task,
-                            "attempt": attempts[config, task],
-                            "expected": worded(generation.reference_answer),
-                        },
-                        {
-                            "pipeline": pipeline,
-                            "config_id": config,
-                            "trial_id": run.trial_id,
-                            "params": run.params or None,
-                            **{score: values[place] for score, values in scores.items()},
-                            **leftovers(record, Generation),
-                        },
-                    )
+                    builder.problems.dropped(document.name, "holds no generations, only scores", name)
+            shared = {
+                "pipeline": pipeline,
+                "config": config_id(run.params),
+                "trial": run.trial_id,
+                "params": run.params,
+            }
+            scores = _scores(run)
+            for place, generation in enumerate(run.generations):
+                found = {**shared, "scores": {score: values[place] for score, values in scores.items()}}
+                where = f"{name}.generations[{place}]"
+                yield Record(generation, where, replace(around, found=found), key=place)
+            num_records += len(run.generations) or 1  # a run without any, or that cannot be read, is one
+    builder.holds(document.name, num_records)
+
+
+def _task(record: Record) -> str:
+    """`question_id`, else a hash of `prompt`."""
+    question = record["question_id"]
+    return prompt_id(worded(record["prompt"]) or "") if question is None else str(question)
 
 
 def config_id(params: Any) -> str:
@@ -148,5 +92,55 @@ def _scores(run: Run) -> dict[str, list[Any]]:
     for metric, result in (run.evaluations or {}).items():
         for key, values in (result if isinstance(result, dict) else {"value": result}).items():
             if isinstance(values, list) and len(values) == len(run.generations):
-                columns[f"score_{metric}_{key}"] = values
+                columns[f"{metric}_{key}"] = values
     return columns
+
+
+AISTEER = Mapped(
+    module=__name__,
+    doc="""Read each generation as a rollout of one turn.
+
+{fields}
+
+The file names no model and no data: give them as ``read(path, target=...)``. `attack` is `none`, so `goal` and `outcome` are
+null, as are `solved` and `ending`. Other fields of a generation become columns under their own names.
+
+The producer judges the `whole_rollout`, by the metrics of the use case.""",
+    records=_generations,
+    rollout=[
+        {"from": "@pipeline", "in_file": "pipeline"},
+        {"from": "@config", "in_file": "configuration"},
+        {"from": "@trial", "in_file": "`trial_id`"},
+        {"from": "@key", "in_file": "place among its generations"},
+    ],
+    facts={
+        "attack": {"value": NO_ATTACK},
+        "task": _task,
+        "attempt": {
+            "count": ["@pipeline", "@config", _task],
+            "in_file": "repeats of the question",
+            "note": "a trial, or the question with its choices shuffled",
+        },
+        "expected": "reference_answer",
+    },
+    turn={
+        "prompt": "prompt",
+        "response": {"from": "response", "note": "null where it could not be parsed"},
+    },
+    columns={
+        "pipeline": {"from": "@pipeline", "in_file": "pipeline"},
+        "config_id": {
+            "from": "@config",
+            "in_file": "`params`",
+            "note": "AISteer360's own hash of them: ``99914b93`` is the baseline, which has none",
+        },
+        "trial_id": {"from": "@trial", "in_file": "`trial_id`"},
+        "params": {"by": lambda record: record["@params"] or None, "in_file": "`params`", "note": "JSON text"},
+        "score_*": {
+            "from": "@scores",
+            "in_file": "`evaluations`",
+            "note": "``score_<metric>_<key>``, where the value is a list with one for each generation",
+        },
+    },
+    fields={"question_id": Key | None, "prompt": Any, "response": Any, "reference_answer": Any},
+)

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message, thoughts
-from rollwise.readers.common import AnthropicUsage, has_fields, without_nulls
+from rollwise.readers.common import AnthropicUsage, without_nulls
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.records import leftovers, parse, total
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import SUCCEEDED, Answer, Reply, providers, read_exchanges
 
@@ -34,13 +35,15 @@ class Body(msgspec.Struct):
     error: Any = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds results of a batch (`custom_id`, `result` with a `type`), messages, or logs with them."""
+def _is_batch(document: Document) -> bool:
     # Batches of OpenAI also have a `custom_id`; only the type of the result is Anthropic's.
-    if has_fields(document, "custom_id", "result"):
-        result = surface_if_any(next(iter(document.beginning), {}).get("result"))
-        return isinstance(result, dict) and surface_if_any(result.get("type")) in RESULTS
-    return "anthropic" in providers(document)
+    result = surface_if_any(next(iter(document.beginning), {}).get("result"))
+    return isinstance(result, dict) and surface_if_any(result.get("type")) in RESULTS
+
+
+SHAPES = Shapes({"custom_id", "result"}, check=_is_batch) | Shapes(
+    any_of={"response", "stop_reason"}, at="early", check=lambda document: "anthropic" in providers(document)
+)
 
 
 def read_anthropic_output(document: Document, table: TurnsBuilder) -> None:

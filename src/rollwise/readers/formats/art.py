@@ -9,38 +9,34 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.common import complete_last, has_fields, without_nulls
+from rollwise.readers.common import without_nulls
 from rollwise.readers.json_texts import lenient
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
-Trial = tuple[str, int, Any, dict[str, Any]]  # position, group, trajectory, further columns
+SHAPES = Shapes({"trajectories"}, contains=(b'"messages_and_choices"',)) | Shapes(
+    {"group_index", "messages", "reward"}, kinds=("parquet",)
+)
+Trial = tuple[str, int, Any, dict[str, Any]]  # name, group, trajectory, columns of the group
 
 
 class Group(msgspec.Struct):
     """Trajectories that answer one scenario."""
 
     trajectories: list[Any]
-
-
-class Trajectory(msgspec.Struct):
-    """One attempt of the policy at a scenario."""
-
-    messages: list[Any] | None = None
-    messages_and_choices: list[Any] | None = None
-    reward: float | None = None
-    metrics: Any = None
-    metadata: Any = None
-    logs: Any = None
 
 
 class PolicyMessage(Message):
@@ -57,95 +53,39 @@ class Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds trajectories: a Parquet table of groups, or lines of `trajectories`."""
-    if document.kind == "parquet":
-        return {"group_index", "messages", "reward"} <= document.keys
-    return has_fields(document, "trajectories") and b'"messages_and_choices"' in document.head
-
-
-def read_art(document: Document, table: TurnsBuilder) -> None:
-    r"""Read each trajectory as a rollout; a turn is one message that the policy wrote.
-
-    ====================================== ===============================================================
-    in the file                            in the table
-    ====================================== ===============================================================
-    hash of the content                    `run`: the file is named only by its step
-    run, group, place in it                `rollout_id`
-    run, `group_index`                     `task`: the trajectories of a group answer one scenario
-    place in the group                     `attempt`, from 1
-    `messages`, `messages_and_choices`     turns: the messages marked `trainable` (choices, in JSON lines);
-                                           every assistant message where none is marked
-    `reward`                               `reward` of the last turn
-    `metrics`                              `score_<name>`
-    `metadata`, `group_metadata`, ...      columns ``metadata_<name>``, ``group_metadata_<name>``, ...
-    ====================================== ===============================================================
-
-    `attack` is `none`, so `goal` and `outcome` are null, as are `solved` (a reward need not be 0 or 1) and `ending`.
-    `logs` and `tools` become columns of JSON text.
-
-    The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"trajectories": [{"reward": 1.0, "metrics": {"won": 1}, "messages_and_choices": [
-    ... {"role": "user", "content": "Hi"}, {"finish_reason": "stop", "message": {"role": "assistant", "content": "Yo"}}]}]}'''
-    >>> table = TurnsBuilder("art", Problems(), {})
-    >>> read_art(Document(Path("0001.jsonl"), log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("prompt", "response", "reward", "score_won").row(0)
-    ('Hi', 'Yo', 1.0, 1)
-    """
-    run = f"art-{document.digest}"
-    attempts: Counter[int] = Counter()  # of each group
-    for place, group, record, extras in _trials(document, table):
-        with table.record(document.name, place):
-            trajectory = parse(record, Trajectory)
-            attempts[group] += 1
-            messages = trajectory.messages if trajectory.messages is not None else trajectory.messages_and_choices
-            turns = split(_chat(messages or []), "messages")
-            # The reward is for the whole trajectory.
-            complete_last(turns, reward=trajectory.reward)
-            table.add(
-                document.name,
-                f"{run}/{group}/{attempts[group] - 1}",
-                turns,
-                {"run": run, "attack": NO_ATTACK, "task": f"{run}/{group}", "attempt": attempts[group]},
-                {
-                    **{f"score_{name}": value for name, value in _object(trajectory.metrics).items()},
-                    **{f"metadata_{name}": value for name, value in _object(trajectory.metadata).items()},
-                    "logs": trajectory.logs or None,
-                    **extras,
-                },
-            )
-
-
-def _trials(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
-    return _rows(document) if document.kind == "parquet" else _lines(document, table)
+def _trials(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield the trajectories, each with its place in its group, and with the columns of the group."""
+    trials = _rows(document) if document.kind == "parquet" else _lines(document, builder)
+    sizes: Counter[int] = Counter()
+    for name, group, value, shared in trials:
+        found = {"group": group, "task": f"{around.run}/{group}", "shared": shared}
+        yield Record(value, name, replace(around, found=found), key=sizes[group])
+        sizes[group] += 1
 
 
 def _rows(document: Document) -> Iterator[Trial]:
     """Yield the trajectories of a Parquet file, a row each; columns of the group begin with ``group_``."""
     for place, row in enumerate(from_binary(document).iter_rows(named=True)):
-        shared = {name: value for name, value in row.items() if name.startswith("group_") and name != "group_index"}
-        record = {name: value for name, value in row.items() if not name.startswith("group_")}
-        group = row["group_index"] if isinstance(row["group_index"], int) else 0
+        group = row.pop("group_index")
+        shared = {name.removeprefix("group_"): row.pop(name) for name in list(row) if name.startswith("group_")}
         # Nulls fill the columns of metadata that other trajectories have.
-        yield str(place), group, record, {**_flat(shared), **without_nulls(leftovers(record, Trajectory))}
+        yield str(place), group if isinstance(group, int) else 0, without_nulls(row), _flat(shared)
 
 
-def _lines(document: Document, table: TurnsBuilder) -> Iterator[Trial]:
+def _lines(document: Document, builder: TurnsBuilder) -> Iterator[Trial]:
     """Yield the trajectories of JSON lines, each of which is a group; its further fields describe the group."""
+    num_records = 0
     for number, value in document.records():
-        with table.record(document.name, number):
-            trajectories = parse(value, Group).trajectories
-            if not trajectories:
-                table.problems.dropped(document.name, "holds no trajectories", number)
-            shared = _flat({f"group_{name}": item for name, item in leftovers(value, Group).items()})
-            for place, record in enumerate(trajectories):
-                extras = leftovers(record, Trajectory) if isinstance(record, dict) else {}
-                yield f"{number}[{place}]", number, record, {**shared, **extras}
+        num_records += 1  # a group without any, or that cannot be read, is one
+        found: list[Any] = []
+        with builder.record(document.name, number):
+            found = parse(value, Group).trajectories
+            if not found:
+                builder.problems.dropped(document.name, "holds no trajectories", number)
+            num_records += max(len(found) - 1, 0)
+        shared = _flat(leftovers(value, Group)) if found else {}
+        yield from ((f"{number}[{place}]", number, record, shared) for place, record in enumerate(found))
+    builder.holds(document.name, num_records)
 
 
 def _flat(objects: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,6 +122,12 @@ def _calls(calls: Any) -> list[Any] | None:
     raise BrokenError(f"expected a list of tool calls, got {type(value).__name__}", field="tool_calls")
 
 
+def _turns(record: Record) -> list[TurnRow]:
+    """`messages`, else `messages_and_choices`."""
+    messages = record["messages"]
+    return split(_chat((record["messages_and_choices"] if messages is None else messages) or []), "messages")
+
+
 def _object(text: Any) -> dict[str, Any]:
     """Return an object, decoded where it is JSON text; anything else as the only field of an object."""
     try:
@@ -189,3 +135,44 @@ def _object(text: Any) -> dict[str, Any]:
     except BrokenError:
         return {"text": text}
     return value if isinstance(value, dict) else {} if value in (None, []) else {"value": value}
+
+
+ART = Mapped(
+    module=__name__,
+    doc="""Read each trajectory as a rollout; a turn is one message that the policy wrote.
+
+{fields}
+
+The file is named only by its step. The messages of the policy are those marked `trainable` (choices, in JSON lines); every
+assistant message where none is marked. `attack` is `none`, so `goal` and `outcome` are null, as are `solved` (a reward need
+not be 0 or 1) and `ending`. Further fields, such as `tools`, become columns of JSON text.
+
+The producer judges the `whole_rollout`.""",
+    records=_trials,
+    rollout=[{"from": "@group", "in_file": "group"}, {"from": "@key", "in_file": "place in it"}],
+    facts={
+        "attack": {"value": NO_ATTACK},
+        "task": {
+            "from": "@task",
+            "in_file": "run, `group_index`",
+            "note": "the trajectories of a group answer one scenario",
+        },
+        "attempt": {"from": "@key", "add": 1, "in_file": "place in the group"},
+    },
+    turns=_turns,
+    last={"reward": "reward"},
+    columns={
+        "score_*": {"by": lambda record: _object(record["metrics"]), "in_file": "`metrics`"},
+        "metadata_*": {"by": lambda record: _object(record["metadata"]), "in_file": "`metadata`"},
+        "logs": {"by": lambda record: record["logs"] or None, "in_file": "`logs`"},
+        "group_*": {"from": "@shared", "in_file": "`group_metadata`, ..., and fields of the group"},
+    },
+    fields={
+        "messages": list[Any] | None,
+        "messages_and_choices": list[Any] | None,
+        "metrics": Any,
+        "metadata": Any,
+        "logs": Any,
+    },
+    signs=["reward"],
+)

@@ -11,28 +11,19 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.json_texts import names_in, surface
+from rollwise.readers.mapping.cells import Turns
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, leftovers, parse
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow
 from rollwise.schema import FAILURE, SUCCESS
 
 TOXIC = 0.5  # toxicity from which ASTRA-RL calls a turn toxic
 FIRST = "first_target_toxicity_turn"
 PROMPTS = ("attack", "probe", "prompt", "audit", "utterance", "challenge")  # names of the prompt in successive versions
-
-
-class Metrics(msgspec.Struct):
-    """One file."""
-
-    details: list[Any]
-
-
-class Graph(msgspec.Struct):
-    """One rollout: ASTRA-RL's `GraphMetrics`."""
-
-    overall: dict[str, Any]
-    per_turn: list[dict[str, Any]]
 
 
 class PerTurn(msgspec.Struct):
@@ -57,10 +48,7 @@ class Toxicity(msgspec.Struct):
     target_toxicity: float | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is an evaluator's output: one object with `summary` and `details` of rollouts."""
-    if document.kind != "json" or not isinstance(document.top, dict) or not {"summary", "details"} <= document.keys:
-        return False
+def _holds_rollouts(document: Document) -> bool:
     details = surface(document.top["details"])
     if not isinstance(details, list):
         return False
@@ -69,68 +57,30 @@ def sniff(document: Document) -> bool:
     )
 
 
-def read_astra(document: Document, table: TurnsBuilder) -> None:
-    """Read each entry of `details` as a rollout; a turn is one entry of `per_turn`.
-
-    =========================== ===========================================================================
-    in the file                 in the table
-    =========================== ===========================================================================
-    hash of the content         `run`: the file names neither run, target nor seeds
-    run, place in `details`     `rollout_id`: from 0, as the seeds are counted
-    `attack`, `probe`, ...      `prompt`, which was also called `audit`, `utterance` and `challenge`
-    `response`, `reward`        `response`, `reward`
-    `context`                   `context`: its last 100 characters, which is all that ASTRA-RL writes
-    `target_toxicity`           `score`, and `succeeded` from 0.5 on; also under its own name, as is
-                                `adversarial_toxicity`: the metrics `AST` read them
-    first_target_toxicity_turn  `outcome`: success where there is one, else failure
-    `overall`                   columns ``overall_<name>``
-    =========================== ===========================================================================
-
-    Facts that are not in the file (`target`, `attack`, `goal`, `attempt`, `ending`) are null: give them as
-    ``read(path, target=..., attack=...)``. Further metrics of a turn become columns under their own names. A rollout
-    without turns has `turn` null and no `outcome`, since no prompt was sent. ASTRA-RL counts it as 0 in every mean, so
-    its `summary`, which `rw.readers.read_summary` reads, is lower.
-
-    The producer judges `every_turn`, by the toxicity of the answer.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"summary": {"n_rollouts": 1}, "details": [{"overall": {"first_target_toxicity_turn": 2}, "per_turn": [
-    ... {"turn": 1, "reward": 0.1, "target_toxicity": 0.2, "probe": "Hi", "response": "Hello"},
-    ... {"turn": 2, "reward": 0.3, "target_toxicity": 0.5, "probe": "Again", "response": "Shoo"}]}]}'''
-    >>> table = TurnsBuilder("astra", Problems(), {})
-    >>> read_astra(Document(Path("metrics.json"), log), table)
-    >>> table.frame().select("turn", "prompt", "response", "succeeded", "outcome").rows()
-    [(1, 'Hi', 'Hello', False, 'success'), (2, 'Again', 'Shoo', True, 'success')]
-    """
-    run = run_of(document)
-    for position, record in enumerate(parse(document.value, Metrics).details):
-        with table.record(document.name, position):
-            graph = parse(record, Graph)
-            turns = [_turn(place, values) for place, values in enumerate(graph.per_turn)]
-            # Metrics may differ from turn to turn: a turn without one has null.
-            extras = [leftovers(values, PerTurn) for values in graph.per_turn]
-            names = dict.fromkeys(name for values in extras for name in values)
-            table.add(
-                document.name,
-                f"{run}/{position}",
-                turns or [TurnRow(turn=None)],
-                {"run": run, "outcome": _outcome(graph)},
-                {f"overall_{name}": value for name, value in graph.overall.items()} | leftovers(record, Graph),
-                {name: [values.get(name) for values in extras] for name in names},
-            )
+SHAPES = Shapes({"summary", "details"}, is_object=True, check=_holds_rollouts)
 
 
-def run_of(document: Document) -> str:
-    """Return the name of the run in a file."""
-    return f"astra-{document.digest}"
+def _outcome(record: Record) -> str | None:
+    """`first_target_toxicity_turn`."""
+    if not record["per_turn"] or FIRST not in record["overall"]:
+        return None
+    # The field is null where no turn was toxic; versions without it have no verdict.
+    return FAILURE if record["overall"][FIRST] is None else SUCCESS
 
 
-def _turn(place: int, record: dict[str, Any]) -> TurnRow:
+def _turns(record: Record) -> Turns:
+    """`per_turn`, by these names."""
+    values = record["per_turn"]
+    # Metrics may differ from turn to turn: a turn without one has null.
+    extras = [leftovers(value, PerTurn) for value in values]
+    names = dict.fromkeys(name for each in extras for name in each)
+    columns = {name: [each.get(name) for each in extras] for name in names}
+    return [_turn(place, value) for place, value in enumerate(values)] or [TurnRow(turn=None)], columns
+
+
+def _turn(place: int, value: dict[str, Any]) -> TurnRow:
     where = f"per_turn[{place}]"
-    turn, toxicity = parse(record, PerTurn, where), parse(record, Toxicity, where)
+    turn, toxicity = parse(value, PerTurn, where), parse(value, Toxicity, where)
     # Versions that do not number turns list them in order.
     if turn.turn not in {None, place + 1}:
         raise BrokenError(f"is {turn.turn}, not {place + 1}: turns count from 1 without gaps", field=f"{where}.turn")
@@ -146,8 +96,32 @@ def _turn(place: int, record: dict[str, Any]) -> TurnRow:
     )
 
 
-def _outcome(graph: Graph) -> str | None:
-    if not graph.per_turn or FIRST not in graph.overall:
-        return None
-    # The field is null where no turn was toxic; versions without it have no verdict.
-    return FAILURE if graph.overall[FIRST] is None else SUCCESS
+ASTRA = Mapped(
+    module=__name__,
+    doc="""Read each entry of `details` as a rollout; a turn is one entry of `per_turn`.
+
+{fields}
+
+=========================== ===========================================================================
+in an entry of `per_turn`   in the table
+=========================== ===========================================================================
+`attack`, `probe`, ...      `prompt`, which was also called `audit`, `utterance` and `challenge`
+`response`, `reward`        `response`, `reward`
+`context`                   `context`: its last 100 characters, which is all that ASTRA-RL writes
+`target_toxicity`           `score`, and `succeeded` from 0.5 on; also under its own name, as is
+                            `adversarial_toxicity`: the metrics `AST` read them
+=========================== ===========================================================================
+
+The file names neither run, target nor seeds: facts that are not in it (`target`, `attack`, `goal`, `attempt`, `ending`) are
+null; give them as ``read(path, target=..., attack=...)``. Further metrics of a turn become columns under their own names. A
+rollout without turns has `turn` null and no `outcome`, since no prompt was sent. ASTRA-RL counts it as 0 in every mean, so
+its `summary`, which `rw.readers.read_summary` reads, is lower.
+
+The producer judges `every_turn`, by the toxicity of the answer.""",
+    records="details[*]",
+    rollout=[{"from": "@key", "in_file": "place in `details`: from 0, as the seeds are counted"}],
+    facts={"outcome": {"by": _outcome, "note": "success where there is one, else failure"}},
+    turns=_turns,
+    columns={"overall_*": "overall"},
+    fields={"overall": dict[str, Any], "per_turn": list[dict[str, Any]]},
+)

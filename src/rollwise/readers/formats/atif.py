@@ -6,41 +6,24 @@
 - Lost: definitions of tools, and `extra` of steps, where NAT repeats its own events.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, speaker
 from rollwise.readers.chats.turns import Message, split, text_of
-from rollwise.readers.common import has_fields, join_texts, parse_all
-from rollwise.readers.records import Count, leftovers, parse, total, whole, worded
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnRow, TurnsBuilder
+from rollwise.readers.common import join_texts, parse_all
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Record, once
+from rollwise.readers.records import Count, parse, total, whole, worded
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
 
 AGENT = "agent"  # source of a step
-
-
-class Agent(msgspec.Struct):
-    """The agent that ran, its version and its model."""
-
-    name: str
-    version: str | None = None
-    model_name: str | None = None
-
-
-class Trajectory(msgspec.Struct):
-    """One run of an agent."""
-
-    schema_version: str
-    agent: Agent
-    steps: list[Any]
-    session_id: str | None = None
-    trajectory_id: str | None = None
-    final_metrics: dict[str, Any] | None = None
-    continued_trajectory_ref: str | None = None
+SHAPES = Shapes({"schema_version", "agent", "steps"})
 
 
 class Step(msgspec.Struct):
@@ -68,107 +51,53 @@ class Metrics(msgspec.Struct):
     cost_usd: float | None = None
 
 
-class Totals(msgspec.Struct):
-    """Cost of the whole trajectory."""
-
-    total_prompt_tokens: Count = None
-    total_completion_tokens: Count = None
-    total_cost_usd: float | None = None
-
-
 class Observation(msgspec.Struct):
     """Response of the environment."""
 
     results: list[dict[str, Any]] = []
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a trajectory, or a list of them: objects with a `schema_version`, an agent and steps."""
-    return has_fields(document, "schema_version", "agent", "steps")
+@once
+def _steps(record: Record) -> list[Step]:
+    return parse_all(record["steps"], Step, "steps")
 
 
-def read_atif(document: Document, table: TurnsBuilder) -> None:
-    """Read each trajectory as one rollout; a turn is one step whose source is the agent.
-
-    =========================== ============================================================================
-    in the file                 in the table
-    =========================== ============================================================================
-    `agent.name`                `run`
-    run, `session_id`           `rollout_id`; `trajectory_id` where there is one, and a hash of the content
-                                where there is neither
-    `agent.model_name`          `target`; else the model of the first step that names one, else `agent.name`
-    steps of the agent          turns: `message` (empty is null), `tool_calls`
-    steps of user and system    `prompt`; system messages before the first answer are `context`
-    `observation.results`       part of the next turn's `prompt`; after the last answer `observation`
-    `metrics` of a step         `prompt_tokens`, `response_tokens`, `cost_usd`
-    `reasoning_content`         column `reasoning`
-    `final_metrics`             `total_tokens`, `total_cost_usd`
-    =========================== ============================================================================
-
-    `attack` is `none` (give another as ``read(path, attack=...)``), so `goal` and `outcome` are null, as are `solved`
-    and `ending`: the format holds no verdict. `attempt` is 1. A trajectory that goes on in another file names it in
-    `continued_trajectory_ref`; each file is a rollout. Further columns: `schema_version`, `agent_name`, `agent_version`,
-    `step_id` and `model_name` of each turn, and all other fields of the trajectory, as JSON text. Not read: the definitions
-    of the tools, and `extra` of steps, where NAT repeats its own events.
-
-    The producer judges the `whole_rollout`, in other files.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"schema_version": "ATIF-v1.6", "session_id": "s1", "agent": {"name": "nat", "version": "1"}, "steps": [
-    ... {"step_id": 1, "source": "user", "message": "3 + 4?"}, {"step_id": 2, "source": "agent", "message": "7"}]}'''
-    >>> table = TurnsBuilder("atif", Problems(), {})
-    >>> read_atif(Document(Path("trajectory.json"), log), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
-    ('nat/s1', 'nat', '3 + 4?', '7')
-    """
-    for number, value in document.records():
-        with table.record(document.name, number):
-            _add(document, table, parse(value, dict[str, Any]))
+@once
+def _answers(record: Record) -> list[tuple[int, Step]]:
+    """Return the steps of the agent, the only answers of the target, with their places."""
+    return [(place, step) for place, step in enumerate(_steps(record)) if step.source == AGENT]
 
 
-def _add(document: Document, table: TurnsBuilder, record: dict[str, Any]) -> None:
-    trajectory = parse(record, Trajectory)
-    # Only the agent's steps are answers of the target.
-    steps = parse_all(trajectory.steps, Step, "steps")
-    answers = [(place, step) for place, step in enumerate(steps) if step.source == AGENT]
-    model = next((step.model_name for _, step in answers if step.model_name), None)
-    totals = parse(trajectory.final_metrics or {}, Totals)
-    tokens = total((totals.total_prompt_tokens, totals.total_completion_tokens), "final_metrics")
-    turns = split(_chat(steps), "steps")
+def _name(record: Record) -> str:
+    """`trajectory_id`, else `session_id`, else a hash of the content."""
+    return record["trajectory_id"] or record["session_id"] or record.around.document.digest
+
+
+def _target(record: Record) -> str:
+    """`agent.model_name`, else that of the first step with one, else `agent.name`."""
+    model = next((step.model_name for _, step in _answers(record) if step.model_name), None)
+    name: str = record["agent.model_name"] or model or record["agent.name"]
+    return name
+
+
+def _tokens(record: Record) -> int | None:
+    """`final_metrics`."""
+    names = ("total_prompt_tokens", "total_completion_tokens")
+    return total((record[f"final_metrics.{name}"] for name in names), "final_metrics")
+
+
+def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:
+    """Steps of the agent."""
+    answers = _answers(record)
+    turns = split(_chat(_steps(record)), "steps")
+    if not answers:
+        return turns, None
     # Every step of the agent makes one turn, so turns and steps go together one by one.
-    turns = [_measured(turn, step) for turn, (_, step) in zip(turns, answers, strict=True)] if answers else turns
-    name = trajectory.trajectory_id or trajectory.session_id or document.digest
-    table.add(
-        document.name,
-        f"{trajectory.agent.name}/{name}",
-        turns,
-        {
-            "run": trajectory.agent.name,
-            "target": trajectory.agent.model_name or model or trajectory.agent.name,
-            "attack": NO_ATTACK,
-            "attempt": 1,
-            "total_tokens": tokens,
-            "total_cost_usd": totals.total_cost_usd,
-        },
-        {
-            "schema_version": trajectory.schema_version,
-            "session_id": trajectory.session_id,
-            "agent_name": trajectory.agent.name,
-            "agent_version": trajectory.agent.version,
-            "continued_trajectory_ref": trajectory.continued_trajectory_ref,
-            **leftovers(record, Trajectory),
-        },
-        {
-            "step_id": [trajectory.steps[place].get("step_id") for place, _ in answers],
-            "model_name": [step.model_name for _, step in answers],
-            "reasoning": [step.reasoning_content for _, step in answers],
-        }
-        if answers
-        else None,
-    )
+    return [_measured(turn, step) for turn, (_, step) in zip(turns, answers, strict=True)], {
+        "step_id": [record["steps"][place].get("step_id") for place, _ in answers],
+        "model_name": [step.model_name for _, step in answers],
+        "reasoning": [step.reasoning_content for _, step in answers],
+    }
 
 
 def _chat(steps: Sequence[Step]) -> list[Message]:
@@ -208,3 +137,52 @@ def _measured(turn: TurnRow, step: Step) -> TurnRow:
         response_tokens=whole(metrics.completion_tokens, "metrics.completion_tokens"),
         cost_usd=metrics.cost_usd,
     )
+
+
+ATIF = Mapped(
+    module=__name__,
+    doc="""Read each trajectory as one rollout; a turn is one step whose source is the agent.
+
+{fields}
+
+Of a step of the agent, `message` is the `response` (empty is null), `tool_calls` are its calls, `metrics` its `prompt_tokens`,
+`response_tokens` and `cost_usd`, and `reasoning_content` is the column `reasoning`. Steps of user and system are the `prompt`;
+system messages before the first answer are `context`. `observation.results` are part of the next turn's `prompt`; after the
+last answer they are `observation`.
+`attack` may be given as ``read(path, attack=...)``; `goal` and `outcome` are null, as are `solved`
+and `ending`: the format holds no verdict. A trajectory that goes on in another file names it in
+`continued_trajectory_ref`; each file is a rollout. Further columns: `step_id` and `model_name` of each turn, and all other
+fields of the trajectory, as JSON text. Not read: the definitions of the tools, and `extra` of steps, where NAT repeats its own
+events.
+
+The producer judges the `whole_rollout`, in other files.""",
+    run="agent.name",
+    rollout=[_name],
+    facts={
+        "target": _target,
+        "attack": {"value": NO_ATTACK},
+        "attempt": {"value": 1},
+        "total_tokens": _tokens,
+        "total_cost_usd": "final_metrics.total_cost_usd",
+    },
+    turns=_turns,
+    columns={
+        "schema_version": "schema_version",
+        "session_id": "session_id",
+        "agent_name": "agent.name",
+        "agent_version": "agent.version",
+        "continued_trajectory_ref": "continued_trajectory_ref",
+    },
+    fields={
+        "schema_version": str,
+        "agent.name": str,
+        "agent.version": str | None,
+        "agent.model_name": str | None,
+        "steps": list[Any],
+        "session_id": str | None,
+        "trajectory_id": str | None,
+        "final_metrics.total_prompt_tokens": Count,
+        "final_metrics.total_completion_tokens": Count,
+        "continued_trajectory_ref": str | None,
+    },
+)

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import joined, text_of
-from rollwise.readers.common import has_fields
+from rollwise.readers.chronology import in_order
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
@@ -38,6 +39,7 @@ class Event(msgspec.Struct):
     parent_uuid: str | None = None
     data: Any = None
     category_profile: dict[str, Any] | None = None
+    timestamp: Any = None
 
     def __post_init__(self) -> None:
         """Write the kinds as the format does, whatever their letters."""
@@ -46,9 +48,7 @@ class Event(msgspec.Struct):
             self.category = kind_of(self.category, CATEGORIES, "category")
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a stream of events: lines with an `atof_version`."""
-    return has_fields(document, "atof_version", "kind", "uuid")
+SHAPES = Shapes({"atof_version", "kind", "uuid"})
 
 
 def read_atof(document: Document, table: TurnsBuilder) -> None:
@@ -57,6 +57,7 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
     ========================== =============================================================================
     in the file                in the table
     ========================== =============================================================================
+    `timestamp`                the order of the events
     `name` of the root         `run`: the agent, as in the ATIF file of the same run
     run, `uuid` of the root    `rollout_id`, also as in the ATIF file
     `data.input` of the root   `prompt` of turn 1
@@ -87,7 +88,12 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
     events: list[Event] = []
     for number, value in document.records():
         with table.record(document.name, number):
-            events.append(parse(value, Event))
+            event = parse(value, Event)
+            if event.parent_uuid == event.uuid:
+                warn("parent_uuid", "names the event itself: it is read as an event without a parent")
+                event.parent_uuid = None
+            events.append(event)
+    events = in_order(events, lambda event: event.timestamp, "timestamp")
     # A run is one tree of scopes, and its root is the agent.
     root = next((event for event in events if event.parent_uuid is None), None)
     if root is None:

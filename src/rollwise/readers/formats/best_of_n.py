@@ -7,25 +7,28 @@
 """
 
 import re
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import has_fields, is_verdict, outcome_of
 from rollwise.readers.json_texts import lenient
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Small, inner, leftovers, parse
+from rollwise.readers.records import Small, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import BUDGET, SUCCESS
 
 NAME = re.compile(r"(?P<name>.*?)_?search_steps\.jsonl?(\.gz|\.zst|\.bz2|\.xz)?", re.DOTALL)
 MOST_BYTES = 1 << 20  # of a file with a prompt or an answer
 HIT = 1.0  # share of flagged samples at which the search calls a prompt successful
+SHAPES = Shapes({"n", "best_k", "best_asr", "search_steps"})
 
 
 class Step(msgspec.Struct):
@@ -35,136 +38,45 @@ class Step(msgspec.Struct):
     search_steps: list[Any]
     best_k: Small | None = None
     best_prompt: str | None = None
+    best_asr: Any = None
+    best_augmentation: Any = None
 
 
-class Candidate(msgspec.Struct):
-    """One augmented prompt."""
-
-    n: Small
-    k: Small
-    asr: float | None = None
-    augmentation: Any = None
-
-
-def sniff(document: Document) -> bool:
-    """Return whether the file holds steps of a search: lines with `n`, `best_k`, `best_asr` and `search_steps`."""
-    return has_fields(document, "n", "best_k", "best_asr", "search_steps")
-
-
-def read_best_of_n(document: Document, table: TurnsBuilder) -> None:
-    r"""Read each augmented prompt as a rollout of one turn: an attempt at the file's one behavior.
-
-    ========================= =============================================================================
-    in the file               in the table
-    ========================= =============================================================================
-    hash of the content       `run`: the file has no name of its own
-    run, `n`, `k`             `rollout_id`
-    ``best-of-n``             `attack`
-    folder of the file        `goal`, after the name of the data: each behavior has its folder
-    order of `n` and `k`      `attempt`, from 1
-    ``prompts/<n>/<k>/``      next to the file: `prompt.txt` is the `prompt`, the first of `lm_responses_*.json`
-                              the `response`; without them, `best_prompt` is the prompt of `best_k`, and the
-                              other texts are null
-    `asr`                     `score`: share of samples that were flagged; `outcome` is success of the attack
-                              where it is 1, else failure; null where it is null
-    `augmentation`            columns ``augmentation_<name>``
-    ========================= =============================================================================
-
-    `ending` is success, else budget; `solved` is null. The prompts of one step are tried at once, and the search ends with
-    the first step that has a hit: `rw.attempts` recognizes that, and refuses estimates that it rules out. A prompt whose
-    call failed has `asr` 0.0 in the file, like one that was refused; only the folder `errors/` next to it shows the failure.
-
-    The producer judges `stops_on_success`: there are no attempts after the step with the hit.
-
-    Examples
-    --------
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"n": 0, "best_k": 1, "best_asr": 1.0, "best_prompt": "hOw tO", "search_steps": [
-    ... {"n": 0, "k": 0, "asr": 0.0}, {"n": 0, "k": 1, "asr": 1.0, "augmentation": {"seed": 1}}]}'''
-    >>> table = TurnsBuilder("best_of_n", Problems(), {})
-    >>> read_best_of_n(Document(Path("/logs/7/direct_search_steps.jsonl"), log.replace(b"\n", b" ")), table)
-    >>> table.frame().select("goal", "attempt", "prompt", "outcome").rows()
-    [('direct/7', 1, None, 'failure'), ('direct/7', 2, 'hOw tO', 'success')]
-    """
-    run = f"best_of_n-{document.digest}"
+def _candidates(document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+    """Yield each candidate of each step, numbered in the order in which they were tried."""
     path = document.path.absolute()
     match = NAME.fullmatch(path.name)
-    goal = "/".join(filter(None, ("" if match is None else match["name"], path.parent.name)))
+    goal = "/".join(filter(None, ("" if match is None else match["name"], path.parent.name))) or around.run
     attempt = 0
     for number, value in document.records():
-        with table.record(document.name, number):
+        candidates: list[Any] = []
+        with builder.record(document.name, number):
             step = parse(value, Step)
-            if not step.search_steps:
-                table.problems.dropped(document.name, "holds no search steps", number)
-            step_extras = {
-                name: item
-                for name, item in leftovers(value, Step).items()
-                if name not in {"best_asr", "best_augmentation"}
-            }
-            for place, record in enumerate(step.search_steps):
-                # Steps and their candidates are numbered from 0, in the order in which they were tried.
-                attempt += 1
-                facts = {"run": run, "attack": "best-of-n", "goal": goal or run, "attempt": attempt}
-                where = f"search_steps[{place}]"
-                with table.rollout(document.name, f"{number}.{where}", partial(_identity, run, record, facts)):
-                    candidate = parse(record, Candidate, where)
-                    folder = path.parent / "prompts" / str(candidate.n) / str(candidate.k)
-                    # Without the folder of prompts, the file holds the text of the best candidate alone.
-                    best = step.best_prompt if candidate.k == step.best_k else None
-                    hit = None if candidate.asr is None else candidate.asr >= HIT
-                    # The score is the share of samples that were flagged.
-                    turn = TurnRow(
-                        turn=1,
-                        prompt=_text(folder / "prompt.txt", path.parent) or best,
-                        response=_answer(folder, path.parent),
-                        score=candidate.asr,
-                        succeeded=hit,
-                    )
-                    augmentation = (
-                        candidate.augmentation
-                        if isinstance(candidate.augmentation, dict)
-                        else {"value": candidate.augmentation}
-                    )
-                    table.add(
-                        document.name,
-                        f"{run}/{candidate.n}/{candidate.k}",
-                        [turn],
-                        {
-                            **facts,
-                            "ending": SUCCESS if hit else BUDGET,
-                            "outcome": outcome_of(hit),
-                        },
-                        {
-                            "step": candidate.n,
-                            "candidate": candidate.k,
-                            **{f"augmentation_{name}": item for name, item in augmentation.items()},
-                            **leftovers(record, Candidate),
-                            **step_extras,
-                        },
-                    )
+            candidates, further = step.search_steps, leftovers(value, Step)
+            if not candidates:
+                builder.problems.dropped(document.name, "holds no search steps", number)
+        for place, candidate in enumerate(candidates):
+            attempt += 1
+            found = {"goal": goal, "attempt": attempt, "best_k": step.best_k, "best": step.best_prompt, "step": further}
+            where = f"search_steps[{place}]"
+            yield Record(candidate, f"{number}.{where}", replace(around, found=found), within=where)
 
 
-def _identity(run: str, record: Any, facts: Mapping[str, Any]) -> Identity | None:
-    """Return what can be read of a candidate that is broken; None where it has no numbers or no verdict."""
-    step, place = inner(record, "n"), inner(record, "k")
-    if type(step) is not int or type(place) is not int or not is_verdict(inner(record, "asr")):
-        return None
-    return f"{run}/{step}/{place}", facts
+def _prompt(record: Record) -> str | None:
+    """`prompt.txt`, else the step's `best_prompt` for its `best_k`."""
+    # Without the folder of prompts, the file holds the text of the best candidate alone.
+    folder = _folder(record)
+    return _text(folder / "prompt.txt", record) or (record["@best"] if record["k"] == record["@best_k"] else None)
 
 
-def _text(path: Path, folder: Path) -> str | None:
-    """Return the content of a small text file near the log; null if it is missing."""
-    data = bytes_beside(path, folder, most=MOST_BYTES)
-    return None if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def _answer(folder: Path, log_folder: Path) -> str | None:
-    """Return the first stored answer to a prompt; null where none can be read."""
+def _answer(record: Record) -> str | None:
+    """First of `lm_responses_*.json`."""
+    folder = _folder(record)
     try:
         files = sorted(folder.glob("lm_responses_*.json")) if folder.is_dir() else []
     except OSError:
         return None
-    text = _text(files[0], log_folder) if files else None
+    text = _text(files[0], record) if files else None
     try:
         answers = None if text is None else lenient(text.encode())[0]
     except BrokenError:
@@ -172,3 +84,56 @@ def _answer(folder: Path, log_folder: Path) -> str | None:
     first = answers[0] if isinstance(answers, list) and answers else None
     answer = first.get("completion") if isinstance(first, dict) else None
     return answer if isinstance(answer, str) else None
+
+
+def _folder(record: Record) -> Path:
+    """Return the folder of a candidate, next to the log."""
+    return record.around.document.path.absolute().parent / "prompts" / str(record["n"]) / str(record["k"])
+
+
+def _text(path: Path, record: Record) -> str | None:
+    """Return the content of a small text file near the log; null if it is missing."""
+    data = bytes_beside(path, record.around.document.path.absolute().parent, most=MOST_BYTES)
+    return None if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _augmentation(record: Record) -> dict[str, Any]:
+    """`augmentation`."""
+    augmentation = record["augmentation"]
+    return augmentation if isinstance(augmentation, dict) else {"value": augmentation}
+
+
+BEST_OF_N = Mapped(
+    module=__name__,
+    doc="""Read each augmented prompt as a rollout of one turn: an attempt at the file's one behavior.
+
+{fields}
+
+The file has no name of its own. Each behavior has its folder: the `goal` is the name of the data and that of the folder.
+Prompts and answers are in the folder ``prompts/<n>/<k>/`` next to the file; without it, the texts other than `best_prompt`
+are null. The prompts of one step are tried at once, and the search ends with the first step that has a hit: `rw.attempts`
+recognizes that, and refuses estimates that it rules out. A prompt whose call failed has `asr` 0.0 in the file, like one that
+was refused; only the folder `errors/` next to it shows the failure. `solved` is null.
+
+The producer judges `stops_on_success`: there are no attempts after the step with the hit.""",
+    records=_candidates,
+    rollout=["n", "k"],
+    facts={
+        "attack": {"value": "best-of-n"},
+        "goal": {"from": "@goal", "in_file": "name of the data, folder of the file"},
+        "attempt": {"from": "@attempt", "in_file": "order of `n` and `k`", "note": "from 1"},
+        "ending": {
+            "by": lambda record: SUCCESS if (record["asr"] or 0) >= HIT else BUDGET,
+            "in_file": "`asr`",
+            "note": "success where it is 1, else budget",
+        },
+    },
+    turn={
+        "prompt": _prompt,
+        "response": _answer,
+        "score": {"from": "asr", "note": "share of samples that were flagged"},
+    },
+    verdicts=[{"of": "attack", "from": "asr", "at_least": HIT}],
+    columns={"step": "n", "candidate": "k", "augmentation_*": _augmentation, "*": {"from": "@step"}},
+    fields={"n": Small, "k": Small, "augmentation": Any},
+)

@@ -19,6 +19,7 @@ from rollwise.readers.common import AnthropicUsage, first_of, join_texts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
@@ -64,9 +65,7 @@ class Entry(msgspec.Struct):
     branch: str | None = msgspec.field(name="gitBranch", default=None)
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a session: lines of which one of the first has `sessionId`, `uuid`, `type` and `message`."""
-    return document.kind in {"lines", "json"} and {"sessionId", "uuid", "type", "message"} <= document.early
+SHAPES = Shapes({"sessionId", "uuid", "type", "message"}, at="early")
 
 
 def read_claude_code(document: Document, table: TurnsBuilder) -> None:

@@ -16,13 +16,14 @@ import msgspec
 from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.common import has_fields, is_verdict
+from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.mapping import Mapped
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
 from rollwise.readers.records import Whole, json_text, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import UNDETERMINED
 
@@ -82,19 +83,9 @@ class Run:
     setup: Setup = field(default_factory=Setup)
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a report with attempts: lines with an `entry_type`."""
-    return is_report(document) and b'"attempt"' in document.data
-
-
-def sniff_results(document: Document) -> bool:
-    """Return whether the file is a report that holds its results and no attempts."""
-    return is_report(document) and not sniff(document)
-
-
-def is_report(document: Document) -> bool:
-    """Return whether the file is a report, with attempts or without."""
-    return has_fields(document, "entry_type")
+REPORT = Shapes({"entry_type"})  # with attempts or without
+SHAPES = Shapes({"entry_type"}, check=lambda document: b'"attempt"' in document.data)
+RESULTS = Shapes({"entry_type"}, check=lambda document: b'"attempt"' not in document.data)
 
 
 def lines(document: Document, problems: Problems, wanted: str) -> Iterator[tuple[int, Run, dict[str, Any]]]:

@@ -12,6 +12,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chronology import latest
 from rollwise.readers.common import has_fields
 from rollwise.readers.formats import garak
 from rollwise.readers.problems import warn
@@ -112,11 +113,11 @@ def _add(document: Document, table: TurnsBuilder, name: str, hits: list[Hit], ex
         chat.append(Message("assistant", garak.text_of(first.output, "output")))
     turns = split(chat, "turns")
     # One line per detector: all scores of one output belong to one rollout.
-    scores = {
-        f"score_{garak.short(detector)}": None if hit.score is None else float(hit.score)
-        for hit in hits
-        for detector in (hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"])
-    }
+    stated: dict[str, list[tuple[float | None, None]]] = {}
+    for hit in hits:
+        for detector in hit.detector if isinstance(hit.detector, list) else [hit.detector or "unknown"]:
+            stated.setdefault(garak.short(detector), []).append((None if hit.score is None else float(hit.score), None))
+    scores = {f"score_{name}": latest(values, "score") for name, values in stated.items()}
     turns[-1] = turns[-1]._replace(succeeded=True, score=next(iter(scores.values())))
     # The generator is `type name`; a generator without a name is `type None`.
     kind, _, target = (first.generator or "").rpartition(" ")

@@ -16,6 +16,7 @@ from rollwise.readers.chats.turns import Message, thoughts
 from rollwise.readers.common import without_nulls
 from rollwise.readers.records import Count, parse, spare, total, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import Answer, Reply, providers, read_exchanges
 
@@ -55,9 +56,11 @@ class Usage(msgspec.Struct, rename="camel"):
     total_token_count: Count = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds answers of Gemini, with `candidates`, or under `response` such an answer."""
-    return "gemini" in providers(document)
+SHAPES = Shapes(
+    any_of={"response", "candidates", "promptFeedback", "prompt_feedback"},
+    at="early",
+    check=lambda document: "gemini" in providers(document),
+)
 
 
 def read_gemini_output(document: Document, table: TurnsBuilder) -> None:

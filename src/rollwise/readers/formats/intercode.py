@@ -6,18 +6,23 @@
 - Lost: nothing.
 """
 
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rollwise.errors import counted
-from rollwise.readers.common import first_of, is_verdict, text_in
-from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Key, inner, leftovers, parse, spare, worded
-from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.common import first_of
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Record, once
+from rollwise.readers.problems import BrokenError, nulled
+from rollwise.readers.records import Key, leftovers, parse, spare, worded
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow
 from rollwise.schema import BUDGET, FINISHED, NO_ATTACK, SUCCESS
+
+SHAPES = Shapes({"environment", "query"}, any_of={"turn_history", "trajectory"}, at="inner", kinds=("json",))
+LISTS = ("observations", "rewards")  # which have an item for each action
 
 
 class History(msgspec.Struct):
@@ -26,6 +31,11 @@ class History(msgspec.Struct):
     actions: list[str | None]
     observations: list[Any] = []
     rewards: list[float | None] = []
+
+    def each(self, name: str) -> list[Any]:
+        """Return the items of a list, one for each action: null where they do not go together."""
+        values: list[Any] = getattr(self, name)
+        return values if len(values) == len(self.actions) else [None] * len(self.actions)
 
 
 class Summary(msgspec.Struct):
@@ -43,190 +53,154 @@ class Step(msgspec.Struct):
     observation: Any = None
 
 
-class Trajectory(msgspec.Struct):
-    """One task, as an agent or a human went about it."""
-
-    environment: str
-    query: str
-    dataset: str | None = None
-    task_id: Key | None = None
-    query_idx: Key | None = None
-    turn_history: dict[str, Any] | None = None
-    trajectory: list[Step] | None = None
-    summary: dict[str, Any] | None = None
-    reward: float | None = None
-    gold: Any = None
-
-
-def sniff(document: Document) -> bool:
-    """Return whether the file is an object of trajectories: each with an environment, a query and what was done."""
-    names = document.inner
-    return {"environment", "query"} <= names and bool({"turn_history", "trajectory"} & names)
-
-
-def read_intercode(document: Document, table: TurnsBuilder) -> None:
-    """Read each trajectory as a rollout; a turn is one action.
-
-    ========================== =========================================================================
-    in the file                in the table
-    ========================== =========================================================================
-    `environment`, hash        `run`: ``ic_bash-1a2b3c4d``, with a hash of the file's content
-    run, key                   `rollout_id`: the key of the object, since several tasks share a `query`
-    `dataset` + `task_id`      `task`; in a human's log, `environment` + `query_idx`
-    `query`                    `prompt` of turn 1
-    `observations`             `prompt` of the next turn; of the last action its `observation`
-    `actions`, `rewards`       `response`, `reward`
-    `max_reward`               `solved` where it is 1
-    `gold`                     `expected`
-    ========================== =========================================================================
-
-    `attack` is `none`, so `goal` and `outcome` are null; `attempt` is 1. `ending` is `success` where a reward is 1,
-    `budget` where `turns_taken` has reached `turns_max`, else `finished` (as where the log names no `turns_max`).
-    A human's log has `trajectory` and one final reward, which goes to the last turn. Other lists with an item for each
-    action (`valid_action`, `thoughts`, `steps`) become columns of the turn; all other fields become columns of the rollout.
-
-    The producer judges `every_turn`, by a reward for the user's task; without an attack, `succeeded` is null.
-    Only the name of the file holds the target, so give it: ``read(path, target="gpt-4")``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"0": {"environment": "ic_bash", "query": "Count the files", "task_id": 0, "dataset": "demo",
-    ... "turn_history": {"actions": ["ls", "ls | wc -l"], "observations": ["a b", "2"], "rewards": [0, 1]},
-    ... "summary": {"max_reward": 1, "turns_taken": 2, "turns_max": 10}}}'''
-    >>> table = TurnsBuilder("intercode", Problems(), {})
-    >>> read_intercode(Document(Path("bash.json"), log), table)
-    >>> table.frame().select("turn", "prompt", "response", "observation", "reward", "ending").rows()
-    [(1, 'Count the files', 'ls', None, 0.0, 'success'), (2, 'a b', 'ls | wc -l', '2', 1.0, 'success')]
-    """
-    run: str | None = None
-    for key, record in parse(document.value, dict[str, Any]).items():
-        environment = text_in(record, "environment")
-        run_here = run or (environment and f"{environment}-{document.digest}")
-        with table.rollout(document.name, key, partial(_identity, run_here, key, record)):
-            trajectory = parse(record, Trajectory)
-            # The environment is named in each trajectory, and is the same in a file.
-            run = run or f"{trajectory.environment}-{document.digest}"
-            history = _history(trajectory)
-            summary = parse(trajectory.summary or {}, Summary)
-            best = _best(trajectory, summary, history)
-            history, unpaired = _paired(document, table, key, history)
-            table.add(
-                document.name,
-                f"{run}/{key}",
-                _turns(trajectory.query, history),
-                {
-                    "run": run,
-                    "attack": NO_ATTACK,
-                    "task": _task(trajectory),
-                    "attempt": 1,
-                    "expected": worded(trajectory.gold),
-                    "ending": _ending(best, summary),
-                    "solved": None if best is None else best == 1,
-                },
-                {**_extras(record, trajectory, history), **unpaired},
-                _turn_extras(trajectory, history),
-            )
-
-
-def _history(trajectory: Trajectory) -> History:
+@once
+def _history(record: Record) -> History:
     """Return the actions of an agent or a human in one form."""
-    if trajectory.turn_history is not None:
-        history = parse(trajectory.turn_history, History, "turn_history")
-    else:
-        # A human's log lists actions with their observations; its one reward is that of the end.
-        steps = trajectory.trajectory or []
-        final = [*([None] * (len(steps) - 1)), trajectory.reward] if steps else []
-        history = History([step.action for step in steps], [step.observation for step in steps], final)
-    return history
+    if record["turn_history"] is not None:
+        return parse(record["turn_history"], History, "turn_history")
+    # A human's log lists actions with their observations; its one reward is that of the end.
+    steps: list[Step] = record["trajectory"] or []
+    final = [*([None] * (len(steps) - 1)), record["reward"]] if steps else []
+    return History([step.action for step in steps], [step.observation for step in steps], final)
 
 
-def _paired(document: Document, table: TurnsBuilder, key: str, history: History) -> tuple[History, dict[str, Any]]:
-    """Return the history without lists that lack an entry, and these lists by the names of their columns.
+@once
+def _unpaired(record: Record) -> list[str]:
+    """Return the lists that lack an entry; an empty one means that the log does not record them.
 
     Which action such a list has no entry for is unknown: it is a problem, and what belongs to the turns is null.
     """
-    count = len(history.actions)
-    unpaired = {}
-    # An empty list means that the log does not record them.
-    for name in ("observations", "rewards"):
-        values = getattr(history, name)
-        if len(values) not in {0, count}:
-            reason = f"has {counted(len(values), 'entry')} for {counted(count, 'action')}"
-            table.problems.broken(document.name, BrokenError(reason, record=key, field=f"turn_history.{name}"))
-            unpaired[f"turn_history_{name}"] = values
-    empty: dict[str, list[Any]] = {name.removeprefix("turn_history_"): [] for name in unpaired}
-    return msgspec.structs.replace(history, **empty), unpaired
+    history, unpaired = _history(record), []
+    for name in LISTS:
+        size, count = len(getattr(history, name)), len(history.actions)
+        if size not in {0, count}:
+            reason = f"has {counted(size, 'entry')} for {counted(count, 'action')}"
+            if not nulled(f"turn_history.{name}", reason):
+                raise BrokenError(reason, field=f"turn_history.{name}")
+            unpaired.append(name)
+    return unpaired
 
 
-def _identity(run: str | None, key: str, record: Any) -> Identity | None:
-    """Return what can be read of a trajectory that is broken; None where it has no reward."""
-    rewards = inner(record, "turn_history", "rewards")
-    verdicts = [inner(record, "summary", "max_reward"), inner(record, "reward")]
-    if run is None or not any(map(is_verdict, [*verdicts, *(rewards if isinstance(rewards, list) else [])])):
-        return None
-    source = text_in(record, "dataset") or text_in(record, "environment")
-    task = first_of(*(inner(record, name) for name in ("task_id", "query_idx")))
-    task = f"{source}/{task}" if source is not None and isinstance(task, str | int) else None
-    return f"{run}/{key}", {"run": run, "attack": NO_ATTACK, "task": task, "attempt": 1}
+@once
+def _summary(record: Record) -> Summary:
+    return parse(record["summary"] or {}, Summary)
 
 
-def _turns(query: str, history: History) -> list[TurnRow]:
-    """Return a turn for each action, whose prompt is the observation after the action before it."""
-    if not history.actions:
-        return [TurnRow(turn=None, prompt=query)]
-    count = len(history.actions)
-    results = [worded(value) for value in history.observations] or [None] * count
-    rewards = history.rewards or [None] * count
-    turns = [
-        TurnRow(turn=number, prompt=prompt, response=action, reward=reward)
-        for number, (prompt, action, reward) in enumerate(
-            zip([query, *results[:-1]], history.actions, rewards, strict=True), start=1
-        )
-    ]
-    turns[-1] = turns[-1]._replace(observation=results[-1])
-    return turns
-
-
-def _best(trajectory: Trajectory, summary: Summary, history: History) -> float | None:
-    if summary.max_reward is not None:
-        return summary.max_reward
-    rewards = [reward for reward in (*history.rewards, trajectory.reward) if reward is not None]
+@once
+def _best(record: Record) -> float | None:
+    if _summary(record).max_reward is not None:
+        return _summary(record).max_reward
+    rewards = [reward for reward in (*_history(record).rewards, record["reward"]) if reward is not None]
     return max(rewards, default=None)
 
 
-def _ending(best: float | None, summary: Summary) -> str:
-    if best == 1:
+def _run(record: Record) -> str | None:
+    """`environment`, hash of the content."""
+    # The environment is named in each trajectory, and is the same in a file.
+    environment, found = record["environment"], record.around.found
+    if isinstance(environment, str):
+        found.setdefault("run", f"{environment}-{record.around.document.digest}")
+    return found.get("run")
+
+
+def _task(record: Record) -> str | None:
+    """`dataset` + `task_id`; in a human's log, `environment` + `query_idx`."""
+    source, task = record["dataset"] or record["environment"], first_of(record["task_id"], record["query_idx"])
+    return f"{source}/{task}" if isinstance(source, str) and task is not None else None
+
+
+def _ending(record: Record) -> str:
+    """`summary`."""
+    if _best(record) == 1:
         return SUCCESS
-    count, limit = summary.turns_taken, summary.turns_max
+    count, limit = _summary(record).turns_taken, _summary(record).turns_max
     return BUDGET if count is not None and limit is not None and count >= limit else FINISHED
 
 
-def _task(trajectory: Trajectory) -> str | None:
-    source = trajectory.dataset or trajectory.environment
-    task = trajectory.task_id if trajectory.task_id is not None else trajectory.query_idx
-    return None if task is None else f"{source}/{task}"
+def _turns(record: Record) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]]]:
+    """`query`, and `turn_history` or `trajectory`."""
+    history, _ = _history(record), _unpaired(record)
+    further = leftovers(record["turn_history"] or {}, History)
+    columns = {name: value for name, value in further.items() if value and _is_of_turns(value, history)}
+    if not history.actions:
+        return [TurnRow(turn=None, prompt=record["query"])], columns
+    # The prompt of a turn is the observation after the action before it.
+    results = [worded(value) for value in history.each("observations")]
+    turns = [
+        TurnRow(turn=number, prompt=prompt, response=action, reward=reward)
+        for number, (prompt, action, reward) in enumerate(
+            zip([record["query"], *results[:-1]], history.actions, history.each("rewards"), strict=True), start=1
+        )
+    ]
+    turns[-1] = turns[-1]._replace(observation=results[-1])
+    return turns, columns
 
 
-def _extras(record: dict[str, Any], trajectory: Trajectory, history: History) -> dict[str, Any]:
-    summary = trajectory.summary or {}
-    further = leftovers(trajectory.turn_history or {}, History)
+def _columns(record: Record) -> dict[str, Any]:
+    """Return the fields of the summary, and lists of the history that are not of its turns."""
+    history, further = _history(record), leftovers(record["turn_history"] or {}, History)
+    of_history = {name: value for name, value in further.items() if not _is_of_turns(value, history)}
+    of_history |= {name: getattr(history, name) for name in _unpaired(record)}
+    # A field that the summary shares with the trajectory keeps a prefix, so that neither is lost.
+    summary = (record["summary"] or {}).items()
     return {
-        "environment": trajectory.environment,
-        "dataset": trajectory.dataset,
-        # A field that the summary shares with the trajectory keeps a prefix, so that neither is lost.
-        **{f"summary_{name}" if name in record else spare(name): value for name, value in summary.items()},
-        **{f"turn_history_{name}": value for name, value in further.items() if not _per_turn(value, history)},
-        **leftovers(record, Trajectory),
+        **{f"summary_{name}" if name in record.raw else spare(name): value for name, value in summary},
+        **{f"turn_history_{name}": value for name, value in of_history.items()},
     }
 
 
-def _turn_extras(trajectory: Trajectory, history: History) -> dict[str, list[Any]]:
-    further = leftovers(trajectory.turn_history or {}, History)
-    return {name: value for name, value in further.items() if value and _per_turn(value, history)}
-
-
-def _per_turn(value: Any, history: History) -> bool:
+def _is_of_turns(value: Any, history: History) -> bool:
     """Return whether a value of the history is a list with an item for each action."""
     return isinstance(value, list) and len(value) == len(history.actions)
+
+
+INTERCODE = Mapped(
+    module=__name__,
+    doc="""Read each trajectory as a rollout; a turn is one action.
+
+{fields}
+
+`run` is such as ``ic_bash-1a2b3c4d``, with a hash of the file's content. Its key names a rollout, since several tasks share a
+`query`, which is the `prompt` of turn 1. An item of `observations` is the `prompt` of the next turn; of the last action it is
+the `observation`; `actions` and `rewards` are `response` and `reward`.
+`goal` and `outcome` are null. `ending` is `success` where a reward is 1, `budget` where `turns_taken` has reached `turns_max`,
+else `finished` (as where the log names no `turns_max`).
+A human's log has `trajectory` and one final reward, which goes to the last turn. Other lists with an item for each
+action (`valid_action`, `thoughts`, `steps`) become columns of the turn; all other fields become columns of the rollout.
+
+The producer judges `every_turn`, by a reward for the user's task; without an attack, `succeeded` is null.
+Only the name of the file holds the target, so give it: ``read(path, target="gpt-4")``.""",
+    records="{*}",
+    run=_run,
+    rollout=[{"from": "@key", "in_file": "key of the object"}],
+    facts={
+        "attack": {"value": NO_ATTACK},
+        "task": _task,
+        "attempt": {"value": 1},
+        "expected": "gold",
+        "ending": {"by": _ending, "note": "success, budget or finished"},
+    },
+    turns=_turns,
+    verdicts=[
+        {
+            "of": "task",
+            "by": lambda record: None if _best(record) is None else _best(record) == 1,
+            "in_file": "`summary.max_reward`, else the best reward",
+            "note": "where it is 1",
+        }
+    ],
+    signs=["summary.max_reward", "reward", "turn_history.rewards"],
+    columns={"environment": "environment", "dataset": "dataset", "*": _columns},
+    fields={
+        "environment": str,
+        "query": str,
+        "dataset": str | None,
+        "task_id": Key | None,
+        "query_idx": Key | None,
+        "turn_history": dict[str, Any] | None,
+        "trajectory": list[Step] | None,
+        "summary": dict[str, Any] | None,
+        "reward": float | None,
+        "gold": Any,
+    },
+)

@@ -10,10 +10,12 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import fields_in_data, records_in_data
+from rollwise.readers.chronology import latest
+from rollwise.readers.common import first_of, records_in_data
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -87,14 +89,11 @@ class Score(msgspec.Struct, rename="camel"):
     value: Any = None
     string_value: str | None = None
     observation_id: Key | None = None
+    timestamp: Stamp = None
+    updated_at: Stamp = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces with observations, or observations with a `traceId`, perhaps under `data`."""
-    if document.kind not in {"json", "lines"}:
-        return False
-    fields = fields_in_data(document)
-    return fields >= TRACE or fields >= OBSERVATION
+SHAPES = Shapes(TRACE, OBSERVATION, at="data")
 
 
 def read_langfuse(document: Document, table: TurnsBuilder) -> None:
@@ -116,7 +115,8 @@ def read_langfuse(document: Document, table: TurnsBuilder) -> None:
     `startTime`, `endTime`            `seconds`; `total_seconds` (or `latency` of the trace)
     level ERROR                       `error` of the turn: `statusMessage`; `ending` error, where the only call
                                       or the outermost observation failed
-    `scores` of the trace             ``score_<name>``
+    `scores` of the trace             ``score_<name>``; of several the one of the latest `updatedAt` or
+                                      `timestamp`, null without times
     `name`, `sessionId`, `userId`,    columns `trace_name`, `session_id`, `user_id`, `metadata`, `tags`
     `metadata`, `tags`
     ================================= ===================================================================
@@ -170,12 +170,15 @@ def _add(document: Document, table: TurnsBuilder, run: str, record: dict[str, An
     facts |= {} if trace.total_cost is None else {"total_cost_usd": trace.total_cost}
     facts |= {} if trace.latency is None else {"total_seconds": trace.latency}
     extras = {column: record[name] for name, column in TRACE_COLUMNS.items() if record.get(name) is not None}
+    scores: dict[str, list[tuple[Any, object]]] = {}  # of each name, with their times
     for place, value in enumerate(trace.scores or ()):
         if isinstance(value, str):
             continue  # an id
         score = parse(value, Score, f"scores[{place}]")
         if score.observation_id is None:
-            extras[f"score_{score.name}"] = score.value if score.string_value is None else score.string_value
+            stated = score.value if score.string_value is None else score.string_value
+            scores.setdefault(score.name, []).append((stated, first_of(score.updated_at, score.timestamp)))
+    extras |= {f"score_{name}": latest(values, f"scores.{name}") for name, values in scores.items()}
     (ordered,) = traces_of(spans).values()
     add_trace(document, table, run, ordered, facts, extras)
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import has_fields, of_trace, text_in, without_nulls
-from rollwise.readers.problems import IS_NULL, BrokenError, nulled
+from rollwise.readers.chronology import latest
+from rollwise.readers.common import of_trace, text_in, without_nulls
+from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import Count, Key, kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -48,9 +50,7 @@ class Run(msgspec.Struct):
     child_runs: list[Any] | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds runs, with a `run_type`, a `trace_id` and `inputs`."""
-    return has_fields(document, "run_type", "trace_id", "inputs")
+SHAPES = Shapes({"run_type", "trace_id", "inputs"})
 
 
 def read_langsmith(document: Document, table: TurnsBuilder) -> None:
@@ -98,12 +98,29 @@ def read_langsmith(document: Document, table: TurnsBuilder) -> None:
     spans: dict[str, Span] = {}  # by id: a run may be in the file on its own and among the `child_runs` of another
     for number, value in document.records():
         with table.record(document.name, number):
-            spans |= {span.id: span for span in _spans(value, "")}
+            for span in list(_spans(value, "")):  # all of a record, or nothing
+                spans[span.id] = _finished(spans[span.id], span) if span.id in spans else span
     for trace, trace_spans in traces_of(spans.values()).items():
         with table.record(document.name, trace):
             extras, turns = of_trace(trace_spans)
             facts = {"attempt": 1} | ({"task": extras.pop("task")} if "task" in extras else {})
             add_trace(document, table, run, turns, facts, extras)
+
+
+def _finished(first: Span, second: Span) -> Span:
+    """Return what two records say of one run: one that ended is later; else the second, without feedback that differs."""
+    if first == second:
+        return first
+    warn("id", "names several runs that differ: the one that ended, else the last, is read")
+    if (first.end is None) != (second.end is None):
+        return first if second.end is None else second
+    both = first.beside.keys() & second.beside.keys()
+    scores = {
+        name: [(span.beside[name], span.end) for span in (first, second)] for name in both if name.startswith("score_")
+    }
+    return second._replace(
+        beside={**first.beside, **second.beside, **{name: latest(values, name) for name, values in scores.items()}}
+    )
 
 
 def _spans(value: Any, within: str) -> Iterator[Span]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from rollwise.readers.chronology import latest, tell
 from rollwise.readers.common import has_fields, is_verdict, zero_or_one
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, leftovers, parse, worded
@@ -113,7 +114,12 @@ def read_lm_eval(document: Document, table: TurnsBuilder) -> None:
     by_document: dict[str, list[tuple[int, Any]]] = {}
     for number, value in document.records():
         with table.record(document.name, number):
-            by_document.setdefault(str(parse(value, Name).doc_id), []).append((number, value))
+            lines = by_document.setdefault(str(parse(value, Name).doc_id), [])
+            if _is_new(value, lines):
+                lines.append((number, value))
+            else:
+                tell("doc_id", "a line before it says the same, and counts")
+                table.passes_over(document.name)
     for name, records in by_document.items():
         facts = {
             "run": run,
@@ -127,12 +133,13 @@ def read_lm_eval(document: Document, table: TurnsBuilder) -> None:
             # A document of which one filter cannot be read is broken: another filter may give another verdict.
             samples = [(_sample(number, value), leftovers(value, Sample)) for number, value in records]
             first, first_extras = samples[0]
-            scores: dict[str, Any] = {}
-            for position, (sample, extras) in enumerate(samples):
+            stated: dict[str, list[tuple[Any, None]]] = {}
+            for sample, extras in samples:
                 for metric in sample.metrics or []:
-                    # Scores of the first filter have no suffix; a name that is taken already gets the position of its line.
-                    key = f"score_{metric}" if position == 0 else f"score_{metric}_{sample.filter}"
-                    scores[key if key not in scores else f"{key}_{position}"] = extras.get(metric)
+                    # Scores of the first filter have no suffix.
+                    key = f"score_{metric}" if sample.filter == first.filter else f"score_{metric}_{sample.filter}"
+                    stated.setdefault(key, []).append((extras.get(metric), None))
+            scores = {name: latest(values, name.removeprefix("score_")) for name, values in stated.items()}
             prompt, response, likelihood = _exchange(first)
             table.add(
                 document.name,
@@ -155,6 +162,18 @@ def read_lm_eval(document: Document, table: TurnsBuilder) -> None:
                     **{name: value for name, value in first_extras.items() if name not in (first.metrics or [])},
                 },
             )
+
+
+def _is_new(line: Any, others: Sequence[tuple[int, Any]]) -> bool:
+    """Return whether a line is not a copy of another of its document; one with the same filter may only differ in its metrics."""
+    for _, other in others:
+        if line == other:
+            return False
+        if line.get("arguments") != other.get("arguments"):
+            raise BrokenError("names a second document, with other arguments", field="doc_id")
+        if line.get("filter") == other.get("filter") and line.get("resps") != other.get("resps"):
+            raise BrokenError("names a document with other responses", field="doc_id")
+    return True
 
 
 def _sample(number: int, value: Any) -> Sample:

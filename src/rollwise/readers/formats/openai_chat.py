@@ -9,6 +9,7 @@
 from rollwise.readers.chats.layouts import Layout, layouts
 from rollwise.readers.chats.reading import Chats
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 
@@ -18,11 +19,9 @@ FIELDS_OF_TOOLS = OF_TOOLS | {"rollout_id", "session_id"}  # and fields that may
 USUAL = Layout("messages", role="role", text="content")
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds chats: records with `messages`, each with a role."""
-    if document.kind not in {"json", "lines"} or "messages" not in document.keys:
-        return False
-    return b'"role"' in document.head and not FIELDS_OF_TOOLS & document.keys and not logged(document)
+SHAPES = Shapes(
+    {"messages"}, without=FIELDS_OF_TOOLS, contains=(b'"role"',), check=lambda document: not logged(document)
+)
 
 
 def sniff_chats(document: Document) -> bool:

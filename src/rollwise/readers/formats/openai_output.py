@@ -16,6 +16,7 @@ from rollwise.readers.common import OpenAIUsage, text_in, without_nulls
 from rollwise.readers.json_texts import names_if_any, surface_if_any
 from rollwise.readers.records import leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import NOTHING, Answer, Reply, providers, read_exchanges
 
@@ -48,19 +49,23 @@ class Choice(msgspec.Struct):
     index: int | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds a batch's output (`custom_id`, `response`, `error`), answers, or logs with them.
-
-    Of a log with the request in an object of its own, the answer may also be its text alone.
-    """
-    if document.kind not in {"json", "lines"}:
-        return False
-    if document.keys >= BATCH or "openai" in providers(document):
-        return True
+def _is_logged(document: Document) -> bool:
+    """Return whether the first record holds a request and the text of its answer alone, as logs of requests may."""
     first = next(iter(document.beginning), {})
-    # A log of requests may hold only the text of an answer.
     has_request = "messages" in names_if_any(first.get("request"))
     return has_request and isinstance(surface_if_any(first.get("response")), str)
+
+
+def _is_answered(document: Document) -> bool:
+    return "openai" in providers(document)
+
+
+SHAPES = (
+    Shapes(BATCH)
+    | Shapes(any_of={"response", "choices"}, at="early", check=_is_answered)
+    | Shapes({"object", "output"}, at="early", check=_is_answered)
+    | Shapes({"request", "response"}, at="first", check=_is_logged)
+)
 
 
 def read_openai_output(document: Document, table: TurnsBuilder) -> None:

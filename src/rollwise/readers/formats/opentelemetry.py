@@ -14,6 +14,7 @@ from rollwise.readers.formats.phoenix import FAILED, span_of
 from rollwise.readers.problems import warn
 from rollwise.readers.records import parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.gen_ai import call_of
 from rollwise.readers.traces.otlp import EXPORTED, Plain, spans_in
@@ -23,13 +24,12 @@ PRINTED = frozenset({"context", "attributes", "parent_id", "start_time"})  # fie
 CONVENTIONS = frozenset({"gen_ai", "openinference"})  # first parts of the names of attributes of model calls
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds spans of models, as OTLP writes them in JSON or as the SDK's exporter prints them."""
-    if document.kind not in {"json", "lines"}:
-        return False
-    # Spans that are printed by the SDK look like Phoenix's, except for `span_kind`.
-    exported = EXPORTED in document.keys or (document.keys >= PRINTED and "span_kind" not in document.keys)
-    return exported and any(f"{name}.".encode() in document.data for name in CONVENTIONS)
+def _names_models(document: Document) -> bool:
+    return any(f"{name}.".encode() in document.data for name in CONVENTIONS)
+
+
+# Spans that are printed by the SDK look like Phoenix's, except for `span_kind`.
+SHAPES = Shapes({EXPORTED}, check=_names_models) | Shapes(PRINTED, without={"span_kind"}, check=_names_models)
 
 
 def read_opentelemetry(document: Document, table: TurnsBuilder) -> None:

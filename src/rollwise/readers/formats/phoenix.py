@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.common import fields_in_data, of_trace, records_in_data
+from rollwise.readers.common import of_trace, records_in_data
 from rollwise.readers.records import Count, Finite, Key, inner, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import BINARY, JSON, Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.otlp import undotted
 from rollwise.readers.traces.spans import Span, add_trace, seconds_of, traces_of
@@ -96,12 +97,7 @@ class Cost(msgspec.Struct):
     total: Finite | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds spans: with `context.trace_id`, or with a `context` and `attributes`, perhaps under `data`."""
-    if document.kind not in {"json", "lines", "parquet", "arrow"}:
-        return False
-    fields = fields_in_data(document)
-    return fields >= FLAT or (fields >= NESTED and "span_kind" in fields)
+SHAPES = Shapes(FLAT, NESTED | {"span_kind"}, at="data", kinds=(*JSON, *BINARY))
 
 
 def read_phoenix(document: Document, table: TurnsBuilder) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from rollwise.readers.common import complete_last, has_fields, is_object, is_verdict, outcome_of
 from rollwise.readers.formats.promptfoo_turns import graded, stopped, turns_of
 from rollwise.readers.problems import warn
-from rollwise.readers.records import Count, Small, json_text, leftovers, parse, whole
+from rollwise.readers.records import Count, Small, inner, json_text, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, GAVE_UP, NO_ATTACK, SUCCESS, UNDETERMINED
@@ -149,6 +149,8 @@ def read_promptfoo(document: Document, table: TurnsBuilder) -> None:
     reports false, so `is_refusal` is not `refused`. The configuration and the table of prompts are not read. A provider's
     `error` together with a refusal is an error, as promptfoo counts it.
 
+    Of several exports of one `evalId`, that of the latest `results.timestamp` counts.
+
     The producer judges `every_turn` where a strategy records the grader's verdict on each, else the whole rollout.
 
     Examples
@@ -162,7 +164,7 @@ def read_promptfoo(document: Document, table: TurnsBuilder) -> None:
     >>> table.frame().select("attack", "goal", "response", "outcome").row(0)
     ('basic', 'hate/4', 'Oaf', 'success')
     """
-    run, records = _records(document)
+    run, records = _records(document, table)
     results: list[tuple[int, Any, Places, str]] = []
     places: dict[str, set[int]] = {}  # numbers of each test case: with `--repeat`, each repeat has its own
     for number, value in records:
@@ -185,14 +187,16 @@ def read_promptfoo(document: Document, table: TurnsBuilder) -> None:
             _add(document, table, names, value, parse(value, Result))
 
 
-def _records(document: Document) -> tuple[str, list[tuple[int, Any]]]:
+def _records(document: Document, table: TurnsBuilder) -> tuple[str, list[tuple[int, Any]]]:
     """Return the name of the evaluation and its results, which are lines, a list, or a list in an object."""
     run = f"promptfoo-{document.digest}"
     if document.kind == "lines" or isinstance(document.top, list) or "promptIdx" in document.keys:
         return run, list(document.records())
     file = parse(document.value, File)
-    inner = file.results.get("results") if isinstance(file.results, dict) else file.results
-    return file.eval_id or run, list(enumerate(parse(inner, list[Any], "results.results")))
+    # An evaluation that was resumed, or whose errors were tried again, is exported under the same id.
+    table.dates(document.name, inner(file.results, "timestamp"))
+    results = file.results.get("results") if isinstance(file.results, dict) else file.results
+    return file.eval_id or run, list(enumerate(parse(results, list[Any], "results.results")))
 
 
 def _case(record: Mapping[str, Any]) -> str:

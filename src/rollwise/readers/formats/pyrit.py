@@ -11,12 +11,14 @@ from typing import Any
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chronology import latest
 from rollwise.readers.common import first_of
 from rollwise.readers.formats.pyrit_memory import (
     PIECES,
     Attack,
     Memory,
     Piece,
+    Score,
     kind_of,
     memory_of,
     names_in,
@@ -24,9 +26,11 @@ from rollwise.readers.formats.pyrit_memory import (
     target_of,
     value_of,
 )
+from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.sources.sqlite_files import journal_beside
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, FAILURE, SUCCESS, UNDETERMINED
@@ -36,15 +40,16 @@ ENDINGS = {SUCCESS: SUCCESS, FAILURE: BUDGET, ERROR: ERROR}
 SIMULATED = "simulated_assistant"  # role of an answer that was invented as the start of a conversation
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a memory: a SQLite file with its tables, or a table of messages with `conversation_id`."""
-    if document.kind == "sqlite":
-        journal = journal_beside(document)
-        named = PIECES.encode()
-        changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
-        return named in document.data or named in (changes or b"")
-    names = {"conversation_id", "role", "sequence"}
-    return names <= document.keys and bool({"converted_value", "converted_prompt_text"} & document.keys)
+def _holds_pieces(document: Document) -> bool:
+    journal = journal_beside(document)
+    named = PIECES.encode()
+    changes = None if journal is None else bytes_beside(journal, document.path.absolute().parent)
+    return named in document.data or named in (changes or b"")
+
+
+SHAPES = Shapes(kinds=("sqlite",), check=_holds_pieces) | Shapes(
+    {"conversation_id", "role", "sequence"}, any_of={"converted_value", "converted_prompt_text"}, kinds=NAMED
+)
 
 
 def read_pyrit(document: Document, table: TurnsBuilder) -> None:
@@ -69,8 +74,8 @@ def read_pyrit(document: Document, table: TurnsBuilder) -> None:
                                       message
     `original_value`                  column `original_prompt`, where a converter changed the prompt
     scores of the attack's scorer     `score` of the turn, and its `succeeded` where the scorer says true or false
-    scores of a refusal scorer        `refused` of the turn
-    every scorer                      `score_<class>`
+    scores of a refusal scorer        `refused` of the turn; null where several of them differ
+    every scorer                      `score_<class>`; of several scores of one answer the latest, null without times
     `response_error`                  `error` of the turn (blocked, processing, ...), unless it says none; the text of
                                       such a message is not an answer, and is column `error_text`
     `error_message`                   column of that name, and `error` where the turn has none
@@ -196,24 +201,33 @@ def _turns(pieces: Sequence[Piece], memory: Memory, judge: str | None) -> tuple[
         question = parts[-1] if parts[0].role == "user" else question
         questions += [question] if parts[0].role in ANSWERS else []
     for place, (parts, scores) in enumerate(zip(answers, scores_of, strict=True)):
-        by_name = {scorer_of(score): value_of(score) for score in scores}
+        by_name = {name: _latest(score for score in scores if scorer_of(score) == name) for name in names}
         for name in names:
-            columns[f"score_{name}"].append(by_name.get(name))
+            columns[f"score_{name}"].append(by_name[name])
         sent = questions[place]
         converted = sent is not None and sent.original_value != sent.text
         columns["original_prompt"].append(sent.original_value if sent is not None and converted else None)
-        # Only the scorer of the attack decides success; a scorer may have judged an answer again, and the last score counts.
+        # Only the scorer of the attack decides success.
         verdicts = [score for score in scores if scorer_of(score) == judge]
-        value = value_of(verdicts[-1]) if verdicts else None
-        refusals = [value_of(score) for score in scores if "refusal" in scorer_of(score).lower()]
+        value = by_name[judge] if judge is not None and verdicts else None
+        refusals = {by_name[name] for name in names if "refusal" in name.lower()} - {None}
+        if len(refusals) > 1:
+            warn("scores", "scorers of refusals differ: `refused` is null")
+        refused = refusals.pop() if len(refusals) == 1 else None
         error = parts[0].response_error
         turns[place] = turns[place]._replace(
             score=value,
             succeeded=None if value is None or verdicts[-1].score_type != "true_false" else value > 0,
-            refused=None if not refusals or refusals[-1] is None else refusals[-1] > 0,
+            refused=None if refused is None else refused > 0,
             error=None if error in {None, "none", ""} else error,
         )
     return turns, columns
+
+
+def _latest(scores: Iterable[Score]) -> float | None:
+    """Return the score of an answer; a scorer may have judged it again."""
+    score: float | None = latest(((value_of(score), score.timestamp) for score in scores), "scores")
+    return score
 
 
 def _tree(branches: Sequence[tuple[list[TurnRow], dict[str, list[Any]]]]) -> tuple[list[TurnRow], dict[str, list[Any]]]:

@@ -72,6 +72,7 @@ class Score(msgspec.Struct):
     scorer_class_identifier: Any = None
     prompt_request_response_id: str | None = None
     id: str | None = None
+    timestamp: Any = None
 
 
 class Attack(msgspec.Struct):

@@ -7,20 +7,25 @@
 """
 
 import re
-from functools import partial
 from typing import Any
 
 import msgspec
 
 from rollwise.readers.chats.turns import Message, joined, split
-from rollwise.readers.common import complete_last, is_object, is_verdict, outcome_of, text_in
+from rollwise.readers.common import outcome_of, parse_all
+from rollwise.readers.mapping.cells import Turns
+from rollwise.readers.mapping.kinds import Kinds
+from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.problems import BrokenError
-from rollwise.readers.records import Small, inner, leftovers, parse
+from rollwise.readers.records import Small, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
+from rollwise.readers.sources.shapes import Shapes
+from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import BUDGET, UNDETERMINED
 
 WALKTHROUGHS = "harmony_response_walkthroughs"
+OF_SESSION = frozenset({"session_id", "attempts", "attacker_model", "target_model", "configuration"})
 # A message of a transcript in Harmony's format: `<|start|>role<|channel|>channel<|message|>text`, up to the next marker.
 HARMONY = re.compile(
     r"<\|start\|>(?P<role>\w++)(?:<\|channel\|>(?P<channel>\w++))?[^<]*+<\|message\|>"
@@ -29,48 +34,7 @@ HARMONY = re.compile(
 )
 
 
-class Export(msgspec.Struct):
-    """Findings of one session, as the tool exports them."""
-
-    export_id: str
-    findings: list[Any]
-
-
-class Finding(msgspec.Struct):
-    """Result of one test."""
-
-    finding_id: str
-    prompt: str
-    test_id: str | None = None
-    category: str | None = None
-    conversation_turns: list[str] | None = None
-    response: str | None = None
-    all_responses: list[str | None] | None = None
-    response_times: list[float | None] | None = None
-    all_thinking: list[str | None] | None = None
-    vulnerability_detected: bool | None = None
-    confidence: float | None = None
-    repetition_run: Small | None = None
-
-
-class Session(msgspec.Struct):
-    """A series of conversations of an attacker with a target."""
-
-    session_id: str
-    attempts: list[Any]
-    attacker_model: str | None = None
-    target_model: str | None = None
-
-
-class Attempt(msgspec.Struct):
-    """One conversation of a session."""
-
-    turns: list[Any]
-    attempt_id: str | None = None
-    strategy: str | None = None
-    target_model: str | None = None
-    success: bool | None = None
-    evaluation: Any = None
+SHAPES = Shapes({"export_id", "findings"}, {"session_id", "attempts", "attacker_model"}, {WALKTHROUGHS}, is_object=True)
 
 
 class SessionMessage(msgspec.Struct):
@@ -101,171 +65,127 @@ class WrittenFinding(msgspec.Struct):
     model: Model | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is an export with findings, a session with attempts, or a written finding with transcripts."""
-    shapes = ({"export_id", "findings"}, {"session_id", "attempts", "attacker_model"}, {WALKTHROUGHS})
-    return is_object(document) and any(shape <= document.keys for shape in shapes)
-
-
-def read_quesma(document: Document, table: TurnsBuilder) -> None:
-    """Read findings of an export, attempts of a session, or transcripts of a written finding as rollouts.
-
-    ================================ =======================================================================
-    in the file                      in the table
-    ================================ =======================================================================
-    `export_id`, `session_id`        `run`; for a written finding a hash of the content
-    run, `finding_id` or place       `rollout_id`; in a session `attempt_id`
-    `category`, `strategy`           `attack`; null for a written finding
-    `test_id`, `issue_title`         `goal`: repetitions of one test share it
-    `category` (also of evaluation)  `category`
-    `repetition_run`                 `attempt`, else 1
-    `conversation_turns`             `prompt` of each turn; else the paragraphs of `prompt`, if there is one for
-                                     each answer, else all of it as the prompt of turn 1
-    `all_responses`, or `response`   `response` of each turn
-    `turns` by role                  messages of the target are turns, messages of the attacker prompts
-    `harmony_response_walkthroughs`  turns: Harmony's final and unnamed channels are responses
-    `response_times`                 `seconds`
-    `all_thinking`                   column `reasoning`, as is Harmony's analysis channel; the evaluator's
-                                     `reasoning` is then `rollout_reasoning`
-    `vulnerability_detected`,        `outcome`: true is success **of the attack**; undetermined where null
-    `success`
-    `confidence`                     `score` of the last turn
-    ================================ =======================================================================
-
-    `ending` is budget: the script of prompts ran out. An export holds only flagged tests, and up to five repetitions of a
-    test, so its share of successes is not an attack success rate. A written finding has no verdict, and its publication
-    does not count as one: `outcome` is null. `rw.rollout.read_prompts` reads written findings that list prompts without
-    answers. All other fields become columns under their own names, objects and lists as JSON text.
-
-    The producer judges the `whole_rollout`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"export_id": "E", "findings": [{"finding_id": "f1", "test_id": "t", "prompt": "Hi", "response": "No",
-    ... "vulnerability_detected": false}]}'''
-    >>> table = TurnsBuilder("quesma", Problems(), {})
-    >>> read_quesma(Document(Path("export.json"), log), table)
-    >>> table.frame().select("rollout_id", "goal", "response", "outcome").row(0)
-    ('E/f1', 't', 'No', 'failure')
-    """
-    # Three kinds of file, which share nothing but the project.
-    if "findings" in document.keys:
-        _read_export(document, table)
-    elif "attempts" in document.keys:
-        _read_session(document, table)
-    else:
-        _read_written(document, table)
-
-
-def _read_export(document: Document, table: TurnsBuilder) -> None:
-    export = parse(document.value, Export)
-    for place, record in enumerate(export.findings):
-        with table.rollout(document.name, place, partial(_found, export.export_id, record)):
-            finding = parse(record, Finding)
-            table.add(
-                document.name,
-                f"{export.export_id}/{finding.finding_id}",
-                _answers(finding),
-                {
-                    **_facts_of(export.export_id, finding.category, finding.test_id, finding.repetition_run),
-                    "ending": BUDGET,
-                    "outcome": outcome_of(finding.vulnerability_detected, UNDETERMINED),
-                },
-                leftovers(record, Finding),
-                _reasoning(finding),
-            )
-
-
-def _found(export: str, record: Any) -> Identity | None:
-    """Return what can be read of a finding that is broken; None where it has no id or no verdict."""
-    name, repetition = text_in(record, "finding_id"), inner(record, "repetition_run")
-    if name is None or not is_verdict(inner(record, "vulnerability_detected")):
-        return None
-    category, test = text_in(record, "category"), text_in(record, "test_id")
-    return f"{export}/{name}", _facts_of(export, category, test, repetition if isinstance(repetition, int) else None)
-
-
-def _facts_of(export: str, category: str | None, test: str | None, repetition: int | None) -> dict[str, Any]:
-    return {"run": export, "attack": category, "goal": test, "category": category, "attempt": repetition or 1}
-
-
-def _answers(finding: Finding) -> list[TurnRow]:
-    """Return a turn for each response of a finding, with its prompt and its time."""
-    responses = finding.all_responses or [finding.response]
+def _answers(record: Record) -> Turns:
+    """`all_responses`, else `response`."""
+    responses = record["all_responses"] or [record["response"]]
+    count = len(responses)
     # Older findings join the prompts of a conversation with empty lines.
-    prompts: list[str | None] = [*(finding.conversation_turns or [])]
-    if len(prompts) != len(responses):
-        paragraphs = finding.prompt.split("\n\n")
-        unsplit = [finding.prompt, *[None] * (len(responses) - 1)]
-        prompts = [*paragraphs] if len(paragraphs) == len(responses) else unsplit
-    times = finding.response_times or []
+    prompts: list[str | None] = [*(record["conversation_turns"] or [])]
+    if len(prompts) != count:
+        paragraphs = record["prompt"].split("\n\n")
+        prompts = [*paragraphs] if len(paragraphs) == count else [record["prompt"], *[None] * (count - 1)]
+    # Lists of a finding may differ in length: they are cut or filled to the responses.
+    times, thoughts = ([*(record[name] or []), *[None] * count][:count] for name in ("response_times", "all_thinking"))
     turns = [
-        TurnRow(turn=place + 1, prompt=prompt, response=response, seconds=times[place] if place < len(times) else None)
-        for place, (prompt, response) in enumerate(zip(prompts, responses, strict=True))
+        TurnRow(turn=place, prompt=prompt, response=response, seconds=seconds)
+        for place, (prompt, response, seconds) in enumerate(zip(prompts, responses, times, strict=True), start=1)
     ]
-    turns[-1] = turns[-1]._replace(score=finding.confidence)
-    return turns
+    return turns, {"reasoning": thoughts} if any(thoughts) else None
 
 
-def _reasoning(finding: Finding) -> dict[str, list[str | None]] | None:
-    """Return the column of the target's reasoning, cut or filled to the number of responses."""
-    # Lists of a finding may differ in length: reasoning is cut or filled to the responses.
-    count = len(finding.all_responses or [None])
-    thoughts = (finding.all_thinking or [])[:count]
-    return {"reasoning": [*thoughts, *[None] * (count - len(thoughts))]} if any(thoughts) else None
+def _conversation(record: Record) -> list[TurnRow]:
+    """`turns`."""
+    messages = parse_all(record["turns"], SessionMessage, "turns")
+    return split([Message(message.role, message.content) for message in messages], "turns")
 
 
-def _read_session(document: Document, table: TurnsBuilder) -> None:
-    session = parse(document.value, Session)
-    session_extras = {
-        name: value for name, value in leftovers(document.value, Session).items() if name != "configuration"
-    }
-    for place, record in enumerate(session.attempts):
-        with table.rollout(document.name, place, partial(_tried, session, record, place)):
-            attempt = parse(record, Attempt)
-            evaluation = parse(attempt.evaluation or {}, Evaluation)
-            turns = split((_message(message, number) for number, message in enumerate(attempt.turns)), "turns")
-            complete_last(turns, score=evaluation.confidence)
-            table.add(
-                document.name,
-                f"{session.session_id}/{attempt.attempt_id or place}",
-                turns,
-                {
-                    "run": session.session_id,
-                    "target": attempt.target_model or session.target_model,
-                    "attack": attempt.strategy,
-                    "category": evaluation.category,
-                    "attempt": 1,
-                    "ending": BUDGET,
-                    "outcome": outcome_of(attempt.success, UNDETERMINED),
-                },
-                {"attacker_model": session.attacker_model, "evaluation": attempt.evaluation}
-                | leftovers(record, Attempt)
-                | session_extras,
-            )
+@once
+def _evaluation(record: Record) -> Evaluation:
+    return parse(record["evaluation"] or {}, Evaluation, "evaluation")
 
 
-def _tried(session: Session, record: Any, place: int) -> Identity | None:
-    """Return what can be read of an attempt that is broken; None where it has no verdict."""
-    if not is_verdict(inner(record, "success")):
-        return None
-    return f"{session.session_id}/{text_in(record, 'attempt_id') or place}", {
-        "run": session.session_id,
-        "target": text_in(record, "target_model") or session.target_model,
-        "attack": text_in(record, "strategy"),
-        "category": text_in(record, "evaluation", "category"),
-        "attempt": 1,
-    }
+def _of_session(record: Record) -> dict[str, Any]:
+    about = {} if record.outer is None else record.outer.value
+    return {spare(name): value for name, value in about.items() if name not in OF_SESSION}
 
 
-def _message(value: Any, number: int) -> Message:
-    message = parse(value, SessionMessage, f"turns[{number}]")
-    return Message(message.role, message.content)
+EXPORT = Mapped(
+    doc="""A finding of an export:
+
+{fields}
+
+The script of prompts ran out. An export holds only flagged tests, and up to five repetitions of a test, so its share of
+successes is not an attack success rate.""",
+    records="findings[*]",
+    run="^export_id",
+    rollout=["finding_id"],
+    facts={
+        "attack": "category",
+        "goal": {"from": "test_id", "note": "repetitions of one test share it"},
+        "category": "category",
+        "attempt": {
+            "by": lambda record: record["repetition_run"] or 1,
+            "in_file": "`repetition_run`",
+            "note": "else 1",
+        },
+        "ending": {"value": BUDGET},
+        "outcome": {
+            "by": lambda record: outcome_of(record["vulnerability_detected"], UNDETERMINED),
+            "in_file": "`vulnerability_detected`",
+            "note": "true is success **of the attack**; undetermined where null",
+        },
+    },
+    turns=_answers,
+    last={"score": "confidence"},
+    fields={
+        "finding_id": str,
+        "prompt": str,
+        "conversation_turns": list[str] | None,
+        "response": str | None,
+        "all_responses": list[str | None] | None,
+        "response_times": list[float | None] | None,
+        "all_thinking": list[str | None] | None,
+        "vulnerability_detected": bool | None,
+        "repetition_run": Small | None,
+        "^export_id": str,
+    },
+    signs=["vulnerability_detected"],
+)
+SESSION = Mapped(
+    doc="""An attempt of a session, in which messages of the target are turns and those of the attacker prompts:
+
+{fields}""",
+    records="attempts[*]",
+    run="^session_id",
+    rollout=[{"by": lambda record: record["attempt_id"] or record.key, "in_file": "`attempt_id`, else its place"}],
+    facts={
+        "target": {
+            "by": lambda record: record["target_model"] or record["^target_model"],
+            "in_file": "`target_model`, else that of the session",
+        },
+        "attack": "strategy",
+        "category": {"by": lambda record: _evaluation(record).category, "in_file": "`evaluation.category`"},
+        "attempt": {"value": 1},
+        "ending": {"value": BUDGET},
+        "outcome": {
+            "by": lambda record: outcome_of(record["success"], UNDETERMINED),
+            "in_file": "`success`",
+            "note": "true is success **of the attack**; undetermined where null",
+        },
+    },
+    turns=_conversation,
+    last={"score": {"by": lambda record: _evaluation(record).confidence, "in_file": "`evaluation.confidence`"}},
+    columns={"attacker_model": "^attacker_model", "evaluation": "evaluation", "*": _of_session},
+    fields={
+        "turns": list[Any],
+        "attempt_id": str | None,
+        "target_model": str | None,
+        "success": bool | None,
+        "^session_id": str,
+        "^attacker_model": str | None,
+        "^target_model": str | None,
+    },
+    signs=["success"],
+)
 
 
 def _read_written(document: Document, table: TurnsBuilder) -> None:
+    """Read the transcripts of a written finding: Harmony's final and unnamed channels are responses.
+
+    The run is a hash of the content, `issue_title` the `goal`, and Harmony's analysis channel the column `reasoning`. There
+    is no `attack` and no verdict, and publication does not count as one: `outcome` is null. `rw.rollout.read_prompts` reads
+    written findings that list prompts without answers.
+    """
     finding = parse(document.value, WrittenFinding)
     run = f"quesma-{document.digest}"
     for place, text in enumerate(finding.harmony_response_walkthroughs):
@@ -290,3 +210,15 @@ def _read_written(document: Document, table: TurnsBuilder) -> None:
                 leftovers(document.value, WrittenFinding),
                 {"reasoning": [*[None] * (len(turns) - 1), joined(reasoning)]} if reasoning else None,
             )
+
+
+QUESMA = Kinds(
+    """Read findings of an export, attempts of a session, or transcripts of a written finding as rollouts.
+
+Reasoning of the target is the column `reasoning`, as is Harmony's analysis channel; the evaluator's `reasoning` is then
+`rollout_reasoning`. All other fields become columns under their own names, objects and lists as JSON text.
+
+The producer judges the `whole_rollout`.""",
+    {"findings": EXPORT, "attempts": SESSION, WALKTHROUGHS: _read_written},
+    module=__name__,
+)

@@ -16,11 +16,11 @@ from rollwise.readers.chats.layouts import Layout
 from rollwise.readers.chats.speakers import SPEAKERS
 from rollwise.readers.chats.texts import Text, TextChat, batches, blocks_of, columns_of, fill_in, text_chats, turns_of
 from rollwise.readers.chats.turns import Message, split_by_column
-from rollwise.readers.common import has_fields
 from rollwise.readers.json_texts import lenient
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, leftovers, parse, spare
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import BINARY, Shapes
 from rollwise.readers.stated_facts import OF_CORPORA, stated
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
@@ -66,13 +66,23 @@ class Choice(msgspec.Struct):
     index: int | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds conversations, or answers of models with `question_id`, `model_id` and `choices`."""
-    if document.binary:
-        return _in_columns(document) and "suite_name" not in document.keys
-    if has_fields(document, "question_id", "model_id", "choices"):
-        return True
-    return has_fields(document, "conversations") and "suite_name" not in document.keys and _chats(document)
+def _in_columns(document: Document) -> bool:
+    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
+    kind = document.schema.get(LAYOUT.turns)
+    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
+        return False
+    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
+
+
+def _chats(document: Document) -> bool:
+    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
+
+
+SHAPES = (
+    Shapes({"question_id", "model_id", "choices"})
+    | Shapes({"conversations"}, without={"suite_name"}, check=_chats)
+    | Shapes({"conversations"}, without={"suite_name"}, kinds=BINARY, check=_in_columns)
+)
 
 
 def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
@@ -120,24 +130,13 @@ def read_sharegpt(document: Document, table: TurnsBuilder) -> None:
                 conversations.add(number, record)
 
 
-def _in_columns(document: Document) -> bool:
-    """Return whether there is a column of conversations under ShareGPT's names; `openai_chat` reads those under others."""
-    kind = document.schema.get(LAYOUT.turns)
-    if not isinstance(kind, pl.List) or not isinstance(kind.inner, pl.Struct):
-        return False
-    return {LAYOUT.role, LAYOUT.text} <= {field.name for field in kind.inner.fields}
-
-
-def _chats(document: Document) -> bool:
-    return any(word in document.head for word in (b'"from"', b'"role"', b'"value"'))
-
-
 class _Conversations:
     """The conversations of one file."""
 
     def __init__(self, document: Document, table: TurnsBuilder) -> None:
         self._document, self._table = document, table
         self._run = f"sharegpt-{document.digest}"
+        self._names: set[str] = set()  # of the rollouts so far, as an id may occur twice
 
     def add(self, number: int, value: Any) -> None:
         """Add any record."""
@@ -156,8 +155,9 @@ class _Conversations:
         if record.rollout_id is not None:
             name = str(record.rollout_id)
         # Ids repeat in corpora that were merged or split into parts.
-        elif record.id is not None and self._table.knows(name):
+        elif record.id is not None and name in self._names:
             name = f"{name}/{number}"
+        self._names.add(name)
         facts = {"run": self._run, "target": record.model, "attack": NO_ATTACK, "attempt": 1, **stated_facts}
         cut = split_by_column([*system, *chat], "conversations")
         self._table.add(self._document.name, name, cut, facts, extras)
@@ -176,13 +176,17 @@ class _Conversations:
         fill_in(columns, {name: value * len(chats) for name, value in usual.items()})
         fill_in(columns, {"target": [chat.model for chat in chats]})
         names = LAYOUT.names(self._run, numbers, [chat.id for chat in chats], [None] * len(chats))
+        if len({*names}) < len(names) or not self._names.isdisjoint(names):
+            return False
+        self._names.update(names)
         counts, turns = turns_of(
             [
                 chat.messages if system is None else [Text("system", system), *chat.messages]
                 for system, chat in zip(systems, chats, strict=True)
             ]
         )
-        return self._table.extend(self._document.name, names, counts, turns, columns)
+        self._table.extend(self._document.name, names, counts, turns, columns)
+        return True
 
 
 def _message(value: Any, place: int) -> Message:

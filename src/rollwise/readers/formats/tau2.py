@@ -15,6 +15,7 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
+from rollwise.readers.chronology import in_order
 from rollwise.readers.common import (
     OpenAIUsage,
     complete_last,
@@ -24,7 +25,7 @@ from rollwise.readers.common import (
     solved_by,
     text_in,
 )
-from rollwise.readers.records import Key, Small, inner, leftovers, parse
+from rollwise.readers.records import Key, Small, Whole, inner, leftovers, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import Identity, TurnRow, TurnsBuilder
@@ -88,6 +89,7 @@ class Tick(msgspec.Struct):
 
     agent_chunk: Chunk | None = None
     user_chunk: Chunk | None = None
+    tick_id: Whole | None = None
 
 
 def sniff(document: Document) -> bool:
@@ -244,7 +246,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[TurnRow], dict[str, list[int]] |
     """Return the turns of a voice run, made of its utterances in order of start, and the ticks of each answer."""
     utterances: list[tuple[str, int, list[Chunk]]] = []  # role, first tick, chunks
     speaking: dict[str, list[Chunk]] = {}  # the utterance that each side has begun; a tick of silence ends it
-    for place, tick in enumerate(parse_all(ticks, Tick, "ticks")):
+    for place, tick in enumerate(in_order(parse_all(ticks, Tick, "ticks"), lambda tick: tick.tick_id, "ticks")):
         # Both sides may speak at once: each has an utterance of its own.
         for role, chunk in (("user", tick.user_chunk), ("assistant", tick.agent_chunk)):
             if chunk is None or not (chunk.content or chunk.contains_speech or chunk.tool_calls):

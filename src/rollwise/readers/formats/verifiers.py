@@ -145,6 +145,9 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                                     ``rollouts/step_7/train_rollouts.jsonl``
     =============================== ========================================================================
 
+    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
+    a run that was resumed: its rollouts count once.
+
     A trace that branches is a tree: each message occurs once, and `rw.trees.paths` gives one rollout for each branch.
     `attack` is `none`, so `goal` and `outcome` are null, as is `solved` (a reward need not be 0 or 1). Token ids, masks and
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
@@ -181,6 +184,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
                 identity = partial(_result_identity, run, number) if is_result else partial(_trace_identity, run)
                 with table.rollout(document.name, where, partial(identity, trace, attempts)):
                     if is_result:
+                        table.appends(document.name)
                         _add_result(document, table, run, number, trace, attempts)
                     else:
                         _add_trace(document, table, run, trace, attempts, episode)

@@ -43,8 +43,10 @@ class Rules:
     turn_columns: dict[str, Value]
     verdicts: list[tuple[str, Value, str | None]]
     signs: list[Value]
+    ids: list[tuple[str, Any]]  # fields of the id that have a type
     tree: Tree
     type: Any
+    outer: Tree  # types of the fields around a record
     known: frozenset[str]
     empty: list[Any]
 
@@ -69,7 +71,8 @@ def rules_of(mapping: "Mapped") -> Rules:
     own = [lists["facts"], lists["last"], lists["turn"] if is_one_turn else {}]
     types = {rule.field: OF_COLUMNS[name] for rules in own for name, rule in rules.items() if rule.field is not None}
     types |= mapping.fields
-    tree = tree_of({path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)})
+    types = {path: kind for path, kind in types.items() if not any(path.startswith(f"{top}.") for top in types)}
+    tree, outer = tree_of(types), tree_of({path[1:]: kind for path, kind in types.items() if path.startswith("^")})
     every = [rule for rules in (*own, lists["columns"]) for rule in rules.values()]
     run = None if mapping.run is None else value_of(mapping.run)
     rollout, signs = [value_of(rule) for rule in mapping.rollout], [value_of(rule) for rule in mapping.signs]
@@ -83,8 +86,10 @@ def rules_of(mapping: "Mapped") -> Rules:
         **lists,
         verdicts=verdicts,
         signs=signs,
+        ids=[(rule.field, types[rule.field]) for rule in rollout if rule.field in types],
         tree=tree,
         type=type_of(tree),
+        outer=outer,
         known=known.union(mapping.used),
         empty=list(mapping.empty),
     )
@@ -104,7 +109,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
-    return run, "/".join([run, *map(str, parts)])
+    return run, "/".join([run, *(worded(part) or "" for part in parts)])
 
 
 def turns_of(
@@ -165,9 +170,13 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
 def identity_of(record: Record, rules: Rules) -> Identity | None:
     """Return id and facts of a broken record; None where it has no id or no verdict, so that it may be no rollout."""
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
-    if not isinstance(record.value, dict) or not any(map(is_verdict, verdicts)):
+    numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
+    if not isinstance(record.value, dict) or not any(map(is_verdict, numbers)):
         return None
     with suppress(Exception), strictly():
+        for field, kind in rules.ids:
+            if not isinstance(record[field], int):  # a whole number is a name, whatever its bounds
+                parse(record[field], kind, field)
         run, rollout_id = names_of(record, rules)
         facts = {name: _tried(rules.facts[name], record) for name in OF_BROKEN if name in rules.facts}
         return rollout_id, {"run": run, **{name: _fitting(name, value) for name, value in facts.items()}}
@@ -181,7 +190,8 @@ def _tried(rule: Value, record: Record) -> Any:
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """Return a value that fits a column of text or whole numbers; null for any other."""
+    """Return a value that fits a column of text or whole numbers from 1; null for any other."""
     is_text = name in _TEXTS
-    fits = isinstance(value, (str, int) if is_text else int) and not isinstance(value, bool)
+    fits = isinstance(value, (str, int)) if is_text else isinstance(value, int) and value > 0
+    fits = fits and not isinstance(value, bool)
     return (str(value) if is_text else value) if fits else None

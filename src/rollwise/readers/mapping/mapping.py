@@ -23,7 +23,7 @@ from rollwise.readers.mapping.cells import (
 from rollwise.readers.mapping.description import described, described_turns, row_of
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.mapping.records import records_at
-from rollwise.readers.mapping.types import checked
+from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
@@ -66,9 +66,12 @@ class Mapped:
     turn_columns
         Rules for columns of your own of each turn, where `turns` is a path and `turn` describes its items.
     fields
-        Types of fields that differ from those of the columns they fill, or that functions read.
+        Types of fields that differ from those of the columns they fill, or that functions read; also of fields around a
+        record, as ``^name``, where `records` is a path. One that allows null may be absent; ``Required[...]`` and
+        ``NotRequired[...]`` say otherwise.
     signs
-        Rules for values that show that a broken record is a rollout, besides the verdicts: its number or Boolean is one.
+        Rules for values that show that a broken record is a rollout, besides the verdicts: a number or Boolean is one,
+        alone or in a list.
     used
         Fields that functions read, so that they are no columns.
     empty
@@ -144,12 +147,14 @@ class Mapped:
         around = Around(document, f"{builder.source}-{document.digest}")
         if self.around is not None:
             around.found.update(self.around(document))
-        find = self.records
-        records = find(document, builder, around) if callable(find) else records_at(find, document, builder, around)
-        rules = self._rules
+        find, rules = self.records, self._rules
+        check = partial(checked, kind=type_of(rules.outer), tree=rules.outer) if rules.outer else None
+        records = (
+            find(document, builder, around) if callable(find) else records_at(find, document, builder, around, check)
+        )
         for record in records:
             with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
-                record.value = checked(record.value, rules.type, rules.tree)
+                record.value = checked(record.value, rules.type, rules.tree, record.within)
                 if any(record[path] != value for path, value in self.where.items()):
                     builder.passes_over(document.name)
                     continue

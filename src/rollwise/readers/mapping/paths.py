@@ -65,18 +65,29 @@ class Around:
 
 
 class Record:
-    """A record with its name in the file, and what surrounds it."""
+    """A record with its name in the file, and what surrounds it.
 
-    __slots__ = ("around", "key", "made", "name", "outer", "value")
+    `within` is its path in its line, for errors; `raw` is its value as it is in the file, before fields have their types.
+    """
+
+    __slots__ = ("around", "key", "made", "name", "outer", "raw", "value", "within")
 
     def __init__(
-        self, value: Any, name: object, around: Around, *, key: object = None, outer: "Record | None" = None
+        self,
+        value: Any,
+        name: object,
+        around: Around,
+        *,
+        key: object = None,
+        outer: "Record | None" = None,
+        within: str = "",
     ) -> None:
-        self.value = value
+        self.value = self.raw = value
         self.name = name
         self.around = around
         self.key: Any = name if key is None else key
         self.outer = outer
+        self.within = within
         self.made: dict[object, Any] = {}  # what was worked out once for this record
 
     def __getitem__(self, path: str) -> Any:

@@ -1,6 +1,6 @@
 """The records of a file, at the path that a mapping names."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rollwise.readers.mapping.paths import EACH, Around, Path, Record, path_of
@@ -9,11 +9,16 @@ from rollwise.readers.records import parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.table import TurnsBuilder
 
+Check = Callable[[Any], dict[str, Any]]
 
-def records_at(text: str, document: Document, builder: TurnsBuilder, around: Around) -> Iterator[Record]:
+
+def records_at(
+    text: str, document: Document, builder: TurnsBuilder, around: Around, check: Check | None = None
+) -> Iterator[Record]:
     """Yield the records at a path below each line, item of a list, or object that is a whole file.
 
-    A record without a list at the path costs itself; a file that is one object costs the file.
+    `check` returns the object around records with the types of its fields. A line without a list at the path, or whose
+    fields do not fit, costs itself; a file that is one object costs the file.
 
     Examples
     --------
@@ -25,21 +30,29 @@ def records_at(text: str, document: Document, builder: TurnsBuilder, around: Aro
     [(0, 1, 'parrot'), (1, 2, 'parrot')]
     """
     is_single = document.kind == "json" and isinstance(document.top, dict)
-    for name, value in document.records():
+    # What one object holds is counted record by record, not as the one record that the object would be.
+    is_counted = is_single and text != "."
+    num_records = 0
+    for name, value in [(0, document.value)] if is_counted else document.records():
         whole = Record(value, name, around)
         if text == ".":
             yield whole
         elif is_single:
-            yield from _below(whole, path_of(text), text, None)
+            yield from _below(whole, path_of(text), text, None, check)
         else:
             found: list[Record] = []
+            num_records += 1  # a line that cannot be read is one
             with builder.record(document.name, name):
-                found += _below(whole, path_of(text), text, name)
+                found += _below(whole, path_of(text), text, name, check)
+                num_records += len(found) - 1
             yield from found
+    if num_records:
+        builder.holds(document.name, num_records)
 
 
-def _below(whole: Record, path: Path, text: str, line: object) -> Iterator[Record]:
+def _below(whole: Record, path: Path, text: str, line: object, check: Check | None) -> Iterator[Record]:
     """Yield the records at a path below one; `line` is its name, where a file has several."""
+    last_name = max((place for place in range(len(path.steps)) if place not in path.alls), default=None)
     # What is still to be looked at: the object around it, the value, the steps so far, and keys on the way.
     pending: list[tuple[Record, Any, int, tuple[object, ...]]] = [(whole, parse(whole.value, Any), 0, ())]
     while pending:
@@ -69,4 +82,6 @@ def _below(whole: Record, path: Path, text: str, line: object) -> Iterator[Recor
         if step not in fields:
             raise BrokenError(f"object missing required field `{step}`")
         holder = outer if value is outer.value else Record(value, outer.name, whole.around, outer=outer)
+        if check is not None and place == last_name:
+            holder.value = check(value)
         pending.insert(0, (holder, fields[step], place + 1, keys))

@@ -52,21 +52,42 @@ def tree_of(fields: Mapping[str, Any]) -> Tree:
 
 
 def type_of(tree: Tree) -> Any:
-    """Return the type that checks an object with these fields; one whose type allows null may be absent."""
+    """Return the type that checks an object with these fields; one whose type allows null may be absent.
+
+    ``Required`` and ``NotRequired`` around a type say otherwise.
+
+    Examples
+    --------
+    >>> from rollwise.readers.problems import BrokenError
+    >>> kind = type_of({"id": int, "score": typing.Required[float | None], "note": typing.NotRequired[str]})
+    >>> parse({"id": 1, "score": None}, kind)
+    {'id': 1, 'score': None}
+    >>> for value in ({"id": 1}, {"id": 1, "score": None, "note": None}):
+    ...     try:
+    ...         parse(value, kind)
+    ...     except BrokenError as error:
+    ...         print(error.reason)
+    object missing required field `score`
+    expected `str`, got `null`
+    """
     required: dict[str, Any] = {}
     optional: dict[str, Any] = {}
     for name, kind in tree.items():
         inner = type_of(kind) if isinstance(kind, dict) else kind
         is_needed = _is_needed(kind)
         (required if is_needed else optional)[name] = inner if is_needed or not isinstance(kind, dict) else inner | None
-    fields = {**{name: typing.Required[kind] for name, kind in required.items()}, **optional}
+    needed = {
+        name: kind if typing.get_origin(kind) is typing.Required else typing.Required[kind]
+        for name, kind in required.items()
+    }
+    fields = {**needed, **optional}
     return TypedDict("Record", fields, total=False)  # type: ignore[operator]  # made of data
 
 
 def _is_needed(kind: Any) -> bool:
     if isinstance(kind, dict):
         return any(map(_is_needed, kind.values()))
-    if kind in {Any, object}:
+    if kind in {Any, object} or typing.get_origin(kind) is typing.NotRequired:
         return False
     args = typing.get_args(kind) if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union else ()
     return type(None) not in args

@@ -3,7 +3,7 @@
 | rule                                          | value                                                        |
 |-----------------------------------------------|--------------------------------------------------------------|
 | `"a.b"`                                       | what is at the path                                          |
-| `["a", "b"]`                                  | these values, joined by slashes                              |
+| `["a", "b"]`                                  | these values as texts, joined by slashes; null, if all are   |
 | `{"value": "none"}`                           | a constant                                                   |
 | `{"from": ["a", "b"]}`                        | the first of them that is not null                           |
 | `{"from": "a", "words": {"stop": "finished"}}` | what the word stands for; null where it is none of them     |
@@ -121,7 +121,7 @@ def _first(record: Record, paths: tuple[str, ...]) -> Any:
 
 
 def _joined(values: Iterable[Any]) -> str | None:
-    texts = [value if isinstance(value, str) else str(value) for value in values if value is not None]
+    texts = [text for value in values if (text := worded(value))]
     return "/".join(texts) if texts else None
 
 

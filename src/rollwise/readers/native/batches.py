@@ -25,6 +25,7 @@ from rollwise.readers.problems import BrokenError, LabelError, Problems
 from rollwise.readers.sources.binary import PARQUET
 from rollwise.readers.sources.contents import BOM
 from rollwise.readers.sources.documents import JSON_SUFFIXES, Document
+from rollwise.readers.sources.doubled import are_doubled
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
@@ -143,7 +144,9 @@ def _likeness_of(document: Document) -> tuple[Any, list[Row], int]:
     if document.suffix in JSON_SUFFIXES or data.lstrip()[:1] in {b"{", b"["}:
         rows = _flat(data)
         names = {frozenset(row) for row in rows}
-        is_alike = len(names) == 1 and all(row.get("rollout_id") is not None for row in rows)
+        is_alike = (
+            len(names) == 1 and all(row.get("rollout_id") is not None for row in rows) and not are_doubled(data, rows)
+        )
         return (("json", document.suffix, names.pop()) if is_alike else None), rows, len(data)
     header = data.partition(b"\n")[0].strip()
     if document.kind != "table" or not header or b'"' in header:

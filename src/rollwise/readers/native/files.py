@@ -24,6 +24,7 @@ from rollwise.readers.sources.contents import misspelled
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
+from rollwise.readers.sources.shapes import NAMED, Shapes
 from rollwise.readers.synonyms import OF_TASKS, is_complete, plain_name
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
@@ -37,7 +38,7 @@ HAPPENED = frozenset({"prompt", "response", "observation", "tool_calls", "attack
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
 
-def sniff(document: Document) -> bool:
+def _is_table(document: Document) -> bool:
     """Return whether the file is a table with `rollout_id` and something that happened: a turn, a prompt, a response."""
     names = document.inner if document.kind == "json" and document.keys == {"turns"} else document.keys
     if "rollout_id" not in names or logged(document):
@@ -46,6 +47,9 @@ def sniff(document: Document) -> bool:
     if any(layout.role is None for layout in candidates) or message_rows(document) is not None:
         return True
     return bool(names & SIGNS) and (not candidates or _are_turns(document))
+
+
+SHAPES = Shapes({"rollout_id"}, {"turns"}, kinds=NAMED, check=_is_table)
 
 
 def _are_turns(document: Document) -> bool:
@@ -167,7 +171,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
         frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
-    table.take(document.name, turns)
+    table.take(document.name, turns, are_rows=layout is None)
 
 
 def rows_as_turns(

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from rollwise.readers.chat_names import PROMPTS, RESPONSES
@@ -32,10 +33,13 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
     rows = RowBuffer(TEXTS)
     names = None if table.wanted is None else needed(table.wanted) | {"rollout_id"}
     key = "rollout_id" if "rollout_id" in document.keys or "turns" in document.keys else None
-    items = [] if document.by_line else _items(document.value)
+    # A list with NaN is decoded as a whole, as its numbers are counted then.
+    top = None if document.by_line else document.top
+    are_items = document.by_line or (isinstance(top, list) and all(isinstance(item, msgspec.Raw) for item in top))
+    items = [] if are_items else _items(document.value)
     if not document.by_line:
-        table.holds(document.name, len(items))
-    for number, record in document.lines() if document.by_line else enumerate(items):
+        table.holds(document.name, len(top if are_items and isinstance(top, list) else items))
+    for number, record in document.records() if are_items else enumerate(items):
         problem = problem_of(record, key)
         if problem is None:
             rows.append(narrowed(record, names))

@@ -14,7 +14,7 @@ from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS
 from rollwise.readers.records import Key, parse, spare
 from rollwise.readers.sources.documents import Document
-from rollwise.readers.table import TurnsBuilder, twice
+from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS
 
 VERDICTS = frozenset({"succeeded", "outcome", "solved"})  # of which one may be read as another: see `synonyms.py`
@@ -144,10 +144,10 @@ class _Rollouts:
         of_records = frozenset(rollouts.columns)
         if names.n_unique() == names.len():
             return frame, of_records
-        repeated = ~names.is_first_distinct()
-        for name in names.filter(repeated):
-            self._table.problems.broken(self._document.name, twice(name, "twice in this file"))
-        return frame.filter(~repeated[pl.Series(place)]), of_records
+        repeated = names.is_first_distinct().not_()
+        numbered = enumerate(zip(names, repeated, strict=True))
+        apart = [self._table.another(name, number) if again else name for number, (name, again) in numbered]
+        return frame.with_columns(rollout_id=pl.Series(apart)[pl.Series(place)]), of_records
 
 
 def _own_name(field: str) -> str:

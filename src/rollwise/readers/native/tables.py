@@ -75,8 +75,8 @@ def conformed(
     is_complete_table = is_complete(frame.columns)
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:
-        problems.suggestions += suggestions(unused_in(turns))
-        problems.suggestions += repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded"))
+        problems.suggest(suggestions(unused_in(turns)))
+        problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 

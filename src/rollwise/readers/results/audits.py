@@ -126,6 +126,6 @@ def _rollout_ids(document: Document) -> dict[tuple[int | None, int | None], str]
         # The reader of that part reports what is broken there.
         with suppress(BrokenError, OSError), strictly():
             beside = Document(path)
-            for place, value, numbers in audits(beside) if petri.sniff(beside) else ():
+            for place, value, numbers in audits(beside) if petri.SHAPES(beside) else ():
                 ids[numbers] = rollout_id_of(parse(value, Transcript), beside, place)
     return ids

@@ -206,7 +206,7 @@ def _of_astra(document: Document, problems: Problems) -> Iterator[Figure]:
     for name, value in summary.items():
         if name != "n_rollouts" and isinstance(value, int | float):
             yield {
-                "run": astra.run_of(document),
+                "run": f"astra-{document.digest}",
                 "metric": name,
                 "ours": ASTRA_METRICS.get(name),
                 "estimate": value if n != 0 else None,
@@ -348,13 +348,13 @@ def _of_numbers(document: Document, problems: Problems) -> Iterator[Figure]:
 
 # The first that recognizes a file is taken: the table of numbers comes last, since it fits many files.
 REPORTS = (
-    Report("inspect", inspect_ai.is_log, _of_inspect),
-    Report("jailbreakbench", jailbreakbench.sniff, _of_jailbreakbench),
-    Report("garak", garak.is_report, _of_garak),
-    Report("astra", astra.sniff, _of_astra),
+    Report("inspect", inspect_ai.LOGS, _of_inspect),
+    Report("jailbreakbench", jailbreakbench.SHAPES, _of_jailbreakbench),
+    Report("garak", garak.REPORT, _of_garak),
+    Report("astra", astra.SHAPES, _of_astra),
     Report("nat_eval", has("average_score", "eval_output_items"), _of_nat),
     Report("nat_red_team", has("overall_score", "attack_success_rate", "per_scenario_summary"), _of_red_team),
-    Report("aisteer", lambda document: aisteer.sniff(document) or aisteer.sniff_results(document), _of_aisteer),
+    Report("aisteer", lambda document: aisteer.SHAPES(document) or aisteer.RESULTS(document), _of_aisteer),
     Report("skyrl", skyrl.sniff_results, _of_skyrl),
     Report("quesma", has("export_id", "total_findings", "session_summary"), _of_quesma),
     Report("arena_hard", has("model", "score", "lower", "upper"), _of_arena_hard),

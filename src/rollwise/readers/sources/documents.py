@@ -29,6 +29,7 @@ from rollwise.readers.sources.binary import (
 )
 from rollwise.readers.sources.compression import Budget
 from rollwise.readers.sources.contents import BOM, ZIP, Contents, lines_of, wrapping
+from rollwise.readers.sources.doubled import Doubled
 from rollwise.readers.sources.hive import facts_missing_in, literals
 from rollwise.readers.sources.json_tables import as_records
 from rollwise.readers.sources.sizes import check_sizes
@@ -118,7 +119,7 @@ class Document(Contents):
     @cached_property
     def value(self) -> Any:
         """The whole JSON value."""
-        return self._decoded(self.text)
+        return Doubled().all_once(self.text, self._decoded(self.text))
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -226,15 +227,16 @@ class Document(Contents):
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Iterate over lines of JSON, or rows, with their numbers; a line that is not JSON is an error object."""
-        decode = _deep.decode
+        decode, once = _deep.decode, Doubled().once
         for number, line in self.texts():
             try:
-                yield number, decode(line)
+                value = decode(line)
             except _MISFITS:
-                yield number, self.decoded(line)
+                value = self.decoded(line)
+            yield number, once(number, line, value)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
-        """Iterate over undecoded lines of JSON, or rows, with their numbers; see `decoded`."""
+        """Iterate over undecoded lines of JSON, or rows, with their numbers."""
         num_lines = 0
         for number, line in lines_of(map(lines_of_rows, self.batches()) if self.binary else self._blocks()):
             yield number, self.bounded(line, number)
@@ -266,8 +268,6 @@ class Document(Contents):
     def decoded(self, text: Any) -> Any:
         """Decode a JSON text; return the error, instead of raising it, where it is not JSON. A decoded value is returned as it is.
 
-        Examples
-        --------
         >>> Document(Path("a.jsonl"), b"").decoded(b'{"a": 1}')
         {'a': 1}
         """
@@ -279,7 +279,7 @@ class Document(Contents):
             return error
 
     def records(self) -> Iterator[tuple[int, Any]]:
-        """Iterate over the records with their numbers: lines from 1, or items of the JSON list from 0; else the single value.
+        """Iterate over the records with their numbers: lines from 1, items of the JSON list from 0; else the single value.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class Document(Contents):
         if self.by_line:
             yield from self.lines()
         elif self.kind == "json" and isinstance(self.top, list):
-            yield from enumerate(map(self.decoded, self.top))
+            yield from Doubled().items(self.top, self.decoded)
             self.num_records = len(self.top)
         else:
             yield 0, self.value

@@ -1,39 +1,49 @@
 """Shapes of files: which names the records of a format have, as data."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from copy import copy
 from typing import Literal
 
+from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.sources.documents import Document, Kind
 
 JSON: tuple[Kind, ...] = ("json", "lines")
+BINARY: tuple[Kind, ...] = ("parquet", "arrow")
+NAMED: tuple[Kind, ...] = (*JSON, *BINARY, "table")  # kinds of files whose records have names
+At = Literal["keys", "early", "first", "inner", "data"]
 
 
 class Shapes:
-    r"""What a file of a format looks like; calling it with a file tells whether the file does.
+    r"""What a file of a format looks like; calling it with a file tells whether the file does. ``|`` joins several.
 
     Parameters
     ----------
     shapes
-        Sets of names, of which a file has all of at least one.
+        Sets of names, of which a file has all of at least one; without any set, no names are needed.
     any_of
         Names of which it has at least one besides.
     without
         Names of which it has none.
     at
-        Which names: those in the first record (``"keys"``), in the first 64 records (``"early"``), or in the first value of
-        the outermost object (``"inner"``).
+        Which names: those in the first record (``"keys"``), in the first 64 records (``"early"``), in the first of them that
+        is an object (``"first"``), in the first value of the outermost object (``"inner"``), or in the first record, also
+        where the answer of an API wraps the records, ``{"data": [...]}`` (``"data"``).
     kinds
         Kinds of files.
     is_object
         Whether the file must be one object.
     contains
         Bytes that the beginning of the file has.
+    check
+        What else must be true of a file with one of these shapes; it is asked last.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> is_chat = Shapes({"model", "chat"}, {"llm", "chat"}, without={"spans"}, contains=(b'"role"',))
     >>> is_chat(Document(Path("a.jsonl"), b'{"llm": "parrot", "chat": [{"role": "user"}]}\n{}'))
+    True
+    >>> (is_chat | Shapes({"spans"}))(Document(Path("a.jsonl"), b'{"spans": []}\n{}'))
     True
     """
 
@@ -42,10 +52,11 @@ class Shapes:
         *shapes: Iterable[str],
         any_of: Collection[str] = (),
         without: Collection[str] = (),
-        at: Literal["keys", "early", "inner"] = "keys",
+        at: At = "keys",
         kinds: tuple[Kind, ...] = JSON,
         is_object: bool = False,
         contains: tuple[bytes, ...] = (),
+        check: Callable[[Document], bool] | None = None,
     ) -> None:
         self.shapes = tuple(map(frozenset, shapes))
         self.any_of = frozenset(any_of)
@@ -54,16 +65,42 @@ class Shapes:
         self.kinds = kinds
         self.is_object = is_object
         self.contains = contains
+        self.check = check
+        self.others: tuple[Shapes, ...] = ()
+
+    def __or__(self, other: "Shapes") -> "Shapes":
+        """Return the shapes of a format whose files look like these or like those."""
+        joined = copy(self)
+        joined.others = (*self.others, other)
+        return joined
 
     def __call__(self, document: Document) -> bool:
         """Return whether a file has one of these shapes."""
+        return self._fits(document) or any(other(document) for other in self.others)
+
+    def _fits(self, document: Document) -> bool:
         if document.kind not in self.kinds:
             return False
-        names: Collection[str] = getattr(document, self.at)
+        names = _names(document, self.at)
         return (
-            any(map(frozenset(names).issuperset, self.shapes))
+            (not self.shapes or any(map(names.issuperset, self.shapes)))
             and (not self.any_of or not self.any_of.isdisjoint(names))
             and self.without.isdisjoint(names)
-            and (not self.is_object or (document.kind == "json" and isinstance(document.top, dict)))
+            and (not self.is_object or _is_object(document))
             and all(part in document.head for part in self.contains)
+            and (self.check is None or self.check(document))
         )
+
+
+def _is_object(document: Document) -> bool:
+    return document.kind == "json" and isinstance(document.top, dict)
+
+
+def _names(document: Document, at: At) -> frozenset[str]:
+    if at == "first":
+        return frozenset(next(iter(document.beginning), ()))
+    if at == "data":
+        is_wrapped = _is_object(document) and "data" in document.keys
+        return names_if_any(document.top["data"]) if is_wrapped else document.keys
+    names: frozenset[str] = getattr(document, at)
+    return names

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from rollwise.readers.chats.turns import joined
+from rollwise.readers.chronology import in_order
 from rollwise.readers.formats.codex.lines import CONTEXT, EVENT, ITEM, LINE_KINDS, META, Answer, Git, SessionLog, Usage
 from rollwise.readers.formats.codex.stream import STARTED, lines_of
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.problems import warn
 from rollwise.readers.records import kind_of, parse, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import NO_ATTACK
@@ -26,16 +28,18 @@ OLD = frozenset(
 )  # first line of sessions of early 2025, whose items have no `payload`
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a session: lines with a `payload` and a known `type`; an older session, or a stream."""
-    if document.kind not in {"lines", "json"}:
-        return False
-    first = next(iter(document.beginning), {})
-    # Sessions of early 2025: the second line tells them from other files with an id.
-    if first.keys() >= OLD and "type" not in first:
-        return "record_type" in document.early or {"type", "role", "content"} <= document.early
-    kind = surface_if_any(first.get("type"))
+def _is_known(document: Document) -> bool:
+    first = document.beginning[0]
+    kind = surface_if_any(first["type"])
     return kind == STARTED if "payload" not in first else kind in KINDS
+
+
+def _is_old(document: Document) -> bool:
+    # Sessions of early 2025: the second line tells them from other files with an id.
+    return "record_type" in document.early or {"type", "role", "content"} <= document.early
+
+
+SHAPES = Shapes({"type"}, at="first", check=_is_known) | Shapes(OLD, without={"type"}, at="first", check=_is_old)
 
 
 def read_codex(document: Document, table: TurnsBuilder) -> None:
@@ -58,7 +62,7 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     `turn_aborted`                  column `aborted` of the last answer: the reason
     `thread_rolled_back`            answers since the user message that was taken back are `pruned`; the
                                     session is then a tree (`node_id`, `parent_id`, `target_call`)
-    first and last `timestamp`      `total_seconds`
+    `timestamp`                     the order of the lines; `total_seconds` from the first to the last
     =============================== ========================================================================
 
     `attack` is `none`, so `goal`, `outcome`, `solved` and `ending` are null; `attempt` is 1. What Codex itself adds
@@ -86,13 +90,21 @@ def read_codex(document: Document, table: TurnsBuilder) -> None:
     ('S', 'gpt-5-codex', '2 + 2?', '4')
     """
     log = SessionLog()
+    lines: list[tuple[int, dict[str, Any]]] = []
     for number, value in document.records():
         with table.record(document.name, number):
-            record = parse(value, dict[str, Any])
+            lines.append((number, parse(value, dict[str, Any])))
+    for number, record in in_order(lines, _time, "timestamp"):
+        with table.record(document.name, number):
             for kind, content in _lines(record):
                 log.take(kind, content, record.get("timestamp"))
     with table.record(document.name, log.session.id):
         _add(document, table, log)
+
+
+def _time(line: tuple[int, dict[str, Any]]) -> object:
+    """Return the time of a line; the data of a session stay where they are, as a fork repeats those of its origins."""
+    return None if line[1].get("type") == META else line[1].get("timestamp")
 
 
 def _lines(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -13,10 +13,11 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import messages_of, split, thoughts
-from rollwise.readers.common import first_of, has_fields, text_in, zero_or_one
+from rollwise.readers.common import first_of, text_in, zero_or_one
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Count, Key, Small, parse, spare, whole, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
@@ -51,9 +52,7 @@ class Epoch(msgspec.Struct):
     epoch_id: Count = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds agent runs: records with `transcripts` that have messages, and `metadata`."""
-    return has_fields(document, "transcripts", "metadata") and b'"messages"' in document.head
+SHAPES = Shapes({"transcripts", "metadata"}, contains=(b'"messages"',))
 
 
 def read_docent(document: Document, table: TurnsBuilder) -> None:

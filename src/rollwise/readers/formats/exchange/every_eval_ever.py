@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.common import has_fields, join_texts, outcome_of, zero_or_one
+from rollwise.readers.common import join_texts, outcome_of, zero_or_one
 from rollwise.readers.problems import BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, spare, total, whole
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK, TURNS
 
@@ -107,9 +108,7 @@ class Sample(NamedTuple):
     records: list[Instance]
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds samples: lines with `evaluation_id`, `sample_id`, `evaluation` and an attribution."""
-    return has_fields(document, "evaluation_id", "sample_id", "evaluation", "answer_attribution", "input")
+SHAPES = Shapes({"evaluation_id", "sample_id", "evaluation", "answer_attribution", "input"})
 
 
 def read_every_eval_ever(document: Document, table: TurnsBuilder) -> None:

@@ -21,6 +21,7 @@ from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Count, Small, leftovers, parse, spare, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import BUDGET, ERROR, NO_ATTACK
 
@@ -79,14 +80,8 @@ class Transcript(msgspec.Struct):
         return "/".join(filter(None, (self.task_set, self.task_id))) or None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds transcripts: a Parquet table with an id, a source and messages."""
-    return document.kind == "parquet" and document.keys >= OF_DATABASE
-
-
-def sniff_scans(document: Document) -> bool:
-    """Return whether the file holds the results of a scan."""
-    return document.kind == "parquet" and document.keys >= OF_SCANS
+SHAPES = Shapes(OF_DATABASE, kinds=("parquet",))
+SCANS = Shapes(OF_SCANS, kinds=("parquet",))  # results of a scan
 
 
 def read_inspect_scout(document: Document, table: TurnsBuilder) -> None:

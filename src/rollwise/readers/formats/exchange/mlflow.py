@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.common import has_fields
+from rollwise.readers.chronology import latest
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Count, Finite, Whole, kind_of, parse, whole, worded
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
@@ -83,11 +84,18 @@ class Assessment(msgspec.Struct):
     rationale: str | None = None
     span_id: str | None = None
     valid: bool | None = None
+    create_time: Any = None
+    last_update_time: Any = None
 
     @property
     def is_verdict(self) -> bool:
         """Whether this is feedback that was not replaced."""
         return self.feedback is not None and self.valid is not False
+
+    @property
+    def time(self) -> object:
+        """When it was stated."""
+        return self.last_update_time or self.create_time
 
     @property
     def score_name(self) -> str:
@@ -145,9 +153,7 @@ class Usage(msgspec.Struct):
     output_tokens: Count = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds traces: records with `info` and `data`, and spans with MLflow's attributes."""
-    return has_fields(document, "info", "data") and b'"trace_id"' in document.head and b'"mlflow.' in document.head
+SHAPES = Shapes({"info", "data"}, contains=(b'"trace_id"', b'"mlflow.'))
 
 
 def read_mlflow(document: Document, table: TurnsBuilder) -> None:
@@ -229,18 +235,22 @@ def assessments_of(info: Info) -> Iterator[Assessment]:
 
 def _assessed(info: Info) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the scores of a trace, and what was expected of it, each by name."""
-    scores: dict[str, Any] = {}
-    expectations: dict[str, Any] = {}
+    stated: dict[tuple[str, str], list[tuple[Any, object]]] = {}  # by name and source
+    expected: dict[str, list[tuple[Any, object]]] = {}
     for assessment in assessments_of(info):
         if assessment.expectation is not None:
             expectation = assessment.expectation
             value = expectation.serialized_value if expectation.value is None else expectation.value
-            expectations.setdefault(assessment.assessment_name, value)
+            expected.setdefault(assessment.assessment_name, []).append(
+                (value, assessment.last_update_time or assessment.create_time)
+            )
         elif assessment.is_verdict and assessment.span_id is None and assessment.feedback is not None:
-            name = assessment.score_name
-            taken = f"{name}_{assessment.source.source_id or assessment.source.source_type or 'other'}"
-            scores[taken if name in scores else name] = assessment.feedback.value
-    return scores, expectations
+            source = assessment.source.source_id or assessment.source.source_type or "other"
+            stated.setdefault((assessment.score_name, source), []).append((assessment.feedback.value, assessment.time))
+    scores: dict[str, Any] = {}
+    for (name, source), values in stated.items():
+        scores[f"{name}_{source}" if name in scores else name] = latest(values, "info.assessments")
+    return scores, {name: latest(values, "info.assessments") for name, values in expected.items()}
 
 
 def _span(recorded: Recorded, trace: str) -> Span:

@@ -15,11 +15,12 @@ import msgspec
 
 from rollwise.readers.chats.speakers import ANSWERS, SPEAKERS, speaker
 from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.common import as_prompt, is_object, parse_all, text_in
+from rollwise.readers.common import as_prompt, parse_all, text_in
 from rollwise.readers.json_texts import names_if_any
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Finite, Small, Whole, json_text, leftovers, parse
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 
 VIEW = "target"  # what the target saw
@@ -105,15 +106,23 @@ class Node(msgspec.Struct):
     after: list[dict[str, Any]] = []
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds audits: a transcript with events or the target's messages, or Bloom's rollouts."""
-    if not is_object(document) or "metadata" not in document.keys:
-        return False
-    if holds_several(document):
-        rollouts = document.top["rollouts"]
-        return b'"transcript"' in document.head and "transcript" in names_if_any(rollouts)
-    names = names_if_any(document.top["metadata"])
-    return bool({"events", "target_messages"} & document.keys) and bool({"transcript_id", "target_model"} & set(names))
+def _holds_transcripts(document: Document) -> bool:
+    return "transcript" in names_if_any(document.top["rollouts"])
+
+
+def _is_transcript(document: Document) -> bool:
+    return not {"transcript_id", "target_model"}.isdisjoint(names_if_any(document.top["metadata"]))
+
+
+SHAPES = Shapes(
+    {"metadata", "rollouts"}, is_object=True, contains=(b'"transcript"',), check=_holds_transcripts
+) | Shapes(
+    {"metadata"},
+    any_of={"events", "target_messages"},
+    without={"rollouts"},
+    is_object=True,
+    check=_is_transcript,
+)
 
 
 def holds_several(document: Document) -> bool:

@@ -16,6 +16,7 @@ from rollwise.readers.chats.turns import Message, split, thoughts
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import Count, Finite, kind_of, parse, total, whole
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
@@ -79,10 +80,7 @@ class Said(msgspec.Struct, rename="camel"):
     summary: str | None = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds a session: lines of which the first has the type `session`, an id and a folder."""
-    first = document.beginning[0] if document.kind in {"json", "lines"} and document.beginning else {}
-    return {"type", "id", "timestamp", "cwd"} <= set(first) and "harness" not in first and b'"session"' in document.head
+SHAPES = Shapes({"type", "id", "timestamp", "cwd"}, without={"harness"}, at="first", contains=(b'"session"',))
 
 
 def read_pi(document: Document, table: TurnsBuilder) -> None:

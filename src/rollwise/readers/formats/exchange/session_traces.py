@@ -17,6 +17,7 @@ from rollwise.readers.common import first_of, join_texts
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Key, kind_of, leftovers, parse
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK
 
@@ -50,10 +51,7 @@ class Line(msgspec.Struct):
     message: Any = None
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file holds a session: lines of which the first has the type `session` and a `harness`."""
-    first = document.beginning[0] if document.kind in {"json", "lines"} and document.beginning else {}
-    return {"type", "harness", "id"} <= set(first) and b'"session"' in document.head
+SHAPES = Shapes({"type", "harness", "id"}, at="first", contains=(b'"session"',))
 
 
 def read_session_traces(document: Document, table: TurnsBuilder) -> None:

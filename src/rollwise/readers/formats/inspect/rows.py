@@ -34,6 +34,13 @@ def run_of(spec: Spec, document: Document) -> str:
     return spec.eval_id or "-".join(filter(None, (spec.run_id, spec.task_id))) or f"inspect-{document.digest}"
 
 
+def names_of(spec: Spec, samples: Sequence[Epoch | Summary]) -> list[list[str | None]]:
+    """Return the names that samples keep in the logs of retries, by kind: the `uuid` of a copy, the place in the task of any."""
+    task = f"{spec.task_id}/{spec.target}"
+    places = [f"{task}/{sample.id}/{sample.epoch}" if spec.task_id else None for sample in samples]
+    return [[sample.uuid for sample in samples], places]
+
+
 def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[str, list[Any]]:
     """Return the facts of samples and all other fields that the log has of them, by column.
 

@@ -7,7 +7,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.audits import audit_of
 from rollwise.readers.formats.inspect.chats import all_plain, turns_of_parts, turns_of_whole
 from rollwise.readers.formats.inspect.logs import Epoch, Header, PlainSample, Sample
-from rollwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, run_of
+from rollwise.readers.formats.inspect.rows import PETRI, facts_of, fault_of, names_of, run_of
 from rollwise.readers.json_texts import surface
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.sources.archives import Archive
 from rollwise.readers.sources.documents import Document
+from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import Identity, TurnsBuilder
 from rollwise.schema import ERROR, NO_ATTACK
 
@@ -32,14 +33,34 @@ BLOCK = 1 << 19  # bytes of samples to unpack before they are decoded
 RESULTS_ONLY = "holds results but no samples: open it with `rw.readers.read_summary`"
 
 
-def sniff(document: Document) -> bool:
-    """Return whether the file is a log with samples: an archive of them, or one object."""
-    return _holds_samples(document) is True
+def _holds_samples(document: Document) -> bool | None:
+    """Return whether a log holds samples; None if an archive is no log. A broken archive is accepted by its name."""
+    if document.kind == "json":
+        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
+        samples = surface(document.top.get("samples"))
+        return isinstance(samples, list) and bool(samples)
+    try:
+        with Archive(document) as archive:
+            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
+    except BrokenError:
+        # A broken archive is still a log if its name says so: reading it then reports what is broken.
+        return True if document.suffix == ".eval" else None
 
 
-def sniff_results(document: Document) -> bool:
-    """Return whether the file is a log that holds its results and no samples."""
-    return _holds_samples(document) is False
+def _is_sample(name: str) -> bool:
+    return name.startswith(SAMPLES) and name.endswith(".json")
+
+
+def _logs(wanted: Collection[bool]) -> Shapes:
+    """Return the shapes of logs, archives and objects, by whether they hold samples."""
+
+    def is_wanted(document: Document) -> bool:
+        return _holds_samples(document) in wanted
+
+    return Shapes({"eval", "status"}, is_object=True, check=is_wanted) | Shapes(kinds=("zip",), check=is_wanted)
+
+
+SHAPES, RESULTS, LOGS = _logs({True}), _logs({False}), _logs({True, False})
 
 
 def read_inspect(document: Document, table: TurnsBuilder) -> None:
@@ -79,9 +100,9 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     The turns are cut from the messages of the sample, including repeated ones. An assistant message of the input (its
     `source` is input) is not an answer of this target but part of the `prompt`. A sample stored without messages gets
     the messages of its last model call (`input_refs` into `message_pool`), else its `input`. Samples are in order of
-    epoch and id. A sample that a retry copied into another log has the same `uuid`, and is reported as a duplicate, as
-    is one that is in both the `.eval` and the `.json` of a log. A run that is still going, or crashed, is read as far
-    as its archive goes.
+    epoch and id. `eval-retry` copies finished samples into its own log, with their `uuid`, and runs the others again, under the
+    same `task_id`: of each sample and epoch, the log that was `created` last counts. A sample that is in both the `.eval` and
+    the `.json` of a log counts once. A run that is still going, or crashed, is read as far as its archive goes.
 
     The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2, and
     leaves out NaN, which means unscored.
@@ -106,31 +127,6 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
     if not log.samples:
         raise BrokenError(RESULTS_ONLY)
     _Reading(document, table, log).add([(range(len(log.samples)), log.samples)])
-
-
-def is_log(document: Document) -> bool:
-    """Return whether the file is a log, with samples or without."""
-    return _holds_samples(document) is not None
-
-
-def _holds_samples(document: Document) -> bool | None:
-    """Return whether a log holds samples; None if the file is not a log. A broken archive is accepted by its name."""
-    if document.kind == "json" and isinstance(document.top, dict) and {"eval", "status"} <= document.keys:
-        # Only the outermost names are parsed: a log may hold hundreds of megabytes of samples.
-        samples = surface(document.top.get("samples"))
-        return isinstance(samples, list) and bool(samples)
-    if document.kind != "zip":
-        return None
-    try:
-        with Archive(document) as archive:
-            return any(map(_is_sample, archive.names)) if {HEADER, JOURNAL} & set(archive.names) else None
-    except BrokenError:
-        # A broken archive is still a log if its name says so: reading it then reports what is broken.
-        return True if document.suffix == ".eval" else None
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith(SAMPLES) and name.endswith(".json")
 
 
 def _members(archive: Archive) -> list[str]:
@@ -207,6 +203,7 @@ class _Reading:
         self._header = header
         self._archive = archive
         self._run = run_of(header.eval, document)
+        table.dates(document.name, header.eval.created)
 
     def add(self, blocks: Iterable[tuple[Sequence[Any], Sequence[Any]]]) -> None:
         """Add the samples in order: blocks of samples with plain texts at once, others one by one."""
@@ -226,14 +223,15 @@ class _Reading:
             return False  # one by one, the broken sample is reported and the others are read
         counts, turns = turns_of([sample.messages or [] for sample in samples])
         faults = _faults(samples, counts)
-        return self._table.extend(
+        self._table.extend(
             self._document.name,
             [self._name(sample) for sample in samples],
             counts,
             {**turns, **faults},
             facts,
-            [sample.uuid for sample in samples],
+            names_of(self._header.eval, samples),
         )
+        return True
 
     def _add(self, name: object, text: Any) -> None:
         if isinstance(text, BrokenError):
@@ -253,8 +251,7 @@ class _Reading:
             {**turns, **_faults([sample], [len(turns["turn"])])},
             {name: values[0] for name, values in facts_of(self._header, self._run, [sample]).items()},
             turn_extras={"reasoning": thoughts} if any(thoughts) else None,
-            # A retry copies finished samples into its own log: the same uuid is the same rollout.
-            also=sample.uuid,
+            also=self._names(sample),
         )
 
     def _add_audit(self, sample: Sample) -> None:
@@ -266,7 +263,8 @@ class _Reading:
         turns = audit.turns
         if (fault := fault_of(sample)) is not None:
             turns = [*turns[:-1], turns[-1]._replace(error=fault)]
-        self._table.add(self._document.name, self._name(sample), turns, facts, None, audit.by_answer, sample.uuid)
+        name, names = self._name(sample), self._names(sample)
+        self._table.add(self._document.name, name, turns, facts, None, audit.by_answer, names)
 
     def _identity(self, text: Any) -> Identity | None:
         """Return what can be read of a sample that is broken; None where it has no id or no score."""
@@ -285,6 +283,9 @@ class _Reading:
 
     def _name(self, sample: Epoch) -> str:
         return f"{self._run}/{sample.id}/{sample.epoch}"
+
+    def _names(self, sample: Epoch) -> list[str | None]:
+        return [names[0] for names in names_of(self._header.eval, [sample])]
 
 
 def _never(text: Any) -> PlainSample | None:

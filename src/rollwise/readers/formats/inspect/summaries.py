@@ -3,7 +3,7 @@
 from rollwise.readers.chats.texts import fitting
 from rollwise.readers.formats.inspect import logs
 from rollwise.readers.formats.inspect.logs import Summary
-from rollwise.readers.formats.inspect.rows import facts_of, run_of
+from rollwise.readers.formats.inspect.rows import facts_of, names_of, run_of
 from rollwise.readers.formats.inspect.samples import SAMPLES, SHELL, opened, read_inspect
 from rollwise.readers.json_texts import surface_if_any
 from rollwise.readers.problems import BrokenError, strictly
@@ -72,5 +72,7 @@ def _add(document: Document, table: TurnsBuilder, header: logs.Header, summaries
         return False
     columns = {name: values for name, values in facts.items() if name not in UNKNOWN}
     ids = [f"{run}/{summary.id}/{summary.epoch}" for summary in summaries]
-    uuids = [summary.uuid for summary in summaries]
-    return table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, uuids)
+    table.dates(document.name, header.eval.created)
+    names = names_of(header.eval, summaries)
+    table.extend(document.name, ids, [1] * count, {"turn": [None] * count}, columns, names)
+    return True

@@ -1,0 +1,120 @@
+"""Names that occur twice in one JSON object: which of two values counts, nobody knows.
+
+Decoders keep the last, and a look for a second one takes as long as decoding a flat line. A tool that writes a name twice does
+so in all lines: the first thousand lines of a file are looked at, then some of them, and all once one was found.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError
+
+FIRST, EVERY = 1000, 64  # lines at the beginning that are looked at, and every how manieth after them
+VERDICTS = (
+    "succeeded",
+    "outcome",
+    "solved",
+    "score",
+    "reward",
+    "refused",
+    "success",
+    "passed",
+    "correct",
+    "jailbroken",
+)
+MARKS = {name: f'"{name}"'.encode() for name in VERDICTS}
+
+
+class Doubled:
+    """The names that occur twice in the records of one file.
+
+    Examples
+    --------
+    >>> doubled = Doubled()
+    >>> doubled.once(3, b'{"a": 1, "a": 1}', {"a": 1})
+    {'a': 1}
+    >>> doubled.once(3, b'{"a": 1, "a": 2}', {"a": 2}).reason
+    'is stated twice, as 1 and 2'
+    """
+
+    def __init__(self) -> None:
+        self._is_met = False
+
+    def once(self, number: int, text: Any, value: Any) -> Any:
+        """Return a record with null for what it states twice and differently, which is noted, or else returned as an error."""
+        if number > FIRST and number % EVERY and not self._is_met:
+            return value
+        if not may_be_doubled(bytes(text), value):
+            return value
+        differing: dict[str, str] = {}
+
+        def pairs_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+            fields: dict[str, Any] = {}
+            for name, part in pairs:
+                is_unknown = name in fields and fields[name] != part
+                if is_unknown:
+                    differing[name] = f"is stated twice, as {fields[name]!r:.40} and {part!r:.40}"
+                fields[name] = None if is_unknown else part
+            return fields
+
+        try:
+            found = json.loads(bytes(text), object_pairs_hook=pairs_once)
+        except (ValueError, RecursionError):
+            return value
+        self._is_met |= bool(differing)
+        current = RECORD.get()
+        for name, reason in differing.items():
+            if current is None or not current[0].collect:
+                return BrokenError(reason, field=name, remedy=f"delete the wrong one: {LEAVE}")
+            current[0].warned(current[1], number, name, f"{reason}: {IS_NULL}")
+        return found if differing else value
+
+    def all_once(self, text: bytes, value: Any) -> Any:
+        """Return the single record of a file, as `once` does.
+
+        Raises
+        ------
+        BrokenError
+            Where it states something twice, and problems are raised.
+        """
+        found = self.once(0, text, value)
+        if isinstance(found, BrokenError):
+            raise found
+        return found
+
+    def items(self, texts: Sequence[Any], decoded: Callable[[Any], Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the items of a list, each decoded, with their numbers."""
+        for number, text in enumerate(texts):
+            value = decoded(text)
+            yield number, self.once(number, text, value) if isinstance(text, msgspec.Raw) else value
+
+
+def are_doubled(text: bytes, rows: Sequence[dict[str, Any]]) -> bool:
+    """Return whether a name may occur twice in one of the flat objects that are decoded from a text.
+
+    Examples
+    --------
+    >>> are_doubled(b'[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]), are_doubled(b'[{"a": 1, "a": 2}]', [{"a": 2}])
+    (False, True)
+    """
+    return text.count(b'":') + text.count(b'" :') > sum(map(len, rows))
+
+
+def may_be_doubled(text: bytes, value: Any) -> bool:
+    """Return whether a name may occur twice in the text of a decoded object: any name in a flat one, else that of a verdict.
+
+    Examples
+    --------
+    >>> may_be_doubled(b'{"a": 1, "a": 2}', {"a": 2}), may_be_doubled(b'{"a": 1, "b": 2}', {"a": 1, "b": 2})
+    (True, False)
+    >>> may_be_doubled(b'{"score": 1, "b": {"score": 1}}', {"score": 1, "b": {"score": 1}})
+    True
+    """
+    if type(value) is not dict or text.count(b":") <= len(value):
+        return False
+    if not any(isinstance(part, dict | list) for part in value.values()):
+        return text.count(b'":') > len(value) or text.count(b'" :') > 0
+    return any(name in value and text.count(mark) > 1 for name, mark in MARKS.items())

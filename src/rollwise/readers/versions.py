@@ -1,0 +1,172 @@
+"""Versions of rollouts in one table: where they are, what they say, and what is left out of them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+
+from rollwise.schema import TURNS
+from rollwise.schema.named import column_named, columns_named
+
+PLACE = "__rollwise_place"  # column with the number of a rollout among those that were added one by one
+
+
+class Table(Protocol):
+    """The table of one format, as `rollwise.readers.table.TurnsBuilder` is it."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the rollouts that were added one by one."""
+
+    def versions(self) -> "Versions":
+        """Return the versions of rollouts in this table."""
+
+    def added(self, place: str) -> pl.DataFrame:
+        """Return the rollouts that were added one by one, with the number of each in the column `place`."""
+
+    def replace_added(self, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of the rollouts that were added one by one."""
+
+    def replace_frame(self, place: int, frame: pl.DataFrame) -> None:
+        """Keep this frame instead of one that was TURNS already."""
+
+
+class Version(NamedTuple):
+    """One of the records with the same id.
+
+    Attributes
+    ----------
+    table
+        The table that holds it.
+    rollout_id
+        Its own id: a later version may have another.
+    file
+        Name of its file.
+    place
+        Its number among the rollouts that were added one by one, or the number of its frame.
+    in_frame
+        Whether it is in a frame that was TURNS already.
+    record
+        Name or number of the record that it was read from; None where it is not known.
+    """
+
+    table: Table
+    rollout_id: str
+    file: str
+    place: int
+    in_frame: bool = False
+    record: object = None
+
+    @property
+    def part(self) -> int | None:
+        """Number of its frame; None for the rollouts that were added one by one."""
+        return self.place if self.in_frame else None
+
+    @property
+    def key(self) -> Hashable:
+        """What is its own in its part of the table."""
+        return self.rollout_id if self.in_frame else self.place
+
+
+class Versions:
+    """What is decided of the versions in one table.
+
+    Parameters
+    ----------
+    table
+        The table.
+    frames
+        Its frames that were TURNS already.
+    are_rows
+        Whether each row of a frame is a record, rather than each rollout.
+    """
+
+    def __init__(self, table: Table, frames: Sequence[pl.DataFrame], are_rows: Sequence[bool]) -> None:
+        self.table = table
+        self._frames = frames
+        self._are_rows = are_rows
+        self._dropped: dict[int | None, set[Any]] = defaultdict(set)  # by part
+        self._unknown: dict[int | None, list[tuple[Version, str, Sequence[int]]]] = defaultdict(list)
+
+    def first(self, ids: Collection[str], later: Collection[Version], files: Mapping[str, str]) -> Iterator[Version]:
+        """Yield the version of each of these rollouts in this table that is not one of the `later` ones."""
+        known = {(version.part, version.key) for version in later if version.table is self.table}
+        for place, name in enumerate(self.table.ids):
+            if name in ids and (None, place) not in known:
+                yield Version(self.table, name, files[name], place)
+        for place, frame in enumerate(self._frames):
+            for name in frame["rollout_id"].unique(maintain_order=True):
+                if name in ids and (place, name) not in known:
+                    yield Version(self.table, name, files[name], place, in_frame=True)
+
+    def of_files(
+        self, names: Collection[str], files: Mapping[str, str]
+    ) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
+        """Yield the rollouts of these files that were added one by one, each with its turns."""
+        owners = ((place, name, files.get(name, "")) for place, name in enumerate(self.table.ids))
+        return self.rows_of(Version(self.table, name, file, place) for place, name, file in owners if file in names)
+
+    def rows_of(self, versions: Iterable[Version]) -> Iterator[tuple[Version, list[dict[str, Any]]]]:
+        """Yield each of these versions of this table with its turns."""
+        by_part: dict[int | None, dict[Hashable, Version]] = defaultdict(dict)
+        for version in versions:
+            by_part[version.part][version.key] = version
+        for part, by_key in by_part.items():
+            name, frame = self._part(part)
+            rows: dict[Hashable, list[dict[str, Any]]] = {key: [] for key in by_key}
+            for row in frame.filter(pl.col(name).is_in([*by_key])).iter_rows(named=True):
+                rows[row[name]].append({column: value for column, value in row.items() if column != PLACE})
+            yield from ((version, rows[key]) for key, version in by_key.items())
+
+    def drop(self, version: Version, num_turns: int) -> int:
+        """Leave out a version with so many turns; return how many records of its file it is."""
+        self._dropped[version.part].add(version.key)
+        return num_turns if version.in_frame and self._are_rows[version.place] else 1
+
+    def forget(self, version: Version, column: str, turns: Sequence[int]) -> None:
+        """Make a column null in these turns of a version."""
+        self._unknown[version.part].append((version, column, turns))
+
+    def close(self) -> None:
+        """Write what was decided into the table."""
+        for part in self._dropped.keys() | self._unknown.keys():
+            name, frame = self._part(part)
+            counts = frame.count().row(0, named=True)
+            frame = _without_values(frame, name, self._unknown[part])
+            frame = frame.filter(~pl.col(name).is_in([*self._dropped[part]]))
+            # A column that only a dropped version filled is none of the table.
+            emptied = [
+                column for column, count in frame.count().row(0, named=True).items() if counts[column] and not count
+            ]
+            frame = frame.drop(columns_named(column for column in emptied if column not in TURNS.names))
+            if part is None:
+                self.table.replace_added(frame.drop(PLACE, strict=False))
+            else:
+                self.table.replace_frame(part, frame)
+
+    def _part(self, part: int | None) -> tuple[str, pl.DataFrame]:
+        """Return a part of the table, with the name of the column that tells versions apart."""
+        return (PLACE, self._added) if part is None else ("rollout_id", self._frames[part])
+
+    @cached_property
+    def _added(self) -> pl.DataFrame:
+        return self.table.added(PLACE)
+
+
+def _without_values(
+    frame: pl.DataFrame, name: str, unknown: Sequence[tuple[Version, str, Sequence[int]]]
+) -> pl.DataFrame:
+    """Return a frame with null in columns and turns that are unknown of versions, which the column `name` tells apart."""
+    runs = frame[name].rle().struct.unnest()
+    starts = dict(zip(runs["value"], runs["len"].cum_sum().shift(1, fill_value=0), strict=True))
+    heights = dict(zip(runs["value"], runs["len"], strict=True))
+    are_unknown: dict[str, np.typing.NDArray[np.bool_]] = {}
+    for version, column, turns in unknown:
+        mask = are_unknown.setdefault(column, np.zeros(frame.height, np.bool_))
+        mask[[starts[version.key] + turn for turn in turns if turn < heights[version.key]]] = True
+    return frame.with_columns(
+        pl.when(~pl.Series(mask)).then(column_named(column)) for column, mask in are_unknown.items()
+    )

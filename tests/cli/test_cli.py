@@ -968,7 +968,8 @@ def test_turns_in_other_words_are_no_table_of_rollouts(rollwise, tmp_path: Path)
     path = tmp_path / "mine.csv"
     path.write_text("rollout_id,user,reply,score\na,Hi,Hello,0.1\na,More,Sure,0.9\nb,Hi,No,0.2\n")
     done = rollwise("summarize", path, "--metric", "highest_score", "--format", "json")
-    assert (done.code, done.err) == (0, "rollwise: read 2 rollouts, 3 turns, 0 problems\n")
+    order = "rollwise: read turns in the order of the rows (no column numbers or times them)\n"
+    assert (done.code, done.err) == (0, f"{order}rollwise: read 2 rollouts, 3 turns, 0 problems\n")
     assert done.rows[0]["n"] == 2
 
 

@@ -63,7 +63,7 @@ def test_queries_on_top_reach_the_batches() -> None:
 
 
 def test_only_the_columns_that_a_metric_reads_are_read() -> None:
-    """What is scanned is what the metrics ask for and the facts, never the texts."""
+    """What is scanned is what the metrics ask for, the facts and the key of a row, never the texts."""
     read: list[str] = []
 
     def noted(frame: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def test_only_the_columns_that_a_metric_reads_are_read() -> None:
     scanned = register_io_source(source, schema=ORDERED.schema)
     measured = rw.measure(scanned, m.attack_success, m.final("score"), keep=["prompt_tokens"])
     measured.select("rollout_id", "attack_success").collect()
-    assert set(read) == {"rollout_id", *m.attack_success().meta.root_names()}
+    assert set(read) == {"rollout_id", "turn", *m.attack_success().meta.root_names()}
 
 
 def test_a_function_that_fails_without_turns_is_not_asked_without() -> None:

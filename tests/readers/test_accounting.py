@@ -336,5 +336,7 @@ def test_two_logs_that_differ_in_their_target_alone_are_two_runs(tmp_path: Path)
 def test_frames_of_two_targets_with_the_same_ids_are_never_merged(tmp_path: Path) -> None:
     chats(tmp_path / "run.jsonl", CHAT)
     both = pl.concat([rw.read(tmp_path, target=name) for name in ("base", "tuned")])
-    with pytest.raises(rw.errors.SchemaError, match="`target` is a fact of the rollout but varies in rollout"):
+    with pytest.raises(
+        rw.errors.SchemaError, match=r"has turn 1 twice.*keep rollouts of two tables apart before `pl.concat`"
+    ):
         rw.measure(both)

@@ -104,11 +104,12 @@ def test_many_odd_cells_of_a_column_are_one_row(tmp_path):
     assert "(and 999 more rows)" in problems["reason"][0]
 
 
-def test_an_odd_place_of_a_turn_still_breaks_the_file(tmp_path):
+def test_an_odd_place_of_a_turn_costs_its_rollout(tmp_path):
+    """It counts, as missing: its file and all other rollouts are read."""
     (tmp_path / "a.csv").write_text("rollout_id,turn,prompt,response\na,one,Hi,Yes\n")
     (tmp_path / "b.csv").write_text("rollout_id,turn,prompt,response\nb,1,Hi,Yes\n")
     turns, problems = rw.read(tmp_path, errors="collect")
-    assert (turns["rollout_id"].to_list(), problems.height) == (["b"], 1)
+    assert (turns.select("rollout_id", "turn").rows(), problems.height) == ([("a", None), ("b", 1)], 1)
 
 
 def test_a_label_that_the_map_of_the_user_leaves_out_is_not_nulled(tmp_path):

@@ -239,7 +239,7 @@ def test_a_verdict_repeated_on_every_turn_is_asked_for(capsys: pytest.CaptureFix
     """Each turn would be a success, the first included; it may be joined from rollouts."""
     rows = [{"rollout_id": name, "response": "x", "jailbroken": name == "a"} for name in "aabb"]
     assert rw.turns(rows)["succeeded"].null_count() == 4
-    assert 'map it with names={"succeeded": "jailbroken"}' in capsys.readouterr().err
+    assert 'map it with names={"outcome": "jailbroken"}' in capsys.readouterr().err
     rows[0]["jailbroken"] = False
     assert rw.turns(rows)["succeeded"].to_list() == [False, True, False, False]
     # The pieces of a rollout need not be neighbors.

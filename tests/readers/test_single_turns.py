@@ -2,6 +2,7 @@
 """Results with one row for each attempt: rollouts of one turn without ids, and scores that become verdicts."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -73,10 +74,12 @@ def test_each_row_is_a_rollout(suffix, tmp_path, capsys):
 @pytest.mark.parametrize(
     "make", [pl.DataFrame, pl.LazyFrame, lambda rows: rows, lambda rows: pl.DataFrame(rows).to_pandas()]
 )
-def test_a_frame_gives_numbers(make):
-    """Rows in memory, which no file names, are numbered from 1."""
+def test_a_frame_gives_names_and_numbers(make):
+    """Rows in memory, which no file names, are numbered from 1, under a name that their content gives."""
     turns = rw.turns(make(ROWS), names=NAMES).lazy().collect()
-    assert turns["rollout_id"].to_list() == ["1", "2", "3", "4"]
+    frame = turns["rollout_id"][0].partition("/")[0]
+    assert re.fullmatch("frame-[0-9a-f]{8}", frame)
+    assert turns["rollout_id"].to_list() == [f"{frame}/{row}" for row in (1, 2, 3, 4)]
     assert turns["succeeded"].to_list() == [True, False, None, True]
 
 
@@ -227,3 +230,42 @@ def test_texts_with_a_reward_are_of_no_tool(answer, tmp_path):
     rows = [{"prompt": "Hi", answer: "No", "reward": 0.5, "jailbroken": place > 0} for place in range(2)]
     turns = rw.read(written(pl.DataFrame(rows), tmp_path, "jsonl"))
     assert turns.select("source", "succeeded").rows() == [("native", False), ("native", True)]
+
+
+@pytest.mark.parametrize("column", ["jailbroken", "succeeded", "verdict"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_verdict_on_the_conversation_is_asked_for_and_the_line_works(column, suffix, tmp_path, said, capsys):
+    """The same on all turns of each rollout: as a verdict on turns, the first turn of each success would be one."""
+    words = {"jailbroken": [1, 1, 1, 0, 0], "succeeded": [True] * 3 + [False] * 2}.get(
+        column, ["unsafe"] * 3 + ["safe"] * 2
+    )
+    frame = pl.DataFrame(
+        {"rollout_id": list("aaabb"), "turn": [1, 2, 3, 1, 2], "response": list("qwert"), column: words}
+    )
+    path = written(frame, tmp_path, suffix)
+    for call in (lambda **names: rw.turns(frame, **names), lambda **names: rw.read(path, **names)):
+        call()
+        err = capsys.readouterr().err
+        assert "the same on all turns of each rollout" in err
+        line = re.search(r'names=(\{"outcome": .*?\})', err)
+        assert line is not None
+        turns = call(names=json.loads(line[1]))
+        assert "same on all turns" not in capsys.readouterr().err
+        times = rw.measure(turns, rw.metrics.time_to_success())["time_to_success"].to_list()
+        assert times == [{"duration": 3, "observed": True}, {"duration": 2, "observed": False}]
+    with pytest.raises(SystemExit):
+        run(["summarize", str(path)])
+    option = re.search(r"--column outcome=\w+", capsys.readouterr().err)
+    assert option is not None
+    rates = json.loads(
+        said(0, "summarize", path, *option[0].split(), "--metric", "time_to_success", "--format", "json")
+    )
+    assert {row["estimate"] for row in rates["rows"] if row["statistic"] == "median"} == {3.0}
+
+
+def test_verdicts_that_differ_within_one_rollout_are_on_its_turns(capsys):
+    frame = pl.DataFrame({"rollout_id": list("aabb"), "turn": [1, 2, 1, 2], "response": "x"})
+    for verdicts in ([False, True, True, True], [False] * 4, [None, True, None, None]):
+        rw.turns(frame.with_columns(succeeded=pl.Series(verdicts)))
+    rw.turns(frame[[0, 2]].with_columns(succeeded=True))
+    assert "same on all turns" not in capsys.readouterr().err

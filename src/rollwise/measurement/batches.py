@@ -10,6 +10,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rollwise.errors import ReadError, SchemaError, is_interrupt
+from rollwise.measurement.repeats import check_repeats, repeats
 from rollwise.schema.named import column_named, columns_named
 
 MOST_ROWS, MOST_BYTES = 500_000, 64 << 20
@@ -45,7 +46,7 @@ def reduced(
     ReadError
         On collecting, if the turns cannot be read.
     SchemaError
-        On collecting, if a turn has no `rollout_id`.
+        On collecting, if a turn has no `rollout_id`, or a rollout has two rows of one turn.
 
     Examples
     --------
@@ -99,8 +100,10 @@ def _parts(
     if in_order(turns):
         yield from _reduce_batches(_batches(turns, facts, values), facts, values, error_of)
         return
+    has_turns = "turn" in turns.collect_schema()
+    before, counts, is_twice = repeats() if has_turns else ([], [], [])
     try:
-        rollouts = _grouped(turns, facts, values).collect(engine="streaming")
+        rollouts = _grouped(turns.with_columns(before), facts, [*values, *counts]).collect(engine="streaming")
     except (*_READ_ERRORS, OSError) as error:
         if is_interrupt(error):
             raise
@@ -114,7 +117,9 @@ def _parts(
             "measure: column `rollout_id` is null somewhere; give each turn an id, or drop turns without one with "
             '`turns.drop_nulls("rollout_id")`'
         )
-    yield rollouts
+    if has_turns and rollouts.select(is_twice).to_series().any():
+        check_repeats(turns.select("rollout_id", "turn").collect(engine="streaming"), "measure")
+    yield rollouts.drop(count.meta.output_name() for count in counts)
 
 
 def _reduce_batches(
@@ -124,6 +129,8 @@ def _reduce_batches(
     error_of: ErrorOf | None = None,
 ) -> Iterator[pl.DataFrame]:
     def reduce(batch: pl.LazyFrame) -> pl.DataFrame:
+        if "turn" in batch.collect_schema():
+            check_repeats(batch.select("rollout_id", "turn").collect(), "measure")
         try:
             return _reduce_contiguous(batch, facts, values)
         except pl.exceptions.PolarsError as error:
@@ -195,7 +202,7 @@ def _narrowed(
     turns: pl.LazyFrame, facts: Sequence[str], values: Sequence[pl.Expr]
 ) -> tuple[pl.LazyFrame, list[pl.Expr]]:
     """Return the turns with only the columns that are needed, and the others as nulls."""
-    columns, read = turns.collect_schema(), {"rollout_id", *_columns_read(turns, facts, values)}
+    columns, read = turns.collect_schema(), {"rollout_id", "turn", *_columns_read(turns, facts, values)}
     unread = [pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in read]
     return turns.select(columns_named(name for name in columns if name in read)), unread
 

@@ -11,6 +11,7 @@ import polars.selectors as cs
 from rollwise import schema
 from rollwise.errors import MetricError, SchemaError, listing, meant
 from rollwise.measurement.batches import at_once, reduced
+from rollwise.measurement.repeats import check_repeats
 from rollwise.metrics.catalog import OUTCOME, TIMING
 from rollwise.metrics.effort import num_turns
 from rollwise.metrics.metric import ABOUT
@@ -65,7 +66,7 @@ def measure(
     MetricError
         If a metric needs a missing column, has no unique name, or does not reduce a rollout to one value.
     SchemaError
-        If the table is not TURNS, or a fact varies within a rollout.
+        If the table is not TURNS, a rollout has two rows of one turn, or a fact varies within a rollout.
 
     Examples
     --------
@@ -154,6 +155,8 @@ def _require_rollouts(frame: pl.DataFrame | pl.LazyFrame) -> None:
             "measure: column `node_id` says that this is a table of tree nodes, not of rollouts; "
             "`rw.measure(rw.trees.paths(turns))` measures each path from a root to a leaf as a rollout"
         )
+    if isinstance(frame, pl.DataFrame):
+        check_repeats(frame, "measure")
 
 
 def expressions(
@@ -276,11 +279,9 @@ def _constant(frame: pl.DataFrame, columns: pl.Schema, kept_columns: tuple[str, 
     if not candidates:
         return ()
     is_same = pl.col("rollout_id").eq_missing(pl.col("rollout_id").shift())
-    starts, distinct = frame.select(
-        is_same.not_().sum().alias("starts"), pl.col("rollout_id").n_unique().alias("ids")
-    ).row(0)
-    # Contiguous rollouts have as many starts as ids; only otherwise are rows sorted.
-    ordered = frame if starts == distinct else frame.sort("rollout_id", maintain_order=True)
+    starts = frame.select(pl.col("rollout_id").filter(is_same.not_())).to_series()
+    # Contiguous rollouts begin once each; only otherwise are rows sorted.
+    ordered = frame if starts.n_unique() == starts.len() else frame.sort("rollout_id", maintain_order=True)
     # A column is constant if it never changes between consecutive rows of one rollout.
     changes = ordered.select(
         (column_named(name).ne_missing(column_named(name).shift()) & is_same).any().alias(name) for name in candidates

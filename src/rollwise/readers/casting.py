@@ -12,7 +12,7 @@ from rollwise.readers.problems import BrokenError, nulled
 from rollwise.readers.tool_calls import calls
 from rollwise.schema import TOOL_CALLS
 
-_PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})
+PLACES = frozenset({"rollout_id", "turn", "node_id", "parent_id", "target_call"})  # what says where a turn belongs
 _WORDS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -48,21 +48,33 @@ def cast(series: pl.Series, dtype: pl.DataType | type[pl.DataType], ids: pl.Seri
     """
     if series.dtype == dtype:
         return series
-    if series.dtype == pl.Null:
-        return series.cast(dtype)
-    rule, what = _rule(dtype)
-    result = rule(series.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else series, dtype)
+    result, what = converted(series, dtype)
     lost = series.is_not_null() & result.is_null()
     if lost.any():
         row = int(lost.arg_max() or 0)
-        reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {_shown(series[row])}, not {what}"
+        reason = f"TURNS: column `{series.name}` of rollout {ids[row]!r} is {shown(series[row])}, not {what}"
         others = f" (and {counted(int(lost.sum()) - 1, 'more row')})" if lost.sum() > 1 else ""
         # Where problems are collected, an odd value costs itself; but a turn is nothing without its place.
-        if series.name in _PLACES or not nulled(series.name, f"{reason}{others}: null there"):
+        if series.name in PLACES or not nulled(series.name, f"{reason}{others}: null there"):
             raise SchemaError(
                 f"{reason}; correct or rename the column, or `frame.with_columns(...)` it into what it should be"
             )
     return result.alias(series.name)
+
+
+def converted(series: pl.Series, dtype: pl.DataType | type[pl.DataType]) -> tuple[pl.Series, str]:
+    """Return the series in this dtype, null where a value does not fit, and what its values must be.
+
+    Examples
+    --------
+    >>> result, what = converted(pl.Series("turn", ["1", "two"]), pl.Int32)
+    >>> result.to_list(), what
+    ([1, None], 'a whole number below 2147483648')
+    """
+    rule, what = _rule(dtype)
+    if series.dtype == pl.Null:
+        return series.cast(dtype), what
+    return rule(series.cast(pl.String) if isinstance(series.dtype, pl.Categorical | pl.Enum) else series, dtype), what
 
 
 def guessed(series: pl.Series) -> pl.Series:
@@ -190,6 +202,7 @@ def _nothing(series: pl.Series, dtype: Any) -> pl.Series:
     return pl.Series(series.name, [None] * series.len(), dtype=dtype)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value for a message, cut."""
     text = repr(value.to_list() if isinstance(value, pl.Series) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."

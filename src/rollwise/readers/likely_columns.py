@@ -14,6 +14,7 @@ from rollwise.readers.synonyms import (
     OF_ATTACKS,
     OF_TASKS,
     is_text,
+    judges_rollouts,
     name_in_file,
     plain_name,
 )
@@ -120,7 +121,7 @@ def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
         is_custom = turns["source"].is_null() | turns["source"].is_in(CUSTOM)
         turns = turns if is_custom.all() else turns.filter(is_custom)
     rows = []
-    beside = {name: turns[name] for name in _OF_TURNS if name in turns.columns}
+    beside = {name: turns[name] for name in ("rollout_id", *_OF_TURNS) if name in turns.columns}
     for column, dtype in turns.schema.items():
         if column in TURNS.names or column.startswith(("prompt_", "observation_")) or dtype.is_nested():
             continue
@@ -130,6 +131,8 @@ def unused_in(turns: pl.DataFrame) -> pl.DataFrame:
         # Only a few columns of the rows that have a value: texts are not copied, nor thousands of columns looked through.
         present = pl.DataFrame({column: held, **beside}).filter(held.is_not_null())
         name = _meaning(present, column)
+        if name == "succeeded" and "rollout_id" in beside and judges_rollouts(turns, column):
+            name = "outcome"
         if name is not None:
             values = values_named(present, column).unique(maintain_order=True)
             labels = values.head(MOST_LABELS).to_list()
@@ -153,14 +156,38 @@ def suggestions(unused: pl.DataFrame) -> list[str]:
     sentences = []
     for row in columns[:MOST_SUGGESTED]:
         if row["meaning"] in MEANINGS:
-            concern = "attack" if row["meaning"] == "succeeded" else "task"
-            words = f"column `{_short(row['column'])}` holds {row['examples']}: if it judges the {concern},"
+            same = ", the same on all turns of each rollout" if row["meaning"] == "outcome" else ""
+            concern = {"succeeded": "attack", "outcome": "whole conversation"}.get(row["meaning"], "task")
+            words = f"column `{_short(row['column'])}` holds {row['examples']}{same}: if it judges the {concern},"
         else:
             words = f"column `{_short(row['column'])}` ({row['examples']}) may be the {row['meaning']}:"
         sentences.append(f"{words} map it with {row['names']}")
     if len(columns) > MOST_SUGGESTED:
         sentences.append("`rw.readers.unused_columns(turns)` lists more columns")
     return sentences
+
+
+def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: Any = None) -> list[str]:
+    """Return the question whether verdicts on turns are on conversations, where they are the same on all turns of each.
+
+    `column` and `labels` are the user's name of the verdicts, and the user's map of their labels.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "succeeded": [True, True]})
+    >>> repeated_verdicts(turns)[0].partition(": ")[2]
+    'if it judges the whole conversation, map it with names={"outcome": "succeeded"}'
+    """
+    rows = (
+        turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
+        if "source" in turns.columns
+        else turns
+    )
+    if not judges_rollouts(rows.select("rollout_id", "succeeded"), "succeeded"):
+        return []
+    names = as_names({"outcome": column if labels is None else (column, dict(labels))})
+    same = f"`{_short(column)}` is the same on all turns of each rollout"
+    return [f"{same}: if it judges the whole conversation, map it with {names}"]
 
 
 def _meaning(rows: pl.DataFrame, column: str) -> str | None:

@@ -175,7 +175,7 @@ class Naming:
         except LabelError:
             self._present |= {*self.names.values()}  # this problem of the file comes first
             raise
-        translation.named = frozenset(name for name, column in self.names.items() if column in present)
+        translation.named = {name: column for name, column in self.names.items() if column in present}
         self._present |= present
         missing = self._missing[document.name] = {name for name, column in self.names.items() if column not in present}
         if forced or is_known(translation):
@@ -232,6 +232,11 @@ class Naming:
     def changes_values(self) -> bool:
         """Whether more than names may change, so that files cannot be scanned."""
         return self.given.at is not None or may_change_values(self.names, self.values)
+
+    @property
+    def of_verdicts(self) -> tuple[str, Meanings | None]:
+        """The user's name of the verdicts on turns, and the map of their labels."""
+        return self.names.get("succeeded", "succeeded"), self.values.get("succeeded")
 
     def renamed(self, columns: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
         """Return the columns of a custom file under the names of TURNS."""

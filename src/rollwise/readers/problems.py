@@ -175,6 +175,7 @@ class Problems:
         self._readings: dict[str, None] = {}  # columns of the user's that were read as columns of TURNS
         self._num_crashed = 0  # rollouts whose verdict gave way to an error
         self._suggestions: list[str] = []
+        self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
     def record(self, file: str, record: object = None) -> Iterator[None]:
@@ -244,15 +245,7 @@ class Problems:
             self.record_counts.close(file, format_name, 1)
 
     def warned(self, file: str, record: object, field: str | None, reason: str) -> None:
-        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read.
-
-        Examples
-        --------
-        >>> problems = Problems(collect=True)
-        >>> problems.warned("a.jsonl", 3, "note", TOO_DEEP)
-        >>> problems.frame().row(0)
-        ('a.jsonl', '3', 'note', 'is nested too deeply, and became null where it is')
-        """
+        """Note a part of a record that is null or may be misunderstood, while the rest of the record is read."""
         row = (file, None if record is None else str(record), field, reason)
         if row not in self._rows_told:
             self._rows_told.add(row)
@@ -296,6 +289,7 @@ class Problems:
             "readings": list(self._readings),
             "crashed": [self._num_crashed],
             "suggestions": self._suggestions,
+            "repeats": list(self.repeats.items()),
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
@@ -313,6 +307,7 @@ class Problems:
         rows = [tuple(row) for row in memory["rows"]]
         dropped, nulled, warned = dict(memory["dropped_records"]), dict(memory["nulled"]), dict(memory["warned"])
         readings, num_crashed, suggestions = memory["readings"], sum(memory["crashed"]), list(memory["suggestions"])
+        self.repeats.update(dict(memory["repeats"]))
         self.files_beside.recall(memory["files_beside"])
         self.record_counts.recall(memory["record_counts"])
         self.rows += rows
@@ -340,30 +335,36 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if self._readings or self._suggestions:
-            readings = [f"read {', '.join(self._readings)}"] if self._readings else []
-            say(WORDING.get()("; ".join([*readings, *self._suggestions])))
+        if told := [f"read {', '.join(self._readings)}"] * bool(self._readings) + self._suggestions:
+            say(WORDING.get()("; ".join(told)))
+        if self.repeats:
+            rows = counted(self.repeats.total(), "row repeats", "rows repeat")
+            say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")
         if self._num_crashed:
             subject = counted(self._num_crashed, "rollout")
             say(f"{subject} crashed, with a verdict or reward that says no: counted as errors, not as failures")
         for sentence in self.files_beside.sentences():
             say(sentence)
-        if self.collect:
-            return
+        if not self.collect:
+            self._say_lost()
+
+    def _say_lost(self) -> None:
         if self._dropped_files:
             say(f"{counted(len(self._dropped_files), 'file')} not recognized: {some(self._dropped_files)}")
         hint = 'errors="collect" tells why'
-        if self._dropped_records:
-            places = [f"{place} ({count})" for place, count in self._dropped_records.items()]
-            say(f"{counted(self._dropped_records.total(), 'record')} left out: {some(places)} ({hint})")
+        if dropped := self._dropped_records:
+            say(f"{counted(dropped.total(), 'record')} left out: {_places(dropped)} ({hint})")
         if self._warned:
-            places = [f"{place} ({count})" for place, count in self._warned.items()]
-            say(f"{counted(self._warned.total(), 'part')} of records read with a doubt: {some(places)} ({hint})")
+            parts = counted(self._warned.total(), "part")
+            say(f"{parts} of records read with a doubt: {_places(self._warned)} ({hint})")
         for column, files in self._missing.items():
             say(f"no column {column}, in {counted(len(files), 'file')}: {some(files)}")
         if self._nulled:
-            places = [f"{place} ({count})" for place, count in self._nulled.items()]
-            say(f"{self._nulled.total()} NaN became null: {some(places)}")
+            say(f"{self._nulled.total()} NaN became null: {_places(self._nulled)}")
+
+
+def _places(counts: Counter[str]) -> str:
+    return some([f"{place} ({count})" for place, count in counts.items()])
 
 
 def broken(reason: str, error: BaseException, advice: str = "") -> BrokenError:

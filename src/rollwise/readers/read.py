@@ -1,7 +1,8 @@
 """All files, of any mix of formats, into one table."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -10,13 +11,14 @@ import polars as pl
 from rollwise.errors import ArgumentError, ReadError, counted
 from rollwise.files.object_stores import Options
 from rollwise.readers.columns import arrange, fact_literals, reconcile, selected, without_nulls
-from rollwise.readers.likely_columns import suggestions, unused_in
+from rollwise.readers.likely_columns import repeated_verdicts, suggestions, unused_in
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
 from rollwise.readers.native.batches import Batches
+from rollwise.readers.native.identity import filled, notices_of_files, notices_of_targets
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
-from rollwise.readers.problems import TOO_DEEP, Problems, Reading
+from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
 from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
@@ -25,7 +27,6 @@ from rollwise.readers.sources.remote import collect_remote, scan_remote
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema.arguments import names_of
 from rollwise.schema.kinds import check_kinds
-from rollwise.schema.named import column_named
 
 RESULTS_BESIDE_LOGS = (
     "contains results but no responses, probably from the logs in the same folder; pass this file explicitly to read it"
@@ -79,7 +80,8 @@ def read(
         Polars) become columns of Parquet files, with the dtype in TURNS, or else numbers or Booleans if all values are
         (``007`` and dates stay text). A file may hold such a column itself, as long as it does not contradict its folder.
     format
-        Name of the one format to read, for files that are not recognized; other files in a folder are left out.
+        Name of the one format to read, for files that are not recognized; other files in a folder are left out, and a file
+        that was named and is recognized as another format is refused. ``"native"`` makes a rollout of each row of a table.
     errors
         ``"raise"`` stops at the first file or record that is broken; ``"collect"`` reads the rest and returns a named pair,
         `Reading`, of TURNS and PROBLEMS. In both cases, files of no known format in a folder are listed (as problems, or in
@@ -101,7 +103,8 @@ def read(
     storage_options
         Options of the object store, as in Polars; by default from the environment.
     **facts
-        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``.
+        Values for facts of rollouts that the logs leave null: ``target="gpt-4o"``. A `run` also replaces the name that a file
+        without runs is given.
 
     Returns
     -------
@@ -181,10 +184,13 @@ def read_into(
     else:
         needed = wanted if wanted is None or naming.given.at is None else [*wanted, "score", "succeeded", "outcome"]
         turns = read_local(places, format, problems, naming, cache, needed)
+    if not {"run", "target"} & values.keys():
+        problems.suggest(notices_of_targets(turns))
     problems.announce()
+    turns = filled(turns.lazy(), values)
     if wanted is not None:
         turns = selected(turns, wanted)
-    return turns.lazy().with_columns(column_named(name).fill_null(value) for name, value in values.items()).collect()
+    return turns.lazy().collect()
 
 
 def read_local(
@@ -230,7 +236,9 @@ def turns_of(
     naming.finish()
     turns = judged(arrange(reconcile(frames)), naming.given.at, naming.verb)
     problems.record_counts.count(turns, tables[0].origins)
-    problems.suggest(suggestions(unused_in(turns)))
+    problems.suggest([*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))])
+    if naming.given.at is None:
+        problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns
 
 
@@ -266,7 +274,8 @@ def tables_of(
 
     def read_file(document: Document, form: Format, *, by_name: bool) -> None:
         table = tables.setdefault(form.name, TurnsBuilder(form.name, problems, origins, wanted))
-        _read(document, form, table, by_name=by_name, outcomes=outcomes)
+        with _unlike(document, form) if forced is not None and not form.sniff(document) else nullcontext():
+            _read(document, form, table, by_name=by_name, outcomes=outcomes)
 
     batches = Batches(tables[NATIVE.name], lambda document, by_name: read_file(document, NATIVE, by_name=by_name))
     for original, by_name in files:
@@ -323,6 +332,20 @@ def _read(document: Document, form: Format, table: TurnsBuilder, *, by_name: boo
         if by_name:
             raise ReadError(f"{document.name}: holds no rollouts; the {form.name} log is empty")
         table.problems.dropped(document.name, f"holds no rollouts; the {form.name} log is empty")
+
+
+@contextmanager
+def _unlike(document: Document, form: Format) -> Iterator[None]:
+    """Say of errors in this block that the file, which is read as this format, does not look like it."""
+    try:
+        yield
+    except ReadError as error:
+        reason = str(error).removeprefix(f"{document.name}: ")
+        raise ReadError(f"{document.name}: is not recognized as {form.name}: {reason}") from error
+    except BrokenError as error:
+        field = "" if error.field is None else f"field `{error.field}`: "
+        reason = f"is not recognized as {form.name}: {field}{error.reason}"
+        raise BrokenError(reason, record=error.record, remedy="leave format= out") from error
 
 
 def _nothing_read(paths: Sequence[Path], problems: Problems) -> str:

@@ -257,8 +257,10 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
         Where a file that was named has no known format.
     """
     if forced is not None:
-        # In a folder, files of other formats are left out; a named file is read even if it does not look like the format.
-        if by_name or forced.sniff(document) or _recognizes_loosely(forced, document):
+        if forced.sniff(document) or _recognizes_loosely(forced, document):
+            return forced
+        if by_name:  # of what no format recognizes, its reader says what is missing
+            _refuse_other(document, forced)
             return forced
         problems.dropped(document.name, f"is not recognized as {forced.name}")
         return None
@@ -284,6 +286,24 @@ def format_of(document: Document, forced: Format | None, *, by_name: bool, probl
     if kind is not None and kind.beside is not None:
         problems.files_beside.add(document.name, kind.beside, has_verdicts=kind.has_verdicts)
     return None
+
+
+def _refuse_other(document: Document, forced: Format) -> None:
+    """Raise an error for a file that a reader would misread: one of another format, or one that holds no rows of turns."""
+    if forced is NATIVE and document.kind in {"json", "lines", "table", "parquet", "arrow"}:
+        reason = native_files.misfit(document)  # rows without ids may look like those of a tool
+        kind = None if reason is not None else lookalike(document)
+        reason = reason if kind is None else kind.reason
+        if reason is None:
+            return
+    else:
+        is_table = document.kind == "table" and not {".csv", ".tsv", ".txt"} & {*forced.suffixes}
+        reason = "is a table" if is_table else None
+    other = _recognized(document) or _recognized_loosely(document)
+    if other is not None and other is not forced:
+        reason = f"is recognized as {other.name} ({other.about}): leave format= out"
+    if reason is not None:
+        raise ReadError(f"{document.name}: does not fit format={forced.name!r}: it {reason}")
 
 
 def _advice(document: Document) -> str:

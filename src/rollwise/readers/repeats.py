@@ -23,7 +23,7 @@ OF_TASKS = tuple(name for name in ABOUT if name not in {"run", "attempt"})  # wh
 VERDICTS = frozenset({"outcome", "solved", "succeeded", "score", "reward"})  # which are never either of two
 UNJUDGED = frozenset({ERROR, UNDETERMINED})  # outcomes that are no verdict
 OF_TURNS = frozenset(TURNS.names) - {*TURNS.facts}
-OF_CONTENT = re.compile(r"(.*/)?\w+-[0-9a-f]{8}", re.DOTALL)  # a run that its file does not name
+OF_CONTENT = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)  # a run that its file does not name
 SHOWN = 3  # columns in a sentence
 REPEATS, SUPERSEDED, ANOTHER = "repeats", "superseded", "another"
 

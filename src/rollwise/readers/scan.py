@@ -12,6 +12,7 @@ from rollwise.files.object_stores import Options
 from rollwise.readers.columns import fact_literals
 from rollwise.readers.naming import Naming, checked_names, judged
 from rollwise.readers.native import tables as native
+from rollwise.readers.native.identity import filled, notices_of_targets
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import Problems
 from rollwise.readers.read import read_local
@@ -21,7 +22,6 @@ from rollwise.readers.sources.hive import scanned
 from rollwise.readers.sources.paths import Paths, addresses, documents, listed
 from rollwise.readers.sources.remote import scan_remote
 from rollwise.schema.kinds import check_kinds
-from rollwise.schema.named import column_named
 
 
 def scan(
@@ -70,11 +70,12 @@ def scan(
     if lazy is None:  # not all files are Parquet of TURNS; reading them reports their problems again
         problems = Problems()
         lazy = read_local(places, format, problems, Naming(naming.given, problems, "scan"), cache).lazy()
+        problems.suggest([] if {"run", "target"} & values.keys() else notices_of_targets(lazy))
     else:
         values["source"] = pl.lit(NATIVE.name)
         naming.finish()
     problems.announce()
-    return lazy.with_columns([column_named(name).fill_null(value) for name, value in values.items()])
+    return filled(lazy, values)
 
 
 def _parquet_files(paths: list[Path], forced: Format | None, problems: Problems, naming: Naming) -> list[Document]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rollwise.errors import listing
-from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, MOST_LABELS, normal, unknown_labels, values_of
+from rollwise.readers.labels import ATTACKS, BLANK, MEANINGS, MOST_LABELS, meanings, normal, unknown_labels, values_of
 from rollwise.schema import TURNS
 from rollwise.schema.named import column_named, columns_named, values_named
 
@@ -238,7 +238,7 @@ def _meaning(frame: pl.DataFrame, column: str, *, is_whole: bool) -> str | None:
         words = MEANINGS["succeeded"] if name in OF_ATTACKS else MEANINGS["outcome"] if name == "outcome" else ATTACKS
         return "outcome" if is_clear(series, words) else None
     words = MEANINGS["succeeded"] if name in OF_ATTACKS else ATTACKS
-    is_of_turns = name != "outcome" and is_clear(series, words) and not _judges_rollouts(frame, column)
+    is_of_turns = name != "outcome" and is_clear(series, words) and not judges_rollouts(frame, column)
     return "succeeded" if is_of_turns else None
 
 
@@ -275,16 +275,21 @@ def _is_constant(frame: pl.DataFrame, column: str) -> bool:
     return int(distinct.collect().item() or 0) <= 1
 
 
-def _judges_rollouts(frame: pl.DataFrame, column: str) -> bool:
+def judges_rollouts(frame: pl.DataFrame, column: str) -> bool:
     """Return whether verdicts may be on whole rollouts and only repeated on each turn, as after a join.
 
     If each rollout has one verdict on all of its turns, and one with several turns succeeded, all of these turns would be
     successes, the first included. Turns that are judged one by one rarely look like this.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "jailbroken": [1, 1, 0], "is_safe": [True, False, True]})
+    >>> judges_rollouts(turns, "jailbroken"), judges_rollouts(turns, "is_safe")
+    (True, False)
     """
     if not _is_constant(frame, column):
         return False
-    words = MEANINGS["succeeded"]
-    successes = [
-        label for label in values_named(frame, column).unique().drop_nulls() if words.get(normal(label)) is True
-    ]
-    return bool((frame["rollout_id"].is_duplicated() & values_named(frame, column).is_in(successes)).any())
+    series, words = values_named(frame, column), meanings("succeeded", column)
+    # Words that are not known may stand for a success.
+    successes = [label for label in series.unique().drop_nulls() if words.get(normal(label), True) is True]
+    return bool((frame["rollout_id"].is_duplicated() & series.is_in(successes)).any())

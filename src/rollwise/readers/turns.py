@@ -43,9 +43,12 @@ def turns(frame: object, *, names: Mapping[str, Any] | None = None) -> pl.DataFr
     - **Verdicts** may be words, such as JAILBREAK and refused, yes and no; null and blank mean not judged. A map explains any
       others: ``names={"succeeded": ("verdict", {"ja": True, "nein": False})}``.
     - **Scores.** ``names={"score": "harm", "succeeded": 0.5}``: a turn with a score of at least .5 succeeded.
-    - **Turns.** Without a turn column, the rows of a rollout are numbered in their order. Numbers that start at 0 in
-      every rollout are raised by one. Gaps are an error. Rows with an answer, and a goal or whatever is evaluated, but neither
-      an id nor a number of the turn, are rollouts of one turn each, which a line on stderr says.
+    - **Turns.** Without a turn column, the rows of a rollout are numbered in the order of a column of times (`ts`, `created_at`
+      and the like) where that says another one, else in their order; a line on stderr says which. Numbers that start at 0 in
+      most rollouts are raised by one. Gaps are an error.
+    - **Ids.** Rows with an answer, and a goal or whatever is evaluated, but neither an id nor a number of the turn, are rollouts
+      of one turn each, which a line on stderr says. Their ids are a checksum of the frame and the number of the row: other
+      frames have other ids, and the same frame twice, put together with `pl.concat`, is refused by `measure`.
     - **Dtypes.** Integers may be ids; 0 and 1, or the words true and false, may be Booleans; `tool_calls` may be JSON text.
       Nothing else is converted, and an error names a value that does not fit. In records, an extra column of mixed types
       becomes JSON text.

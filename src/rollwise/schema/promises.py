@@ -10,6 +10,13 @@ from rollwise.schema.columns import Schema
 from rollwise.schema.named import column_named, columns_named, values_named
 from rollwise.schema.records import RECORDS, TURNS
 
+_NUMBER = "number the turns from 1 without gaps, or drop the column: `rw.turns` numbers rows in their order"
+_APART = (
+    "number the turns from 1 without gaps, or, if these are rollouts of two tables, keep those apart before `pl.concat`: "
+    '`frame.with_columns(rollout_id="b/" + pl.col("rollout_id"))`'
+)
+ONE_VALUE = "give it one value per rollout, or rename the column to keep it as a fact of the turn"  # what to do
+
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
@@ -32,7 +39,7 @@ def check(frame: Frame, schema: Schema) -> Frame:
     >>> check(turns, TURNS)
     Traceback (most recent call last):
     rollwise.errors.SchemaError: TURNS: column `turn` of rollout 'a' is 1, 3, not 1..2; number the turns from 1
-    without gaps, or let `rw.turns(frame)` do it
+    without gaps, or drop the column: `rw.turns` numbers rows in their order
     """
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame) or not isinstance(schema, Schema):  # type: ignore[redundant-expr]
         raise SchemaError(
@@ -46,7 +53,7 @@ def check(frame: Frame, schema: Schema) -> Frame:
         check_ids(frame, schema.name)
     _check_nan(frame, schema)
     # Most tables are in order, and need none of the grouping below, which finds the rollout to name in the error.
-    if schema.name == "TURNS" and in_order(frame) and not _facts_change(frame):
+    if schema.name == "TURNS" and in_order(frame) and not facts_change(frame):
         return frame
     if schema.name == "TURNS" and not is_tree(frame):
         _check_turn_numbers(frame)
@@ -138,7 +145,15 @@ def _where(frame: pl.DataFrame, bad: pl.Series, schema: Schema) -> str:
     return ", ".join(f"{key} {frame[key][row]!r}" for key in schema.key if key in frame.columns) or f"row {row}"
 
 
-def _check_turn_numbers(frame: pl.DataFrame) -> None:
+def odd_turns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return each rollout whose turns are not 1, 2, ... once each, by id, with what is wrong and what to do; not for trees.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "b", "a"], "turn": [1, 1, 3]})
+    >>> odd_turns(turns).select("rollout_id", "reason").rows()
+    [('a', 'is 1, 3, not 1..2')]
+    """
     turn = pl.col("turn")
     numbers = (
         frame.lazy()
@@ -154,19 +169,23 @@ def _check_turn_numbers(frame: pl.DataFrame) -> None:
     )
     # Whole numbers are 1, 2, ... if they begin with 1, end with their count, and none occurs twice.
     gap = (pl.col("first") != 1) | (pl.col("last") != pl.col("rows")) | (pl.col("distinct") != pl.col("rows"))
-    broken = (
-        numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
+    odd = numbers.filter(((pl.col("nulls") > 0) & (pl.col("rows") > 1)) | ((pl.col("nulls") == 0) & gap))
+    shown = pl.col("seen").list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(", ")
+    is_twice = pl.col("distinct") < pl.col("rows") - pl.col("nulls")
+    return (
+        odd.select(
+            "rollout_id",
+            reason=pl.format("is {}, not 1..{}", shown, "rows"),
+            remedy=pl.when(is_twice).then(pl.lit(_APART)).otherwise(pl.lit(_NUMBER)),
+        )
         .sort("rollout_id")
-        .first()
         .collect()
     )
-    if broken.height:
-        row = broken.row(0, named=True)
-        numbers_text = ", ".join("null" if number is None else str(number) for number in row["seen"])
-        raise SchemaError(
-            f"TURNS: column `turn` of rollout {row['rollout_id']!r} is {numbers_text}, not 1..{row['rows']}; "
-            "number the turns from 1 without gaps, or let `rw.turns(frame)` do it"
-        )
+
+
+def _check_turn_numbers(frame: pl.DataFrame) -> None:
+    for rollout_id, reason, remedy in odd_turns(frame).head(1).rows():
+        raise SchemaError(f"TURNS: column `turn` of rollout {rollout_id!r} {reason}; {remedy}")
 
 
 def _check_key(frame: pl.DataFrame, schema: Schema) -> None:
@@ -190,37 +209,39 @@ def _begins(turn: pl.Series) -> pl.Series:
     return turn.is_null() | (turn == 1)
 
 
-def _facts_change(turns: pl.DataFrame) -> bool:
+def facts_change(turns: pl.DataFrame) -> bool:
     """Return whether a fact changes within a rollout; the turns must be in order."""
     within = ~_begins(turns["turn"])
-    facts = [turns[name] for name in TURNS.facts if name in turns.columns]
+    columns = {*turns.columns}
+    facts = [turns[name] for name in TURNS.facts if name in columns]
     return any((fact.ne_missing(fact.shift()) & within).any() for fact in facts if fact.null_count() < fact.len())
 
 
+def varying_facts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return each rollout with a fact that varies within it, by id, with the first such column and what is wrong with it.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b"], "goal": ["g", "h", "g"]})
+    >>> varying_facts(turns).rows()
+    [('a', 'goal', 'is a fact of the rollout but varies (g, h)')]
+    """
+    facts = [name for name in TURNS.facts if name in frame.columns and frame[name].null_count() < frame.height]
+    columns = {"rollout_id": pl.String, "column": pl.String, "reason": pl.String}
+    if not facts:
+        return pl.DataFrame(schema=columns)
+    varies = frame.lazy().group_by("rollout_id").agg(column_named(name).n_unique() > 1 for name in facts)
+    varying = varies.filter(pl.any_horizontal(columns_named(facts))).select("rollout_id").collect().to_series()
+    rows = []
+    for (rollout_id,), turns in frame.filter(pl.col("rollout_id").is_in(varying.implode())).group_by("rollout_id"):
+        name = next(fact for fact in facts if turns[fact].n_unique() > 1)
+        shown = listing(turns[name].unique(maintain_order=True).head(3).to_list())
+        rows.append((rollout_id, name, f"is a fact of the rollout but varies ({shown})"))
+    return pl.DataFrame(rows, schema=columns, orient="row").sort("rollout_id")
+
+
 def _check_facts(frame: pl.DataFrame) -> None:
-    facts = [name for name in TURNS.facts if name in frame.columns]
-    if not facts or frame.is_empty():
-        return
     # The first rollout by id, so that the same table gives the same message.
-    varying = (
-        frame.lazy()
-        .group_by("rollout_id")
-        .agg(column_named(name).n_unique() > 1 for name in facts)
-        .filter(pl.any_horizontal(columns_named(facts)))
-        .sort("rollout_id")
-        .first()
-        .collect()
-    )
-    if varying.height:
-        row = varying.row(0, named=True)
-        name = next(fact for fact in facts if row[fact])
-        values = (
-            values_named(frame.filter(pl.col("rollout_id") == row["rollout_id"]), name)
-            .unique(maintain_order=True)
-            .head(3)
-            .to_list()
-        )
-        raise SchemaError(
-            f"TURNS: `{name}` is a fact of the rollout but varies in rollout {row['rollout_id']!r} ({listing(values)}); "
-            f"give it one value per rollout, or rename the column to keep it as a fact of the turn"
-        )
+    for rollout_id, name, reason in varying_facts(frame).head(1).rows():
+        where = reason.replace("varies", f"varies in rollout {rollout_id!r}")
+        raise SchemaError(f"TURNS: `{name}` {where}; {ONE_VALUE}")

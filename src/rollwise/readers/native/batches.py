@@ -127,7 +127,8 @@ class Batches:
         turns = rows_as_turns(frame, documents[0], problems, self._table.source)
         # Every file has rollouts, and every rollout is in one file.
         files = turns.select("rollout_id", _FILE).unique()
-        if problems.rows or files["rollout_id"].n_unique() < files.height or files[_FILE].n_unique() < len(documents):
+        is_told = problems.rows or problems.repeats
+        if is_told or files["rollout_id"].n_unique() < files.height or files[_FILE].n_unique() < len(documents):
             return None
         self._table.problems.recall(problems.memory())
         return turns
@@ -169,7 +170,8 @@ def _is_plain(document: Document) -> bool:
     if document.kind == "parquet":
         # It is known to be TURNS already.
         return _FILE not in document.schema and not {*LISTS} & {*document.schema} and fits(pl.Schema(document.schema))
-    return _FILE not in document.keys and message_rows(document) is None
+    # Rows without ids are numbered file by file.
+    return "rollout_id" in document.keys and _FILE not in document.keys and message_rows(document) is None
 
 
 def _flat(data: bytes) -> list[Row]:

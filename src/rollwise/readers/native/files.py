@@ -6,15 +6,18 @@ from typing import Any
 
 import polars as pl
 
+from rollwise.errors import listing
 from rollwise.readers.casting import guessed, with_points
-from rollwise.readers.chat_names import RESPONSES, SIGNS
+from rollwise.readers.chat_names import PROMPTS, RESPONSES, SIGNS
 from rollwise.readers.chats.layouts import layouts
 from rollwise.readers.chats.message_rows import message_rows, read_message_rows
 from rollwise.readers.columns import ADDED, Columns, without_nulls
 from rollwise.readers.json_texts import surface_if_any
+from rollwise.readers.likely_columns import OF_VERDICTS
 from rollwise.readers.native.flat import from_flat
+from rollwise.readers.native.identity import numbered, run_of
 from rollwise.readers.native.nested import from_nested, nested_layout
-from rollwise.readers.native.tables import conform, numbered
+from rollwise.readers.native.tables import conform
 from rollwise.readers.problems import BrokenError, Problems, broken
 from rollwise.readers.sources.binary import null_columns, rows_in, table_in
 from rollwise.readers.sources.contents import misspelled
@@ -22,7 +25,7 @@ from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.frames import from_columns
 from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.shapes import NAMED, Shapes
-from rollwise.readers.synonyms import is_complete
+from rollwise.readers.synonyms import OF_TASKS, is_complete, plain_name
 from rollwise.readers.table import TurnsBuilder
 from rollwise.readers.traces.exchanges import logged
 from rollwise.schema import TURNS
@@ -30,6 +33,8 @@ from rollwise.schema.foreign import joined_times
 from rollwise.schema.named import values_named
 
 MANY = 1 << 19  # rows: with fewer, finding the null columns takes longer than reading them
+VERDICTS = OF_VERDICTS | OF_TASKS | {"succeeded", "outcome", "solved", "refused", "score", "reward"}
+HAPPENED = frozenset({"prompt", "response", "observation", "tool_calls", "attack", *PROMPTS, *RESPONSES}) | VERDICTS
 OF_A_TURN = {"turn", "response"}  # a row with one of these is a turn, even if it also holds a list of turns
 
 
@@ -58,6 +63,31 @@ def _are_turns(document: Document) -> bool:
 def sniff_nested(document: Document) -> bool:
     """Return whether the file holds rollouts, with or without an id, with a list of turns that have a prompt or a response."""
     return nested_layout(document) is not None
+
+
+def misfit(document: Document) -> str | None:
+    r"""Say why a file cannot be read as a table of turns, although the user says that it is one; None where it can.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> misfit(Document(Path("a.json"), b'{"results": [{"response": "No."}], "score": 0.5}'))
+    'is one JSON object (`results`, `score`), not a list of records'
+    >>> misfit(Document(Path("a.csv"), b"sepal,petal\n5.1,1.4\n"))
+    'has no prompt, response or verdict under a name that is known: its columns are `petal`, `sepal`'
+    """
+    names = document.keys
+    shown = listing([f"`{name}`" for name in names])
+    is_alone = document.kind == "json" and isinstance(document.top, dict)
+    if is_alone and names != {"turns"} and not (names & (HAPPENED - VERDICTS) or nested_layout(document)):
+        return f"is one JSON object ({shown}), not a list of records"
+    if not OF_A_TURN & names and any(layout.role is not None for layout in layouts(document)):
+        return "holds a list of messages in each record"
+    if {"rollout_id", "turns", "turn"} & names or message_rows(document) is not None or any(layouts(document)):
+        return None
+    if not names & HAPPENED and not {plain_name(name) for name in names} & VERDICTS:
+        return f"has no prompt, response or verdict under a name that is known: its columns are {shown}"
+    return None
 
 
 def read_native(document: Document, table: TurnsBuilder) -> None:
@@ -134,9 +164,11 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
         frame = from_csv(document) if document.kind == "table" else from_flat(document, table)
     if frame.is_empty():
         return
+    if document.binary or document.kind == "table":  # rows without an id, and of odd rollouts, are left out below
+        table.holds(document.name, frame.height)
     if "rollout_id" not in frame.columns:
-        run = f"{table.source}-{document.digest}"
-        frame = numbered(frame, table.problems, f"{run}/")
+        run = run_of(document)
+        frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)
     table.take(document.name, turns, are_rows=layout is None)
@@ -162,6 +194,7 @@ def rows_as_turns(
         named=document.named,
         is_complete=is_complete(document.keys),
         has_answers=has_answers,
+        of_file=True,
     )
     return turns.with_columns(pl.col("source").fill_null(source))
 

@@ -36,7 +36,10 @@ def from_flat(document: Document, table: TurnsBuilder) -> pl.DataFrame:
     # A list with NaN is decoded as a whole, as its numbers are counted then.
     top = None if document.by_line else document.top
     are_items = document.by_line or (isinstance(top, list) and all(isinstance(item, msgspec.Raw) for item in top))
-    for number, record in document.records() if are_items else enumerate(_items(document.value)):
+    items = [] if are_items else _items(document.value)
+    if not document.by_line:
+        table.holds(document.name, len(top if are_items and isinstance(top, list) else items))
+    for number, record in document.records() if are_items else enumerate(items):
         problem = problem_of(record, key)
         if problem is None:
             rows.append(narrowed(record, names))

@@ -16,23 +16,30 @@ from rollwise.readers.chats.thinking import without_thoughts
 from rollwise.readers.columns import arrange, json_column
 from rollwise.readers.crashes import crashed
 from rollwise.readers.labels import LABELED, Meanings, as_names, may_change_values, values_of
-from rollwise.readers.likely_columns import MOST_EXAMPLES, are_rollouts, columns_in_words, suggestions, unused_in
+from rollwise.readers.likely_columns import (
+    MOST_EXAMPLES,
+    are_rollouts,
+    columns_in_words,
+    repeated_verdicts,
+    suggestions,
+    unused_in,
+)
+from rollwise.readers.native.identity import frame_name, numbered
+from rollwise.readers.native.odd_rollouts import placed, with_ids, without_odd
+from rollwise.readers.native.turn_order import in_order, numbered_turns, with_time
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.frames import WORDS
 from rollwise.readers.synonyms import CUSTOM, ON_ATTACKS, STATING, concerns, interpreted, is_complete, unread_words
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import NO_ATTACK, TURNS
-from rollwise.schema.named import column_named, columns_named, values_named
+from rollwise.schema.named import column_named, values_named
+from rollwise.schema.promises import facts_change
 
 TEXTS = WORDS | {*PROMPTS, *RESPONSES}  # text columns, in which other values become text
-_ORDER = "__rollwise_order"
 _OF_LISTS = (
     "each row of the table holds a list of turns (`{}`): write the rows as JSON lines, as "
     '`frame.write_ndjson("chats.jsonl")` does (decode the list first if it is text), and read that with `rw.read`'
 )
-
-_ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
-"""The notice on rows without ids; the line that names a column is filled in."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Names = Mapping[str, str]
@@ -60,8 +67,9 @@ def conformed(
     """
     is_lazy = isinstance(frame, pl.LazyFrame)
     if isinstance(frame, pl.LazyFrame):
-        renamed = _renamed(frame, names)
-        if not may_change_values(names, values) and fits(renamed.collect_schema()):
+        has_ids = names.get("rollout_id", "rollout_id") in frame.collect_schema()
+        renamed = _renamed(frame, names) if has_ids else frame
+        if has_ids and not may_change_values(names, values) and fits(renamed.collect_schema()):
             return conform_lazily(renamed)
         frame = frame.collect()
     problems = Problems()
@@ -69,6 +77,7 @@ def conformed(
     turns = conform(frame, names, "the frame", problems, values, is_complete=is_complete_table)
     if not is_complete_table:
         problems.suggest(suggestions(unused_in(turns)))
+        problems.suggest(repeated_verdicts(turns, names.get("succeeded", "succeeded"), values.get("succeeded")))
     problems.announce()
     return turns.lazy() if is_lazy else turns
 
@@ -97,9 +106,10 @@ def conform(
     values: Mapping[str, Meanings] = MappingProxyType({}),
     *,
     of_records: Collection[str] = (),
-    named: Collection[str] = (),
+    named: Names = MappingProxyType({}),
     is_complete: bool = False,
     has_answers: bool | None = None,
+    of_file: bool = False,
 ) -> pl.DataFrame:
     """Return the frame as TURNS.
 
@@ -116,14 +126,16 @@ def conform(
     of_records
         Columns that records state once for their whole rollout.
     named
-        Columns of TURNS that were named before.
+        Columns of TURNS that were named before, each with the user's name.
     is_complete
         Whether rollwise wrote the table, so that nothing is guessed.
     has_answers
         Whether the table has a column of answers, perhaps one that is null throughout and was dropped. By default, whether
         the frame has one.
+    of_file
+        Whether it is of a file, in which a rollout whose rows do not fit together is a problem and costs itself.
     """
-    frame = _renamed(_identified(frame, names, problems), names)
+    frame = _renamed(_identified(frame, names, problems, where), names)
     frame = frame.with_columns(
         values_of(frame[name], name, names[name], values.get(name), frame["rollout_id"])
         for name in names
@@ -132,12 +144,16 @@ def conform(
     if (reason := _no_turns(frame.schema, names.get("rollout_id", "rollout_id")) or _spelled_out(frame)) is not None:
         raise SchemaError(f"TURNS: {reason}")
     frame = _without_nan(frame, where, problems)
-    if frame["rollout_id"].null_count():
+    if of_file:
+        frame = with_ids(frame, where, problems)
+    elif frame["rollout_id"].null_count():
         row = int(frame["rollout_id"].is_null().arg_max() or 0)
         raise SchemaError(
             f"TURNS: column `rollout_id` is null in row {row}; give every row an id, or `frame.drop_nulls('rollout_id')`"
         )
     frame = frame.with_columns(cast(frame["rollout_id"], pl.String, frame["rollout_id"]))
+    frame, time = with_time(frame, {**named, **names})
+    frame, odd = placed(frame) if of_file else (frame, {})
     if not is_complete:
         frame, readings = interpreted(frame, of_records, {*names, *named})
         problems.read_as(readings)
@@ -153,10 +169,13 @@ def conform(
         if dtype != dtypes.get(name, dtype) or dtype == pl.Object
     )
     frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
-    frame = _numbered(frame)
+    frame = numbered_turns(frame, problems, where, time)
+    frame = frame if schema.in_order(frame) else in_order(frame)
+    if of_file and (odd or not schema.in_order(frame) or facts_change(frame)):
+        frame = without_odd(frame, where, problems, odd)
     if has_answers is None:
         has_answers = "response" in frame.columns
-    frame = arrange(frame) if schema.in_order(frame) else arrange(_in_order(frame))
+    frame = arrange(frame)
     if has_answers and not is_complete:
         frame, sentences = without_thoughts(frame, frame.columns)
         problems.read_as(sentences)
@@ -230,21 +249,14 @@ def words(names: Mapping[str, str]) -> frozenset[str]:
     return TEXTS | {source for column, source in names.items() if column in WORDS}
 
 
-def _identified(frame: pl.DataFrame, names: Mapping[str, str], problems: Problems) -> pl.DataFrame:
+def _identified(frame: pl.DataFrame, names: Names, problems: Problems, where: str) -> pl.DataFrame:
     """Return the frame with an id for each row, if its rows are rollouts and have none."""
     if names.get("rollout_id", "rollout_id") in frame.columns:
         return frame
     column_of = {source: column for column, source in names.items()}
     if not are_rollouts({column_of.get(name, name): values for name, values in _examples(frame).items()}):
         return frame
-    return numbered(frame, problems)
-
-
-def numbered(frame: pl.DataFrame, problems: Problems, prefix: str = "") -> pl.DataFrame:
-    """Return rows that are rollouts with an id: the prefix and the number of the row, from 1. A notice says so."""
-    problems.read_as([_ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
-    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
-    return frame.with_columns(rollout_id=prefix + numbers)
+    return numbered(frame, problems, frame_name(frame), where)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
@@ -341,25 +353,3 @@ def _without_nan(frame: pl.DataFrame, where: str, problems: Problems) -> pl.Data
         problems.nulled(where, count, field=name)
     with_nan = [name for name, count in counts.items() if count]
     return frame.with_columns(column_named(name).fill_nan(None) for name in with_nan)
-
-
-def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Number the turns if the table does not; numbers that start at 0 in every rollout are raised by one."""
-    turn = pl.col("turn")
-    if "turn" not in frame.columns:
-        if schema.is_tree(frame):
-            raise SchemaError(
-                "TURNS: a tree needs a column `turn`, the depth of each node; `rw.trees.flatten(graphs)` gives it"
-            )
-        return frame.with_columns(pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("rollout_id").alias("turn"))
-    if not (frame["turn"] == 0).any():
-        return frame
-    starts = frame.lazy().group_by("rollout_id").agg(turn.min()).select(turn.drop_nulls()).collect()["turn"]
-    return frame.with_columns(turn + 1) if starts.len() and (starts == 0).all() else frame
-
-
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort rollouts by their first row and turns by number, each rollout in one piece; nodes of a tree keep their order."""
-    frame = frame.with_row_index(_ORDER).with_columns(pl.col(_ORDER).min().over("rollout_id"))
-    by = [_ORDER] if schema.is_tree(frame) else [_ORDER, "turn"]
-    return frame.sort(columns_named(by), maintain_order=True).drop(_ORDER)

@@ -84,7 +84,7 @@ class Document(Contents):
         self.odd_numbers = 0  # NaN and infinities that became null while decoding
         # Record and field of values that became null for their depth.
         self.too_deep: dict[tuple[object, str], None] = {}
-        self.named: frozenset[str] = frozenset()  # columns of TURNS for which the user named one of this file
+        self.named: dict[str, str] = {}  # columns of TURNS for which the user named one of this file
 
     @cached_property
     def kind(self) -> Kind:

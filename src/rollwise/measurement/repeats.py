@@ -1,0 +1,64 @@
+"""Rows that stand in a table twice: two turns of one number in one rollout, which no metric may merge."""
+
+import polars as pl
+
+from rollwise.errors import SchemaError, counted
+
+_BITS = 62  # of a whole number that is not negative
+
+
+def check_repeats(turns: pl.DataFrame, verb: str) -> None:
+    """Raise an error if a rollout has two rows of one turn; rows may be in any order.
+
+    Raises
+    ------
+    SchemaError
+        Naming the first pair, and what to type.
+
+    Examples
+    --------
+    >>> check_repeats(pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 1]}), "measure")
+    Traceback (most recent call last):
+    rollwise.errors.SchemaError: measure: rollout 'a' has turn 1 twice: rows of one rollout_id are one rollout; ...
+    """
+    if _rise(turns["rollout_id"], turns["turn"]):
+        return
+    keys = turns.select("rollout_id", "turn")
+    is_repeat = ~keys.select(pl.struct("rollout_id", "turn").is_first_distinct()).to_series()
+    if is_repeat.any():
+        rollout_id, turn = keys.filter(is_repeat).row(0)
+        more = int(is_repeat.sum()) - 1
+        others = f" (and {counted(more, 'more row is', 'more rows are')} such)" if more else ""
+        raise SchemaError(
+            f"{verb}: rollout {rollout_id!r} has {'a row without a turn' if turn is None else f'turn {turn}'} twice{others}: "
+            "rows of one rollout_id are one rollout; drop rows that are copies, `turns.unique(maintain_order=True)`, or keep "
+            'rollouts of two tables apart before `pl.concat`: `turns.with_columns(rollout_id="b/" + pl.col("rollout_id"))`'
+        )
+
+
+def repeats() -> tuple[list[pl.Expr], list[pl.Expr], list[pl.Expr]]:
+    """Return a column of turns, what is counted of it in a rollout, and whether by these a turn may stand there twice.
+
+    Examples
+    --------
+    >>> turns = pl.DataFrame({"rollout_id": ["a", "a", "b", "b"], "turn": [1, 2, 1, 1]})
+    >>> column, counts, may_repeat = repeats()
+    >>> grouped = turns.with_columns(column).group_by("rollout_id", maintain_order=True).agg(counts)
+    >>> grouped.select(may_repeat).to_series().to_list()
+    [False, True]
+    """
+    # A bit for each number, and as many bits as turns: far faster than to count distinct numbers.
+    number = pl.col("turn").cast(pl.Int64, strict=False).abs() % _BITS
+    bits, known, rows = pl.col("\0bits"), pl.col("\0known"), pl.col("\0rows")
+    counts = [bits.bitwise_or(), bits.count().alias("\0known"), pl.len().alias("\0rows")]
+    may_repeat = (bits.bitwise_count_ones().fill_null(0) != known) | (rows > known + 1)
+    return [pl.lit(2, pl.Int64).pow(number).alias("\0bits")], counts, [may_repeat]
+
+
+def _rise(ids: pl.Series, turn: pl.Series) -> bool:
+    """Return whether each rollout is in one piece and its turns rise, as in most tables: then no turn stands there twice."""
+    starts = ids.ne_missing(ids.shift())
+    if not (starts | (turn > turn.shift()).fill_null(value=False)).all():
+        return False
+    pieces = ids.filter(starts)
+    return pieces.n_unique() == pieces.len()

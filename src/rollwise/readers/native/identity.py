@@ -1,0 +1,165 @@
+"""Rows without ids of their own: the id and the run that each gets, and what the reader is told of rows that are equal.
+
+An id is made of what holds the row, a file or a frame, and of the number of the row. Nothing is merged: equal rows, a copied
+file and an export that holds an older one are all counted, and said.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import polars as pl
+
+from rollwise.errors import listing, writable
+from rollwise.readers.labels import as_names
+from rollwise.readers.likely_columns import LIKELY
+from rollwise.readers.origins import Origins
+from rollwise.readers.problems import Problems
+from rollwise.readers.sources.documents import Document
+from rollwise.readers.synonyms import plain_name
+from rollwise.schema.named import column_named, columns_named
+
+ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
+"""The notice on rows without ids; the line that names a column is filled in."""
+
+_CHECKSUM = r"-[0-9a-f]{8}$"  # how the run of a file that names none ends
+_MOST_CANDIDATES = 3  # files that are looked through for the rows of another one
+_MOST_FILES = 3  # in one notice
+
+
+def run_of(document: Document) -> str:
+    r"""Return the run that a file is where it names none: its name without suffixes, and a checksum of its content.
+
+    Examples
+    --------
+    >>> run_of(Document(Path("runs/gpt.csv"), b"goal,response\n"))
+    'gpt-53ffd621'
+    """
+    stem = Path(document.path.stem).stem if document.packed else document.path.stem
+    return f"{writable(stem)}-{document.digest}"
+
+
+def frame_name(frame: pl.DataFrame) -> str:
+    """Return a name of a frame's content: other rows or columns give another name."""
+    content = blake2b("\0".join(frame.columns).encode(), digest_size=4)
+    content.update(frame.hash_rows().to_numpy().tobytes())
+    return f"frame-{content.hexdigest()}"
+
+
+def numbered(frame: pl.DataFrame, problems: Problems, holder: str, where: str) -> pl.DataFrame:
+    """Return rows that are rollouts with an id: the name of what holds them, and the number of the row, from 1.
+
+    Notices say so, and how many rows are equal; `where` is the name of the file.
+    """
+    problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
+    count_repeats(frame, problems, where)
+    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
+    return frame.with_columns(rollout_id=f"{holder}/" + numbers)
+
+
+def count_repeats(frame: pl.DataFrame, problems: Problems, where: str) -> None:
+    """Note how many rows repeat another one in every column; nothing is left out."""
+    repeats = frame.height - frame.hash_rows().n_unique() if frame.width else 0
+    if repeats:
+        problems.repeats[where] += repeats
+
+
+def made_up() -> pl.Expr:
+    """Return whether the run of a row is one that a reader made of the file, because nothing names it.
+
+    Examples
+    --------
+    >>> rows = {
+    ...     "source": ["native", "native", "garak"],
+    ...     "rollout_id": ["gpt-1b0a2316/1", "a", "x"],
+    ...     "run": ["gpt-1b0a2316", "gpt-1b0a2316", "garak-00000000"],
+    ... }
+    >>> pl.DataFrame(rows).select(made_up()).to_series().to_list()
+    [True, False, True]
+    """
+    run, source = pl.col("run"), pl.col("source")
+    name = run.str.replace(_CHECKSUM, "")
+    is_of_rows = (source == "native") & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_tool = (name == source) | name.str.ends_with("/" + source)
+    return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
+
+
+def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """Return TURNS with the facts that the user gives where the files leave them open; a run that was made up gives way.
+
+    Examples
+    --------
+    >>> rows = {"source": ["native"], "rollout_id": ["gpt-1b0a2316/1"], "run": ["gpt-1b0a2316"]}
+    >>> filled(pl.LazyFrame(rows), {"run": pl.lit("monday")}).collect()["run"].to_list()
+    ['monday']
+    """
+    columns = {name: column_named(name).fill_null(value) for name, value in facts.items()}
+    if "run" in facts:
+        columns["run"] = pl.when(made_up()).then(facts["run"]).otherwise(columns["run"]).alias("run")
+    return turns.with_columns(columns.values())
+
+
+def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
+    """Return what must be said of files whose rows have no ids: that one holds the rows of another."""
+    rows = turns.filter((pl.col("source") == "native") & made_up())
+    if rows["run"].n_unique() < 2:
+        return []
+    firsts = rows.unique("run", keep="first", maintain_order=True)
+    file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
+    pairs = [(Path(file_of[inner]).name, Path(file_of[outer]).name) for inner, outer in _contained(rows)]
+    if not pairs:
+        return []
+    if len(pairs) == 1:
+        inner, outer = pairs[0]
+        return [f"all rows of {inner} are in {outer} as well, and count twice: leave one of them out if it is a copy"]
+    shown = listing([f"{inner} in {outer}" for inner, outer in pairs], most=_MOST_FILES)
+    return [f"all rows of {len(pairs)} files are in others as well, and count twice ({shown}): leave copies out"]
+
+
+def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
+    """Return the sentence on several files of rows without ids that name no target: rates would pool them."""
+    if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
+        return []  # another notice proposes the column
+    rows = turns.lazy().filter((pl.col("source") == "native") & made_up())
+    runs, targets = rows.select(pl.col("run").n_unique(), pl.col("target").count()).collect().row(0)
+    if runs < 2 or targets:
+        return []
+    return [
+        f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"
+    ]
+
+
+def _contained(rows: pl.DataFrame) -> list[tuple[str, str]]:
+    """Return pairs of runs of which the first has no row that the second has not, as often; of equal ones the later is first."""
+    content = rows.select(pl.exclude("rollout_id", "run")).hash_rows()
+    counts = rows.select("run", row=content).group_by("run", "row", maintain_order=True).len()
+    order = {run: place for place, run in enumerate(rows["run"].unique(maintain_order=True))}
+    sizes = dict(rows.group_by("run").len().iter_rows())
+    # A run that holds another has its rarest row.
+    shared = counts.with_columns(runs=pl.len().over("row"))
+    rarest = shared.sort("runs", maintain_order=True).unique("run", keep="first").filter(pl.col("runs") > 1)
+    found = rarest.select("row", inner="run").join(counts.select("row", outer="run"), on="row")
+    found = found.filter(
+        (pl.col("inner") != pl.col("outer"))
+        & (
+            (_number("inner", sizes) < _number("outer", sizes))
+            | (
+                (_number("inner", sizes) == _number("outer", sizes))
+                & (_number("inner", order) > _number("outer", order))
+            )
+        )
+    )
+    found = (
+        found.group_by("inner", maintain_order=True).head(_MOST_CANDIDATES).select(columns_named(["inner", "outer"]))
+    )
+    of_inner = found.join(counts.rename({"run": "inner"}), on="inner")
+    both = of_inner.join(counts.rename({"run": "outer", "len": "held"}), on=["outer", "row"], how="left")
+    is_held = (pl.col("held").fill_null(0) >= pl.col("len")).all()
+    whole = both.group_by("inner", "outer").agg(is_held=is_held).filter("is_held")
+    pairs = whole.unique("inner", keep="first").select("inner", "outer").rows()
+    return sorted(pairs, key=lambda pair: order[pair[0]])
+
+
+def _number(name: str, numbers: Mapping[str, int]) -> pl.Expr:
+    """Return the number of the run in this column."""
+    return column_named(name).replace_strict(numbers, return_dtype=pl.Int64)

@@ -142,7 +142,9 @@ def test_a_judge_s_reasoning_is_not_the_target_s(tmp_path, log):
 
 
 def test_frames_in_memory_are_read_alike(capsys):
-    frame = rw.turns(pl.DataFrame({"rollout_id": ["a", "a"], "prompt": ["u", "v"], "response": [TAGGED, "Yes."]}))
+    frame = rw.turns(
+        pl.DataFrame({"rollout_id": ["a", "a"], "turn": [1, 2], "prompt": ["u", "v"], "response": [TAGGED, "Yes."]})
+    )
     assert frame.select("response", "reasoning").rows() == [(ANSWER, PLAN), ("Yes.", None)]
     assert capsys.readouterr().err == f"{SAID}\n"
 

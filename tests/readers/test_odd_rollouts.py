@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -151,7 +152,7 @@ def test_a_node_that_stands_twice_costs_its_tree(tmp_path):
 
 
 def test_an_odd_rollout_among_turns_that_hold_lists_costs_itself(tmp_path):
-    records = [
+    records: list[Any] = [
         {"rollout_id": name, "turns": [{"turn": 1, "response": "No"}, {"turn": 2, "response": "No"}]} for name in "ab"
     ]
     records[1]["turns"][1]["turn"] = 4

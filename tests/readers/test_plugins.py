@@ -21,9 +21,9 @@ LOG = '{"ask": "Hi", "reply": "Hello"}\n{"ask": "Again", "reply": "No"}\n'
 PACKAGE = '''
 """Logs of the toy harness."""
 
-from rollwise.readers import Format, Mapped, Shapes
+from rollwise.readers import Format, RecordMapping, Shapes
 
-LINES = Mapped(doc="Each line is a rollout of one turn.", rollout=["@key"], turn={"prompt": "ask", "response": "reply"})
+LINES = RecordMapping(doc="Each line is a rollout of one turn.", rollout=["@key"], turn={"prompt": "ask", "response": "reply"})
 FORMAT = Format("toy", "logs of the toy harness", (".jsonl",), Shapes({"ask", "reply"}), LINES)
 '''
 

@@ -2,6 +2,7 @@
 """Rows without ids: every row is a rollout of its own, in one table and in several; what is equal is said, and never merged."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -11,7 +12,7 @@ from rollwise import metrics as m
 from rollwise.errors import SchemaError
 
 ROWS = pl.DataFrame({"goal": ["g1", "g2"], "response": ["x", "y"], "jailbroken": [0, 1]})
-WRITERS = {
+WRITERS: dict[str, Any] = {
     "csv": pl.DataFrame.write_csv,
     "jsonl": pl.DataFrame.write_ndjson,
     "json": pl.DataFrame.write_json,

@@ -55,8 +55,13 @@ def test_what_a_file_of_these_shapes_has(shapes, document, fits):
 
 
 def test_what_else_must_be_true_is_asked_only_of_a_file_with_the_names():
-    asked = []
-    shapes = Shapes({"a"}, without={"b"}, check=lambda document: bool(asked.append(document.name)) or True)
+    asked: list[str] = []
+
+    def check(document: Document) -> bool:
+        asked.append(document.name)
+        return True
+
+    shapes = Shapes({"a"}, without={"b"}, check=check)
     assert not shapes(whole({"c": 1}))
     assert not shapes(whole({"a": 1, "b": 1}))
     assert asked == []

@@ -1,15 +1,18 @@
 """Input and output of evaluators: items with their steps, and scores with their reasons."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Self
 
 import pydantic
 
 
 def _seconds(stamp: object) -> object:
-    """Return a time in ISO 8601 as seconds; a number of seconds stays unchanged."""
-    return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else stamp
+    """Return a time in ISO 8601 as seconds, in UTC where it names no zone; a number of seconds stays unchanged."""
+    if not isinstance(stamp, str):
+        return stamp
+    moment = datetime.fromisoformat(stamp)
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
 Seconds = Annotated[float | None, pydantic.BeforeValidator(_seconds)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rollwise.readers.chats.turns import Message, split
     from rollwise.readers.likely_columns import unused_columns
-    from rollwise.readers.mapping.mapping import Mapped
+    from rollwise.readers.mapping.mapping import RecordMapping
     from rollwise.readers.outcomes import read_rollouts
     from rollwise.readers.plugins import Format
     from rollwise.readers.problems import BrokenError, Problems, Reading
@@ -30,10 +30,10 @@ __all__ = [
     "BrokenError",
     "Document",
     "Format",
-    "Mapped",
     "Message",
     "Problems",
     "Reading",
+    "RecordMapping",
     "Shapes",
     "TurnRow",
     "TurnsBuilder",
@@ -50,7 +50,7 @@ _MODULES = {
     "BrokenError": ".problems",
     "Document": ".sources.documents",
     "Format": ".plugins",
-    "Mapped": ".mapping.mapping",
+    "RecordMapping": ".mapping.mapping",
     "Message": ".chats.turns",
     "Problems": ".problems",
     "Reading": ".problems",

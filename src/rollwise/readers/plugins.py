@@ -37,7 +37,7 @@ class Format:
         Return whether a file has this format. It is asked of many files, so it should look at `Document.kind` and
         `Document.keys` and no further than needed.
     read
-        A `Mapped`, or a function that adds the rollouts of a file to a table. Its docstring is what
+        A `RecordMapping`, or a function that adds the rollouts of a file to a table. Its docstring is what
         ``rollwise info components -t reader --name`` shows.
     copies
         Whether its files repeat rollouts of another format. They are read last, and rollouts that are known are left out.
@@ -51,8 +51,8 @@ class Format:
     A complete reader:
 
     >>> from pathlib import Path
-    >>> from rollwise.readers import Document, Format, Mapped, Problems, Shapes, TurnsBuilder
-    >>> lines = Mapped(
+    >>> from rollwise.readers import Document, Format, RecordMapping, Problems, Shapes, TurnsBuilder
+    >>> lines = RecordMapping(
     ...     doc="Each line is a rollout of one turn.",
     ...     rollout=["@key"],
     ...     facts={"target": "model"},

@@ -117,7 +117,7 @@ class Versions:
         for part, by_key in by_part.items():
             name, frame = self._part(part)
             rows: dict[Hashable, list[dict[str, Any]]] = {key: [] for key in by_key}
-            for row in frame.filter(pl.col(name).is_in([*by_key])).iter_rows(named=True):
+            for row in frame.filter(column_named(name).is_in([*by_key])).iter_rows(named=True):
                 rows[row[name]].append({column: value for column, value in row.items() if column != PLACE})
             yield from ((version, rows[key]) for key, version in by_key.items())
 
@@ -136,7 +136,7 @@ class Versions:
             name, frame = self._part(part)
             counts = frame.count().row(0, named=True)
             frame = _without_values(frame, name, self._unknown[part])
-            frame = frame.filter(~pl.col(name).is_in([*self._dropped[part]]))
+            frame = frame.filter(~column_named(name).is_in([*self._dropped[part]]))
             # A column that only a dropped version filled is none of the table.
             emptied = [
                 column for column, count in frame.count().row(0, named=True).items() if counts[column] and not count

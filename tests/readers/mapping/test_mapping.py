@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rollwise.errors import ArgumentError, ReadError
-from rollwise.readers import BrokenError, Document, Mapped, Problems, TurnRow, TurnsBuilder
+from rollwise.readers import BrokenError, Document, Problems, RecordMapping, TurnRow, TurnsBuilder
 from rollwise.readers.mapping.written import mapping_of
 
 GUESS: dict[str, Any] = {
@@ -22,7 +22,7 @@ GUESS: dict[str, Any] = {
 
 
 def read(
-    mapping: Mapped, value: Any, *, collect: bool = True, name: str = "log.json"
+    mapping: RecordMapping, value: Any, *, collect: bool = True, name: str = "log.json"
 ) -> tuple[pl.DataFrame, list[Any]]:
     """What a mapping reads of a file: the frame without empty columns, and the problems."""
     data = b"\n".join(json.dumps(line).encode() for line in value) if name.endswith("l") else json.dumps(value).encode()
@@ -50,7 +50,7 @@ def test_each_record_is_a_rollout_of_one_turn_and_other_fields_are_columns():
         {"id": "b", "model": "m", "ask": "Hi", "reply": "No", "verdict": "held"},
     ]
     for name, value in (("log.jsonl", rows), ("log.json", rows)):
-        frame, problems = read(Mapped(**GUESS), value, name=name)
+        frame, problems = read(RecordMapping(**GUESS), value, name=name)
         assert problems == []
         columns = ("attempt", "prompt", "response", "succeeded", "outcome", "mood", "score_source")
         assert frame.select(columns).rows() == [
@@ -72,7 +72,7 @@ def test_each_record_is_a_rollout_of_one_turn_and_other_fields_are_columns():
     ],
 )
 def test_records_are_found_at_a_path_and_a_caret_reaches_what_is_around_them(records, value):
-    mapping = Mapped(**GUESS | {"records": records, "facts": {"target": "^model"}, "verdicts": []})
+    mapping = RecordMapping(**GUESS | {"records": records, "facts": {"target": "^model"}, "verdicts": []})
     frame, problems = read(mapping, value)
     assert frame.select("target", "response").rows() == [("m", "x"), ("m", "y")]
     assert problems == []
@@ -80,7 +80,7 @@ def test_records_are_found_at_a_path_and_a_caret_reaches_what_is_around_them(rec
 
 
 def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused():
-    mapping = Mapped(**GUESS | {"records": "results[*]", "verdicts": []})
+    mapping = RecordMapping(**GUESS | {"records": "results[*]", "verdicts": []})
     lines = [
         {"results": [{"id": "a", "reply": "x"}]},
         {"results": 3},
@@ -108,7 +108,7 @@ def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused()
 )
 def test_records_within_lines_are_what_a_file_holds(lines, held):
     problems = Problems(collect=True)
-    mapping = Mapped(**GUESS | {"records": "results[*]"})
+    mapping = RecordMapping(**GUESS | {"records": "results[*]"})
     document = Document(Path("log.jsonl"), b"\n".join(json.dumps(line).encode() for line in lines))
     table = TurnsBuilder("toy", problems, {})
     mapping(document, table)
@@ -118,7 +118,7 @@ def test_records_within_lines_are_what_a_file_holds(lines, held):
 
 
 def test_fields_around_a_record_have_types_too():
-    mapping = Mapped(
+    mapping = RecordMapping(
         **GUESS
         | {"records": "results[*]", "run": "^study", "facts": {"target": "^model"}, "verdicts": []}
         | {"fields": {"id": str, "reply": str, "^study": str}}
@@ -145,7 +145,7 @@ def test_a_broken_record_with_a_verdict_is_a_missing_rollout_and_one_without_is_
         5,
         {"id": "c", "reply": "Yes", "verdict": "broken"},
     ]
-    frame, problems = read(Mapped(**GUESS), rows)
+    frame, problems = read(RecordMapping(**GUESS), rows)
     assert frame.select("rollout_id", "turn", "target", "attempt", "outcome").rows() == [
         (frame["rollout_id"][0], None, "m", 3, None),
         (frame["rollout_id"][1], 1, None, None, "success"),
@@ -158,12 +158,12 @@ def test_a_broken_record_with_a_verdict_is_a_missing_rollout_and_one_without_is_
         ("3", None, "expected `object`, got `int`"),
     ]
     with pytest.raises(ReadError, match=r"log.json: record 0: field `reply`: expected `str`, got `int`"):
-        read(Mapped(**GUESS), rows, collect=False)
+        read(RecordMapping(**GUESS), rows, collect=False)
 
 
 def test_a_field_that_does_not_fit_its_column_is_null_and_a_problem():
     rows = [{"id": "a", "model": 7, "trial": "x", "ask": ["y"], "reply": "z", "verdict": None}]
-    frame, problems = read(Mapped(**GUESS), rows)
+    frame, problems = read(RecordMapping(**GUESS), rows)
     assert frame.select("target", "prompt").rows() == [("7", '["y"]')]
     assert "attempt" not in frame.columns
     assert {(row[2], row[3]) for row in problems} == {
@@ -173,11 +173,13 @@ def test_a_field_that_does_not_fit_its_column_is_null_and_a_problem():
     }
     for field in ("model", "trial", "ask"):
         with pytest.raises(ReadError, match=f"field `{field}`"):
-            read(Mapped(**GUESS), [{"id": "a", "reply": "z", field: rows[0][field]}], collect=False)
+            read(RecordMapping(**GUESS), [{"id": "a", "reply": "z", field: rows[0][field]}], collect=False)
 
 
 def test_nested_fields_have_types_and_an_object_that_is_none_is_a_problem():
-    mapping = Mapped(**GUESS | {"facts": {"target": "info.model"}, "last": {"reward": "info.reward"}, "verdicts": []})
+    mapping = RecordMapping(
+        **GUESS | {"facts": {"target": "info.model"}, "last": {"reward": "info.reward"}, "verdicts": []}
+    )
     rows = [
         {"id": i, "reply": "x", "info": info} for i, info in enumerate_names({"reward": 1}, {"reward": "y"}, [1], None)
     ]
@@ -196,12 +198,12 @@ def test_turns_are_messages_or_items_of_a_list():
         {"role": "assistant", "content": "Hello"},
         {"role": "user", "content": "Bye"},
     ]
-    frame, _ = read(Mapped(doc="", rollout=["@key"], turns="chat"), [{"chat": chat}, {"chat": None}])
+    frame, _ = read(RecordMapping(doc="", rollout=["@key"], turns="chat"), [{"chat": chat}, {"chat": None}])
     assert frame.select("turn", "prompt", "response", "observation").rows() == [
         (1, "Hi", "Hello", "Bye"),
         (None, None, None, None),
     ]
-    rounds = Mapped(
+    rounds = RecordMapping(
         doc="", rollout=["@key"], turns="rounds", turn={"prompt": "ask", "response": "reply"}, turn_columns={"ms": "ms"}
     )
     items = [{"ask": "Hi", "reply": "Hello", "ms": 5}, {"ask": "Bye", "reply": None}]
@@ -220,7 +222,7 @@ def test_turns_are_messages_or_items_of_a_list():
 
 def test_what_belongs_to_the_last_turn_is_there_and_a_verdict_of_the_task_is_solved():
     turns = [TurnRow(1, response="a"), TurnRow(2, response="b")]
-    mapping = Mapped(
+    mapping = RecordMapping(
         doc="",
         rollout=["@key"],
         turns=lambda record: list(turns),
@@ -236,7 +238,7 @@ def test_what_belongs_to_the_last_turn_is_there_and_a_verdict_of_the_task_is_sol
 
 
 def test_records_of_other_kinds_are_passed_over_and_counted():
-    mapping = Mapped(**GUESS | {"where": {"kind": "result"}, "fields": {}, "verdicts": []})
+    mapping = RecordMapping(**GUESS | {"where": {"kind": "result"}, "fields": {}, "verdicts": []})
     rows = [{"kind": "header", "version": 2}, {"kind": "result", "id": "a", "reply": "x"}]
     problems = Problems(collect=True)
     table = TurnsBuilder("toy", problems, {})
@@ -246,7 +248,9 @@ def test_records_of_other_kinds_are_passed_over_and_counted():
 
 
 def test_the_table_of_fields_and_columns_is_printed_from_the_rules():
-    mapping = Mapped(**GUESS | {"run": "^run", "columns": {"judge": {"value": "gpt", "note": "always this one"}}})
+    mapping = RecordMapping(
+        **GUESS | {"run": "^run", "columns": {"judge": {"value": "gpt", "note": "always this one"}}}
+    )
     doc = mapping.__doc__ or ""
     assert "in the file" in doc
     lines = {" ".join(line.split()) for line in doc.splitlines()}
@@ -264,7 +268,7 @@ def test_the_table_of_fields_and_columns_is_printed_from_the_rules():
 @pytest.mark.parametrize("name", ["facts", "turn", "last"])
 def test_a_column_that_turns_does_not_have_is_refused(name):
     with pytest.raises(ArgumentError, match="'judge' is no column of TURNS; give it in `columns`"):
-        Mapped(**GUESS | {name: {"judge": "judge"}})
+        RecordMapping(**GUESS | {name: {"judge": "judge"}})
 
 
 WRITTEN: dict[str, Any] = {

@@ -7,12 +7,12 @@ from typing import Any, NotRequired, Required
 import polars as pl
 import pytest
 
-from rollwise.readers import Document, Mapped, Problems, TurnsBuilder
+from rollwise.readers import Document, Problems, RecordMapping, TurnsBuilder
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.records import Small
 
 
-def mapping_with(**rules: Any) -> Mapped:
+def mapping_with(**rules: Any) -> RecordMapping:
     """A mapping with an id, a reply that each record needs, and a verdict; and these rules."""
     usual: dict[str, Any] = {
         "doc": "Read each record as a rollout of one turn.",
@@ -21,10 +21,10 @@ def mapping_with(**rules: Any) -> Mapped:
         "fields": {"id": str, "reply": str},
         "verdicts": [{"of": "attack", "from": "verdict", "true": ["broken"], "false": ["held"]}],
     }
-    return Mapped(**usual | rules)
+    return RecordMapping(**usual | rules)
 
 
-def read(mapping: Mapped, records: Any) -> tuple[pl.DataFrame, list[Any]]:
+def read(mapping: RecordMapping, records: Any) -> tuple[pl.DataFrame, list[Any]]:
     """What a mapping reads of records: the frame, and the problems."""
     problems = Problems(collect=True)
     table = TurnsBuilder("toy", problems, {})

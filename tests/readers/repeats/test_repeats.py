@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -116,7 +117,7 @@ def test_the_samples_of_the_last_log_of_a_retry_count(tmp_path):
     """Three logs of one task, in which a sample failed twice: as the last log alone."""
     scores = {"match": {"value": "C"}}
     for number, failing in enumerate((["s0", "s1"], ["s1"], [])):
-        samples = [
+        samples: list[Any] = [
             {"id": name, "epoch": 1, "uuid": f"{name}-{name in failing and number}", "messages": []}
             | ({"error": {"message": "boom"}} if name in failing else {"scores": scores})
             | {

@@ -17,7 +17,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import outcome_of, unless_crashed
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import parse, worded
 from rollwise.readers.sources.documents import Document
@@ -143,7 +143,7 @@ def _outcome(record: Record) -> str | None:
     return outcome_of(record["security"], UNDETERMINED) if record["error"] is None else ERROR
 
 
-AGENTDOJO = Mapped(
+AGENTDOJO = RecordMapping(
     module=__name__,
     doc="""Read one trace as one rollout; a turn is one assistant message.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Key, parse, prompt_id, worded
 from rollwise.readers.sources.documents import Document
@@ -96,7 +96,7 @@ def _scores(run: Run) -> dict[str, list[Any]]:
     return columns
 
 
-AISTEER = Mapped(
+AISTEER = RecordMapping(
     module=__name__,
     doc="""Read each generation as a rollout of one turn.
 

@@ -17,7 +17,7 @@ import msgspec
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import without_nulls
 from rollwise.readers.json_texts import lenient
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.problems import BrokenError
@@ -137,7 +137,7 @@ def _object(text: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {} if value in (None, []) else {"value": value}
 
 
-ART = Mapped(
+ART = RecordMapping(
     module=__name__,
     doc="""Read each trajectory as a rollout; a turn is one message that the policy wrote.
 

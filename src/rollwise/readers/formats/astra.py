@@ -12,7 +12,7 @@ import msgspec
 
 from rollwise.readers.json_texts import names_in, surface
 from rollwise.readers.mapping.cells import Turns
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Whole, leftovers, parse
@@ -96,7 +96,7 @@ def _turn(place: int, value: dict[str, Any]) -> TurnRow:
     )
 
 
-ASTRA = Mapped(
+ASTRA = RecordMapping(
     module=__name__,
     doc="""Read each entry of `details` as a rollout; a turn is one entry of `per_turn`.
 

@@ -14,7 +14,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS, speaker
 from rollwise.readers.chats.turns import Message, split, text_of
 from rollwise.readers.common import join_texts, parse_all
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Count, parse, total, whole, worded
 from rollwise.readers.sources.shapes import Shapes
@@ -139,7 +139,7 @@ def _measured(turn: TurnRow, step: Step) -> TurnRow:
     )
 
 
-ATIF = Mapped(
+ATIF = RecordMapping(
     module=__name__,
     doc="""Read each trajectory as one rollout; a turn is one step whose source is the agent.
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.json_texts import lenient
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, leftovers, parse
@@ -103,7 +103,7 @@ def _augmentation(record: Record) -> dict[str, Any]:
     return augmentation if isinstance(augmentation, dict) else {"value": augmentation}
 
 
-BEST_OF_N = Mapped(
+BEST_OF_N = RecordMapping(
     module=__name__,
     doc="""Read each augmented prompt as a rollout of one turn: an attempt at the file's one behavior.
 

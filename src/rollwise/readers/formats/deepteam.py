@@ -13,7 +13,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import outcome_of, parse_all
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.kinds import Kinds
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.records import records_at
 from rollwise.readers.sources.documents import Document
@@ -105,7 +105,7 @@ def _seconds(record: Record) -> float | None:
     return None if start is None or end is None else end - start
 
 
-ASSESSMENT = Mapped(
+ASSESSMENT = RecordMapping(
     doc="""A test case of an assessment:
 
 {fields}
@@ -156,7 +156,7 @@ turns before it did not succeed, and no turn succeeded where the budget ran out.
     },
     signs=["score"],
 )
-TRACE = Mapped(
+TRACE = RecordMapping(
     doc="""A trace, whose spans are not read:
 
 {fields}

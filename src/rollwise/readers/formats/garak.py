@@ -17,7 +17,7 @@ from rollwise.errors import counted
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import is_verdict
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.mapping.types import checked, type_of
 from rollwise.readers.problems import IS_NULL, BrokenError, Problems, nulled, warn
@@ -235,7 +235,7 @@ def text_of(value: Any, place: str) -> str | None:
     raise BrokenError(f"expected text, got {type(value).__name__}", field=place)
 
 
-GARAK = Mapped(
+GARAK = RecordMapping(
     module=__name__,
     doc="""Read the attempts of one report: each output of each attempt is a rollout.
 

@@ -17,7 +17,7 @@ from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import latest
 from rollwise.readers.formats import garak
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Small, Whole, parse, worded
@@ -97,7 +97,7 @@ def _turns(record: Record) -> list[TurnRow]:
     return split(chat, "turns")
 
 
-GARAK_HITLOG = Mapped(
+GARAK_HITLOG = RecordMapping(
     module=__name__,
     doc="""Read the hits of one log as rollouts, named as those of the report of the run.
 

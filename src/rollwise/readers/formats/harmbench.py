@@ -13,7 +13,7 @@ from typing import Any
 
 from rollwise.readers.common import text_in
 from rollwise.readers.json_texts import names_if_any, surface_if_any
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import warn
 from rollwise.readers.records import parse
@@ -59,7 +59,7 @@ def _pair(record: Record) -> tuple[Any, Any]:
     return (case[0], case[1]) if isinstance(case, list) and len(case) == 2 else (None, case)
 
 
-HARMBENCH = Mapped(
+HARMBENCH = RecordMapping(
     module=__name__,
     doc="""Read each completion as a rollout of one turn.
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from rollwise.readers.chats.turns import Message, split
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.sources.documents import Document
@@ -46,7 +46,7 @@ def _preferred(record: Record) -> bool | None:
     return None if record["chosen"] == record["rejected"] else record.key == "chosen"
 
 
-HH_RLHF = Mapped(
+HH_RLHF = RecordMapping(
     module=__name__,
     doc="""Read each pair as two rollouts, the chosen dialogue and the rejected one; a turn is one ``Assistant:``.
 

@@ -13,7 +13,7 @@ import msgspec
 
 from rollwise.errors import counted
 from rollwise.readers.common import first_of
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.problems import BrokenError, nulled
 from rollwise.readers.records import Key, leftovers, parse, spare, worded
@@ -154,7 +154,7 @@ def _is_of_turns(value: Any, history: History) -> bool:
     return isinstance(value, list) and len(value) == len(history.actions)
 
 
-INTERCODE = Mapped(
+INTERCODE = RecordMapping(
     module=__name__,
     doc="""Read each trajectory as a rollout; a turn is one action.
 

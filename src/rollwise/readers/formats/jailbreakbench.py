@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.records import Key, leftovers, parse, whole
 from rollwise.readers.sources.documents import Document
@@ -71,7 +71,7 @@ def _tokens(record: Record) -> int | None:
     return None if prompt is None or response is None else prompt + response
 
 
-JAILBREAKBENCH = Mapped(
+JAILBREAKBENCH = RecordMapping(
     module=__name__,
     doc="""Read one artifact as rollouts of one turn each.
 

@@ -17,7 +17,7 @@ import msgspec
 
 from rollwise.readers.chronology import latest, tell
 from rollwise.readers.common import is_verdict, zero_or_one
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import json_text, parse, worded
@@ -218,7 +218,7 @@ def _as_json(name: str) -> Mapping[str, Any]:
     return {"by": lambda record: json_text(record[name]), "in_file": f"`{name}`", "note": "as JSON text"}
 
 
-LM_EVAL = Mapped(
+LM_EVAL = RecordMapping(
     module=__name__,
     doc="""Read each document as a rollout of one turn.
 

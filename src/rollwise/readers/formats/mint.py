@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from rollwise.readers.chats.turns import Message
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.records import Key, spare
 from rollwise.readers.sources.documents import Document
@@ -46,7 +46,7 @@ def _of_task(record: Record) -> dict[str, Any]:
     return {name: value for name, value in record.raw["task"].items() if name not in TASK}
 
 
-MINT = Mapped(
+MINT = RecordMapping(
     module=__name__,
     doc="""Read each line as a rollout; a turn is one assistant message.
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rollwise.readers.common import parse_all
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Count, Key, inner, parse, total, worded
 from rollwise.readers.sources.shapes import Shapes
@@ -97,7 +97,7 @@ def _seconds(record: Record) -> float | None:
     return max(times) - min(times) if len(times) > 1 else None
 
 
-NAT = Mapped(
+NAT = RecordMapping(
     module=__name__,
     doc="""Read each item as a rollout of one turn: the workflow is the target.
 

@@ -15,7 +15,7 @@ import msgspec
 
 from rollwise.readers.common import outcome_of, unless_crashed
 from rollwise.readers.formats.promptfoo_turns import conversation, graded, object_in, stopped
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.records import Count, Small, inner, json_text, parse, whole
 from rollwise.readers.sources.documents import Document
@@ -172,7 +172,7 @@ def _turns(record: Record) -> tuple[list[TurnRow], dict[str, list[Any]]]:
     return turns, columns
 
 
-PROMPTFOO = Mapped(
+PROMPTFOO = RecordMapping(
     module=__name__,
     doc="""Read each result as a rollout: one turn, or the conversation that a multi-turn strategy recorded.
 

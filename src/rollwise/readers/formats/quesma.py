@@ -15,7 +15,7 @@ from rollwise.readers.chats.turns import Message, joined, split
 from rollwise.readers.common import outcome_of, parse_all
 from rollwise.readers.mapping.cells import Turns
 from rollwise.readers.mapping.kinds import Kinds
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.problems import BrokenError
 from rollwise.readers.records import Small, leftovers, parse, spare
@@ -99,7 +99,7 @@ def _of_session(record: Record) -> dict[str, Any]:
     return {spare(name): value for name, value in about.items() if name not in OF_SESSION}
 
 
-EXPORT = Mapped(
+EXPORT = RecordMapping(
     doc="""A finding of an export:
 
 {fields}
@@ -141,7 +141,7 @@ successes is not an attack success rate.""",
     },
     signs=["vulnerability_detected"],
 )
-SESSION = Mapped(
+SESSION = RecordMapping(
     doc="""An attempt of a session, in which messages of the target are turns and those of the attacker prompts:
 
 {fields}""",

@@ -9,7 +9,7 @@
 import re
 
 from rollwise.readers.common import has_fields, unless_crashed
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
@@ -37,7 +37,7 @@ def _step(record: Record) -> dict[str, int]:
     return step_in(PLACE, record.around.document.path, record.value)
 
 
-SKYRL = Mapped(
+SKYRL = RecordMapping(
     module=__name__,
     doc="""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 

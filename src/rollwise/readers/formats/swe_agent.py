@@ -14,7 +14,7 @@ import msgspec
 from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.common import as_prompt, parse_all
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Count, total
 from rollwise.readers.sources.documents import Document
@@ -114,7 +114,7 @@ def _info(record: Record) -> dict[str, Any]:
     return {name: value for name, value in info.items() if not name.startswith("edited_files")}
 
 
-SWE_AGENT = Mapped(
+SWE_AGENT = RecordMapping(
     module=__name__,
     doc="""Read one trajectory as one rollout; a turn is one step: one answer of the agent.
 

@@ -16,7 +16,7 @@ from rollwise.readers.chats.speakers import ANSWERS
 from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import in_order
 from rollwise.readers.common import parse_all, solved_by, text_in, unless_crashed
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record, once
 from rollwise.readers.records import Key, Small, Whole, parse
 from rollwise.readers.sources.beside import bytes_beside
@@ -186,7 +186,7 @@ def _spoken(ticks: Iterable[Any]) -> tuple[list[TurnRow], dict[str, list[int]] |
     return split(chat, "ticks"), columns if spans else None
 
 
-TAU2 = Mapped(
+TAU2 = RecordMapping(
     module=__name__,
     doc="""Read each simulation as a rollout; a turn is one message of the agent.
 

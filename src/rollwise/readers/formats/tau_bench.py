@@ -10,7 +10,7 @@ from typing import Any, NotRequired, Required
 
 from rollwise.readers.chats.turns import Message
 from rollwise.readers.common import solved_by, unless_crashed
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, once
 from rollwise.readers.records import Key, Small, parse
 from rollwise.readers.sources.shapes import Shapes
@@ -51,7 +51,7 @@ def _of_info(record: Record) -> dict[str, Any]:
     return {**cost, **{f"info_{name}": value for name, value in fields.items()}}
 
 
-TAU_BENCH = Mapped(
+TAU_BENCH = RecordMapping(
     module=__name__,
     doc="""Read each simulation as a rollout; a turn is one assistant message, which often has only tool calls and no text.
 

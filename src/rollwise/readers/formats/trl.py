@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.readers.chats.turns import split
 from rollwise.readers.common import exchange
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.native.files import from_binary
 from rollwise.readers.sources.documents import Document
@@ -50,7 +50,7 @@ def _reward(record: Record) -> float | None:
     return scores[0] if len(scores) == 1 else None
 
 
-TRL = Mapped(
+TRL = RecordMapping(
     module=__name__,
     doc="""Read each completion as a rollout; prompts and completions are texts or lists of messages.
 

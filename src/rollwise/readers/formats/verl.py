@@ -6,12 +6,12 @@
 - Lost: nothing.
 """
 
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.schema import NO_ATTACK
 
 SHAPES = Shapes({"input", "output", "score", "step"})
-VERL = Mapped(
+VERL = RecordMapping(
     module=__name__,
     doc="""Read each sample as a rollout of one turn: prompt and response are decoded text, with the markers of the chat.
 

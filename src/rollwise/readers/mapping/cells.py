@@ -19,7 +19,7 @@ from rollwise.readers.table import Identity, TurnRow
 from rollwise.schema import TURNS
 
 if TYPE_CHECKING:
-    from rollwise.readers.mapping.mapping import Mapped
+    from rollwise.readers.mapping.mapping import RecordMapping
 
 Turns = list[TurnRow] | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
 ATTACK, TASK = "attack", "task"  # what a verdict may be of
@@ -51,7 +51,7 @@ class Rules:
     empty: list[Any]
 
 
-def rules_of(mapping: "Mapped") -> Rules:
+def rules_of(mapping: "RecordMapping") -> Rules:
     """Return the rules of a mapping, ready for use.
 
     Raises

@@ -25,10 +25,10 @@ class Kinds:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from rollwise.readers.mapping.mapping import Mapped
+    >>> from rollwise.readers.mapping.mapping import RecordMapping
     >>> from rollwise.readers.problems import Problems
-    >>> asked = Mapped(doc="Read asked ones.", rollout=["@key"], turn={"prompt": "ask"})
-    >>> told = Mapped(doc="Read told ones.", rollout=["@key"], turn={"prompt": "tell"})
+    >>> asked = RecordMapping(doc="Read asked ones.", rollout=["@key"], turn={"prompt": "ask"})
+    >>> told = RecordMapping(doc="Read told ones.", rollout=["@key"], turn={"prompt": "tell"})
     >>> toy = Kinds("Read each line as a rollout.", {"ask": asked, "tell": told})
     >>> table = TurnsBuilder("toy", Problems(), {})
     >>> toy(Document(Path("log.jsonl"), b'{"tell": "Sit!"}'), table)

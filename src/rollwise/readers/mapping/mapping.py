@@ -30,7 +30,7 @@ from rollwise.readers.table import TurnsBuilder
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class RecordMapping:
     r"""How the records of a file become turns.
 
     Columns are filled by rules: see `rollwise.readers.mapping.values`, and for paths `rollwise.readers.mapping.paths`.
@@ -87,7 +87,7 @@ class Mapped:
     --------
     >>> from pathlib import Path
     >>> from rollwise.readers.problems import Problems
-    >>> toy = Mapped(
+    >>> toy = RecordMapping(
     ...     doc="Read each line as a rollout of one turn.\n\n{fields}",
     ...     rollout=["@key"],
     ...     facts={"target": "model"},

@@ -5,7 +5,7 @@ from typing import Any
 
 from rollwise.errors import ArgumentError, meant
 from rollwise.readers.mapping.cells import items_of
-from rollwise.readers.mapping.mapping import Mapped
+from rollwise.readers.mapping.mapping import RecordMapping
 from rollwise.readers.mapping.paths import Record, path_of
 from rollwise.readers.mapping.values import Rule, value_of
 from rollwise.schema import TURNS
@@ -45,7 +45,7 @@ KEYS = (
 _WORDS = {True: "true", False: "false", None: "null"}  # keys that YAML reads as values
 
 
-def mapping_of(data: Mapping[str, Any]) -> Mapped:
+def mapping_of(data: Mapping[str, Any]) -> RecordMapping:
     """Return the mapping that plain data describe.
 
     ============= ==============================================================================================
@@ -110,7 +110,7 @@ def mapping_of(data: Mapping[str, Any]) -> Mapped:
         columns["score_*"] = _scores(_object(data, "scores"))
         left_out.append(path_of(data["scores"]["each"]).steps[0])
     rollout = data.get("rollout", ["@key"])
-    return Mapped(
+    return RecordMapping(
         doc="",
         records=data.get("records", "."),
         where=_object(data, "where"),

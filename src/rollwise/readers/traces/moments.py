@@ -18,7 +18,7 @@ _ZONED = re.compile(
     r"(?:\s+m=[+-][\d.]+)?(?:\[[^\]]*\])?",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes
+_NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes: too large for anything but a time
 
 
 def seconds_at(stamp: float | str | None, field: str) -> float | None:
@@ -69,8 +69,8 @@ def seconds_in(text: str) -> float:
 
     Examples
     --------
-    >>> seconds_in("Thu, 01 Jan 1970 00:01:00 GMT"), seconds_in("1970-01-01T00:01:00Z[UTC]"), seconds_in("60.5")
-    (60.0, 60.0, 60.5)
+    >>> seconds_in("Thu, 01 Jan 1970 00:01:00 GMT"), seconds_in("1970-01-01T00:01:00Z[UTC]"), seconds_in("1500000000.5")
+    (60.0, 60.0, 1500000000.5)
     """
     text = text.strip()
     try:

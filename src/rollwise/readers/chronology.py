@@ -1,28 +1,67 @@
 """What times say: which of several values of one verdict counts, and in which order the lines of a log are."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError, nulled
 
 T = TypeVar("T")
+# A time with its zone apart from it or named: "... UTC" (ClickHouse, pandas), "... +0000 UTC m=+0.1" (Go), "...Z[UTC]" (Java).
+# The abbreviation after an offset repeats it; alone, only those of UTC say which time it is.
+_ZONED = re.compile(
+    r"(?P<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*)"
+    r"\s*(?:(?P<offset>[+-]\d\d:?\d\d)(?:\s+(?:[A-Z]{1,5}|[+-]\d\d(?:\d\d)?))?|Z|UTC|GMT)"
+    r"(?:\s+m=[+-][\d.]+)?(?:\[[^\]]*\])?",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes: too large for anything but a time
 
 
-def time_of(stamp: object) -> float | None:
-    """Return a time in ISO 8601 in seconds since 1970, in UTC where it names no zone; numbers unchanged; None where it is none.
+def seconds_in(text: str) -> float:
+    """Return a time in text as seconds since 1970.
+
+    Raises
+    ------
+    ValueError
+        Where the text is no time.
 
     Examples
     --------
-    >>> time_of("1970-01-01T00:01:00Z"), time_of("1970-01-01T00:01:00"), time_of(2), time_of("soon"), time_of(None)
+    >>> seconds_in("Thu, 01 Jan 1970 00:01:00 GMT"), seconds_in("1970-01-01T00:01:00Z[UTC]"), seconds_in("1500000000.5")
+    (60.0, 60.0, 1500000000.5)
+    """
+    text = text.strip()
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        zoned = _ZONED.fullmatch(text)
+        if zoned is not None:
+            moment = datetime.fromisoformat(f"{zoned['time']}{zoned['offset'] or 'Z'}")
+        elif _NUMBER.fullmatch(text):
+            return float(text)
+        else:
+            moment = parsedate_to_datetime(text)  # as web servers write it
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def time_of(stamp: object) -> float | None:
+    """Return a time in seconds since 1970, in UTC where it names no zone; numbers unchanged; None where it is none.
+
+    Examples
+    --------
+    >>> time_of("1970-01-01T00:01:00Z"), time_of("1970-01-01 00:01:00 UTC"), time_of(2), time_of("soon"), time_of(None)
     (60.0, 60.0, 2.0, None, None)
     """
     if isinstance(stamp, int | float) and not isinstance(stamp, bool):
         return float(stamp)
     try:
-        time = datetime.fromisoformat(stamp) if isinstance(stamp, str) else stamp
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() if isinstance(time, datetime) else None
+        if isinstance(stamp, datetime):
+            return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+        return seconds_in(stamp) if isinstance(stamp, str) else None
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -1,24 +1,12 @@
 """Times in logs, as seconds since 1970: in ISO 8601, as databases, Go, Java and web servers write them, or as numbers."""
 
-import datetime as dt
-import re
-from email.utils import parsedate_to_datetime
-
+from rollwise.readers.chronology import seconds_in
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import Finite
 
 Stamp = Finite | str | None  # seconds, or a time in text
 
 LATEST = 1e11  # seconds since 1970, in the year 5138: a larger number has a smaller unit
-# A time with its zone apart from it or named: "... UTC" (ClickHouse, pandas), "... +0000 UTC m=+0.1" (Go), "...Z[UTC]" (Java).
-# The abbreviation after an offset repeats it; alone, only those of UTC say which time it is.
-_ZONED = re.compile(
-    r"(?P<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*)"
-    r"\s*(?:(?P<offset>[+-]\d\d:?\d\d)(?:\s+(?:[A-Z]{1,5}|[+-]\d\d(?:\d\d)?))?|Z|UTC|GMT)"
-    r"(?:\s+m=[+-][\d.]+)?(?:\[[^\]]*\])?",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes: too large for anything but a time
 
 
 def seconds_at(stamp: float | str | None, field: str) -> float | None:
@@ -57,30 +45,3 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
     while seconds is not None and abs(seconds) >= LATEST:
         seconds /= 1000
     return None if seconds is None else float(seconds)
-
-
-def seconds_in(text: str) -> float:
-    """Return a time in text as seconds since 1970.
-
-    Raises
-    ------
-    ValueError
-        Where the text is no time.
-
-    Examples
-    --------
-    >>> seconds_in("Thu, 01 Jan 1970 00:01:00 GMT"), seconds_in("1970-01-01T00:01:00Z[UTC]"), seconds_in("1500000000.5")
-    (60.0, 60.0, 1500000000.5)
-    """
-    text = text.strip()
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        zoned = _ZONED.fullmatch(text)
-        if zoned is not None:
-            moment = dt.datetime.fromisoformat(f"{zoned['time']}{zoned['offset'] or 'Z'}")
-        elif _NUMBER.fullmatch(text):
-            return float(text)
-        else:
-            moment = parsedate_to_datetime(text)  # as web servers write it
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)).timestamp()

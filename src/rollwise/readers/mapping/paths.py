@@ -92,7 +92,11 @@ class Record:
 
     def __getitem__(self, path: str) -> Any:
         """Return the value at a path; null where there is none."""
-        ups, special, exact, steps, alls = path_of(path)
+        return self.at(path_of(path))
+
+    def at(self, path: "Path") -> Any:
+        """Return the value at a path that was taken apart; null where there is none."""
+        ups, special, exact, steps, alls = path
         record: Record | None = self
         for _ in range(ups):
             record = None if record is None else record.outer
@@ -112,7 +116,14 @@ class Record:
                     value = around.found.get(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
-        return _walk(value, steps, alls, 0) if steps else value
+        if alls:
+            return _walk(value, steps, alls, 0)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            else:
+                value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+        return value
 
 
 def once(function: Callable[[Record], T]) -> Callable[[Record], T]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.mapping.paths import Record
+from rollwise.readers.mapping.paths import Record, path_of
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import json_text, prompt_id, worded
 
@@ -82,7 +82,8 @@ def value_of(rule: Rule) -> Value:
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
         # Most rules are a field of the record, and need no walk.
-        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record[rule]
+        path = path_of(rule)
+        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
         return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]

@@ -242,6 +242,8 @@ class Problems:
 
     def settle_files_beside(self) -> None:
         """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        if not self.files_beside.formats:
+            return
         formats = [(Path(file).parent, account.format) for file, account in self.record_counts.items()]
         for file, format_name in self.files_beside.settled(formats):
             self.rows = [row for row in self.rows if row[0] != file]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rollwise.readers.columns import Columns, arrange, column
+from rollwise.readers.columns import DTYPES, Columns, arrange, column
 from rollwise.readers.origins import Origins
 from rollwise.readers.problems import RECORD, Problems
 from rollwise.readers.versions import Version, Versions
-from rollwise.schema import ROLLOUTS, TURNS
+from rollwise.schema import ROLLOUTS
 from rollwise.schema.named import columns_named
 
 Identity = tuple[str, Mapping[str, Any]]  # id and facts of a rollout
@@ -375,7 +375,7 @@ def _built(columns: Mapping[str, list[Any]]) -> pl.DataFrame:
 
 
 def _series(name: str, values: list[Any]) -> pl.Series:
-    dtype = TURNS.dtypes.get(name)
+    dtype = DTYPES.get(name)
     if dtype is None:
         return column(name, values, nested=False)
     if dtype.is_nested():  # as rows of a frame, since pl.Series makes a column of each list

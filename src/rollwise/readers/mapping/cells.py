@@ -12,7 +12,7 @@ from rollwise.readers.chats.turns import messages_of, split_by_column
 from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
-from rollwise.readers.mapping.values import Value, value_of
+from rollwise.readers.mapping.values import Read, Value, value_of
 from rollwise.readers.problems import BrokenError, strictly
 from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow, by_column
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
 Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
-Read = Callable[[Record], Any]
 ATTACK, TASK = "attack", "task"  # what a verdict may be of
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), TASK: ("solved",)}
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
@@ -135,9 +134,9 @@ def turns_of(
     inner = items_of(record, turns)
     if not inner:
         return {"turn": [None]}, {}
-    rows = [[read(item) for read in cells.values()] for item in inner]
+    values = [[read(item) for read in cells.values()] for item in inner]
     columns = {name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items()}
-    return {"turn": range(1, len(inner) + 1), **dict(zip(cells, zip(*rows, strict=True), strict=True))}, columns
+    return {"turn": range(1, len(inner) + 1), **dict(zip(cells, zip(*values, strict=True), strict=True))}, columns
 
 
 def items_of(record: Record, path: str) -> list[Record]:

@@ -63,6 +63,12 @@ class Around:
     found: dict[str, Any] = field(default_factory=dict)
     counts: dict[tuple[str, Any], int] = field(default_factory=dict)
 
+    def at(self, name: str) -> Any:
+        """Return what the path ``@name`` is."""
+        if name == "file":
+            return self.document.path.name.partition(".")[0]
+        return self.document.path.absolute().parent.name if name == "folder" else self.found.get(name)
+
 
 class Record:
     """A record with its name in the file, and what surrounds it.
@@ -104,16 +110,7 @@ class Record:
             return None
         value = record.value
         if special:
-            around = record.around
-            match special:
-                case "key":
-                    value = record.key
-                case "file":
-                    value = around.document.path.name.partition(".")[0]
-                case "folder":
-                    value = around.document.path.absolute().parent.name
-                case _:
-                    value = around.found.get(special)
+            value = record.key if special == "key" else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
         if alls:

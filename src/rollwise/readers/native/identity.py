@@ -104,7 +104,7 @@ def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """Return the rows of tables whose run a reader made of the file."""
     # In two steps, as most turns are of no such table, or have no run at all, and need no look at their texts.
     named = turns.lazy().filter((pl.col("source") == NATIVE) & pl.col("run").is_not_null()).collect()
-    return named.filter(made_up())
+    return named.filter(made_up()) if named.height else named
 
 
 def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
@@ -126,12 +126,12 @@ def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
 
 def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     """Return the sentence on several files of rows without ids that name no target: rates would pool them."""
-    if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
-        return []  # another notice proposes the column
     rows = _of_files(turns.lazy().select("source", "rollout_id", "run", "target"))
     runs = rows["run"].n_unique()
     if runs < 2 or rows["target"].count():
         return []
+    if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
+        return []  # another notice proposes the column
     return [
         f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"
     ]

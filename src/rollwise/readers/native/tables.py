@@ -203,7 +203,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)
-    table.problems.read_as(readings)
+    if readings:
+        table.problems.read_as(readings)
     return [*frames, frame]
 
 

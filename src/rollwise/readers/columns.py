@@ -53,7 +53,10 @@ class Columns:
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
         for name, value in row.items():
-            self._filled(name).append(value)
+            column = self._values.get(name)
+            if column is None or len(column) < self.height:
+                column = self._filled(name)
+            column.append(value)
         self.height += 1
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:

@@ -131,20 +131,6 @@ def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]
         )
 
 
-def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """Decode a JSON text as the decoder's struct; None if it does not fit.
-
-    Examples
-    --------
-    >>> fitting(b'{"role": "user", "content": ["Hi"]}', msgspec.json.Decoder(Text)) is None
-    True
-    """
-    try:
-        return decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def batches(
     blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
 ) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:

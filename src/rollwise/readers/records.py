@@ -296,14 +296,17 @@ def inner(value: Any, *names: str) -> Any:
 
 
 def total(counts: Iterable[Count], field: str) -> int | None:
-    """Return the sum of the counts that are not null, as an integer; None if all are null.
+    """Return the sum of the counts that are not null, as an integer; None if all are null, or if one is no whole number.
 
     Examples
     --------
     >>> total([3, None, 4.0], "tokens"), total([None], "tokens")
     (7, None)
     """
-    numbers = [number for count in counts if (number := whole(count, field)) is not None]
+    parts = [whole(count, field) for count in counts if count is not None]
+    numbers = [number for number in parts if number is not None]
+    if len(numbers) < len(parts):  # the sum of the others would be too small
+        return None
     if abs(sum(numbers)) >= 2**63:
         if nulled(field, f"is more than can be counted: {IS_NULL}"):
             return None

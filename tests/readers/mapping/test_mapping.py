@@ -103,7 +103,7 @@ def test_a_line_without_the_list_costs_itself_and_a_file_without_it_is_refused()
         ([{"results": [{"id": "a", "reply": "x"}, {"id": 3}, 4]}, {"results": [{"id": "b", "reply": "y"}]}], 4),
         ([{"results": [3]}, {"results": [4, 5]}], 3),
         ([{"results": 3}, {"results": [{"id": "a", "reply": "x"}]}, 3], 3),
-        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 1),
+        ([{"results": []}, {"results": [{"id": "a", "reply": "x"}]}], 2),  # an empty one is told
     ],
 )
 def test_records_within_lines_are_what_a_file_holds(lines, held):
@@ -352,3 +352,30 @@ def test_a_written_mapping_that_is_wrong_is_said_in_a_sentence(change, sentence)
 def test_a_written_mapping_is_an_object(data):
     with pytest.raises(ArgumentError, match="mapping: expected keys and values"):
         mapping_of(data)
+
+
+def test_a_crash_makes_what_the_framework_wrote_unknown_and_is_counted_once_for_each_rollout(capsys):
+    mapping = RecordMapping(
+        doc="",
+        rollout=["id"],
+        turn={"prompt": "ask", "response": "reply"},
+        last={"reward": "reward", "score": "score", "error": "error"},
+        crashed=lambda record: record["error"] is not None,
+        verdicts=[
+            {"of": "task", "from": "solved"},
+            {"of": "rollout", "from": "safe", "true": [False], "false": [True], "unknown": "undetermined"},
+        ],
+        fields={"id": str, "reply": str},
+    )
+    no = {"ask": "Hi", "reply": "No", "reward": 0.0, "score": 0.5, "solved": False, "safe": True}
+    rows = [{"id": "a", **no}, {"id": "b", **no, "error": "timeout"}, {"id": "c", **no, "reward": 1.0, "error": "late"}]
+    problems = Problems(collect=True)
+    table = TurnsBuilder("toy", problems, {})
+    mapping(Document(Path("log.json"), json.dumps(rows).encode()), table)
+    assert table.frame().select("reward", "score", "solved", "outcome", "succeeded").rows() == [
+        (0.0, 0.5, False, "failure", None),
+        (None, 0.5, None, "undetermined", None),
+        (1.0, 0.5, None, "undetermined", None),
+    ]
+    problems.announce()
+    assert capsys.readouterr().err.startswith("rollwise: 2 rollouts crashed")

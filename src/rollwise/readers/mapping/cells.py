@@ -13,7 +13,7 @@ from rollwise.readers.common import complete_last, is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
 from rollwise.readers.mapping.values import Value, value_of
-from rollwise.readers.problems import BrokenError, strictly
+from rollwise.readers.problems import BrokenError, gave_way, strictly
 from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow
 from rollwise.schema import TURNS
@@ -21,9 +21,11 @@ from rollwise.schema import TURNS
 if TYPE_CHECKING:
     from rollwise.readers.mapping.mapping import RecordMapping
 
+Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
 Turns = list[TurnRow] | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
-ATTACK, TASK = "attack", "task"  # what a verdict may be of
-COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), TASK: ("solved",)}
+ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
+COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
+REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
 _LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # of rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
@@ -151,6 +153,16 @@ def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:
     complete_last(turns, **{name: rest.pop(name) for name in ("error", "reward", "score") if name in rest})
     if rest and turns[-1].turn is not None:
         turns[-1] = turns[-1]._replace(**rest)
+
+
+def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str, Any], Verdicts]:
+    """Return rewards and verdicts of a rollout that crashed, null where its framework wrote 0 or false; a notice counts it."""
+    values = [*(last.get(name) for name in REWARDS), *(verdict for _, verdict, _ in verdicts)]
+    if all(value is None or value for value in values):
+        return last, verdicts
+    gave_way()
+    last = {name: (value or None) if name in REWARDS else value for name, value in last.items()}
+    return last, [(of, verdict or None, unknown) for of, verdict, unknown in verdicts]
 
 
 def own_columns(record: Record, rules: Rules) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rollwise.readers.common import outcome_of
 from rollwise.readers.mapping.cells import (
     ATTACK,
     COLUMNS_OF,
+    TASK,
     Rules,
     Turns,
     cell,
@@ -19,6 +20,7 @@ from rollwise.readers.mapping.cells import (
     own_columns,
     rules_of,
     turns_of,
+    without_defaults,
 )
 from rollwise.readers.mapping.description import described, described_turns, row_of
 from rollwise.readers.mapping.paths import Around, Record
@@ -59,8 +61,11 @@ class RecordMapping:
     last
         Rules for the columns of the last turn.
     verdicts
-        Rules with ``of``: of the ``attack`` (columns `succeeded` of the last turn and `outcome`), or of the ``task``
-        (`solved`).
+        Rules with ``of``: of the ``attack`` (columns `succeeded` of the last turn and `outcome`), of the ``rollout``
+        (`outcome` alone), or of the ``task`` (`solved`).
+    crashed
+        A function that says whether an error ended the rollout before it was judged. A reward, score or verdict that then
+        says no (0 or false) was written by the framework, not by a judge: it is null, and a notice counts it.
     columns
         Rules for columns of your own; a name that ends in ``*`` spreads an object, ``"*"`` what a function returns.
     turn_columns
@@ -115,6 +120,7 @@ class RecordMapping:
     turn: Mapping[str, Rule] = field(default_factory=dict)
     last: Mapping[str, Rule] = field(default_factory=dict)
     verdicts: Sequence[Mapping[str, Any]] = ()
+    crashed: Callable[[Record], bool] | None = None
     columns: Mapping[str, Rule] = field(default_factory=dict)
     turn_columns: Mapping[str, Rule] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -162,10 +168,12 @@ class RecordMapping:
                 run, rollout_id = names_of(record, rules)
                 facts = {"run": run, **{name: cell(name, rule, record) for name, rule in rules.facts.items()}}
                 last = {name: cell(name, rule, record) for name, rule in rules.last.items()}
-                for of, rule, unknown in rules.verdicts:
-                    verdict = rule.of(record)
+                verdicts = [(of, rule.of(record), unknown) for of, rule, unknown in rules.verdicts]
+                if self.crashed is not None and self.crashed(record):
+                    last, verdicts = without_defaults(last, verdicts)
+                for of, verdict, unknown in verdicts:
                     last |= {"succeeded": verdict} if of == ATTACK else {}
-                    facts |= {"outcome": outcome_of(verdict, unknown)} if of == ATTACK else {"solved": verdict}
+                    facts |= {"solved": verdict} if of == TASK else {"outcome": outcome_of(verdict, unknown)}
                 if last:
                     complete(turns, last)
                 builder.add(document.name, rollout_id, turns, facts, own_columns(record, rules), turn_columns)

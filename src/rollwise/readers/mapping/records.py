@@ -43,7 +43,9 @@ def records_at(
         num_records += 1  # a line that cannot be read is one
         with builder.record(document.name, name):
             found += _below(Record(value, name, around), path_of(text), text, name, check)
-            num_records += len(found) - 1
+            if not found:
+                builder.problems.dropped(document.name, f"holds no records at `{text}`", name)
+            num_records += max(len(found) - 1, 0)
         yield from found
     builder.holds(document.name, num_records)
 

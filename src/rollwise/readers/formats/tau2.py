@@ -17,7 +17,7 @@ from rollwise.readers.chats.turns import Message, split
 from rollwise.readers.chronology import in_order
 from rollwise.readers.common import parse_all, solved_by, text_in
 from rollwise.readers.mapping.mapping import RecordMapping
-from rollwise.readers.mapping.paths import Around, Record, once
+from rollwise.readers.mapping.paths import Around, Record
 from rollwise.readers.records import Key, Small, Whole, parse
 from rollwise.readers.sources.beside import bytes_beside
 from rollwise.readers.sources.documents import Document

@@ -11,13 +11,7 @@ T = TypeVar("T")
 
 
 def time_of(stamp: object) -> float | None:
-    """Return a time in ISO 8601 in seconds since 1970, in UTC where it names no zone; numbers unchanged; None where it is none.
-
-    Examples
-    --------
-    >>> time_of("1970-01-01T00:01:00Z"), time_of("1970-01-01T00:01:00"), time_of(2), time_of("soon"), time_of(None)
-    (60.0, 60.0, 2.0, None, None)
-    """
+    """Return a time in ISO 8601 in seconds since 1970, in UTC where it names no zone; numbers unchanged; None where it is none."""
     if isinstance(stamp, int | float) and not isinstance(stamp, bool):
         return float(stamp)
     try:
@@ -31,22 +25,6 @@ def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
     """Return the value of a verdict that a record states several times, each with its time.
 
     Where values differ, the latest counts if all have times, and is told. Otherwise it is unknown: null, and a problem.
-
-    Raises
-    ------
-    BrokenError
-        Where it is unknown and problems are raised.
-
-    Examples
-    --------
-    >>> latest([(1, None), (1, None)], "score"), latest([(1, 20), (0, 10)], "score")
-    (1, 1)
-    >>> from rollwise.readers.problems import Problems
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     latest([(1, None), (0, None)], "score")
-    >>> problems.frame().row(0)
-    ('a.jsonl', '3', 'score', 'is 1 and 0: the field is null')
     """
     stated = [(value, time_of(stamp)) for value, stamp in values if value is not None]
     different = [

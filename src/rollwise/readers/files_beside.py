@@ -24,16 +24,7 @@ KINDS = {
 
 
 class FilesBeside:
-    """The files of one reading that may accompany logs, until it is known which logs were read.
-
-    Examples
-    --------
-    >>> files = FilesBeside()
-    >>> files.add("runs/results.json", "lm_eval")
-    >>> files.add("runs/a_output.json", "nat", has_verdicts=True)
-    >>> list(files.settled([(Path("runs"), "lm_eval")])), files.verdicts
-    ([('runs/results.json', 'lm_eval')], [])
-    """
+    """The files of one reading that may accompany logs, until it is known which logs were read."""
 
     def __init__(self) -> None:
         self._formats: dict[str, str] = {}
@@ -97,12 +88,6 @@ class FilesBeside:
 
 
 def some(names: list[str], most: int = 2) -> str:
-    """List the first names, and count the others.
-
-    Examples
-    --------
-    >>> some(["a", "b", "c"])
-    'a, b and 1 more'
-    """
+    """List the first names, and count the others."""
     first = ", ".join(names[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most} more"

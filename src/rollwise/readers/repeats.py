@@ -120,17 +120,6 @@ def decide(
     """Decide what two versions of one rollout mean, given their turns and the times of their files.
 
     `is_named` says whether both have the same id; else they are known to be one rollout, whatever their runs and attempts.
-
-    Examples
-    --------
-    >>> said, failed = {"turn": 1, "response": "No"}, {"turn": 1, "error": "timeout"}
-    >>> decide([said], [dict(said)]).kind, decide([failed], [said]).is_second, decide([said], [failed]).is_second
-    ('repeats', True, False)
-    >>> decide([said | {"score": 0.0}], [said | {"score": 1.0}]).unknown
-    {'score': [0]}
-    >>> other = [said | {"response": "Yes"}]
-    >>> decide([said], other).kind, decide([said], other, 1.0, 2.0).is_second
-    ('another', True)
     """
     num_turns = [sum(row.get("turn") is not None for row in rows) for rows in (first, second)]
     # A version without turns, such as a summary, states no conversation.
@@ -190,13 +179,7 @@ def _differ(name: str, first: Any, second: Any) -> bool:
 
 
 def is_empty(rows: Sequence[Row]) -> bool:
-    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read.
-
-    Examples
-    --------
-    >>> is_empty([{"turn": 1, "response": None, "error": "timeout"}]), is_empty([{"turn": 1, "response": "No"}])
-    (True, False)
-    """
+    """Return whether a version has neither a last answer nor a verdict: it crashed, or could not be read."""
     return not (rows[-1].get("response") or rows[-1].get("tool_calls") or _num_verdicts(rows))
 
 

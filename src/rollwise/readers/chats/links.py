@@ -23,11 +23,6 @@ class Links(Generic[K]):
     field
         What the log calls the link.
 
-    Raises
-    ------
-    BrokenError
-        Where a message is its own ancestor, or answers refer to more messages than any log holds.
-
     Examples
     --------
     >>> links = Links({"q": None, "a": "q", "r": "a", "b": "r", "c": "a", "s": "b"}, ["a", "b", "c"], "parent")

@@ -87,17 +87,6 @@ def read_langsmith(document: Document, table: TurnsBuilder) -> None:
     attackers and judges before reading, or afterwards by the column `span_name`. `attempt` is 1.
 
     The producer judges the `whole_rollout`, by its feedback.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"id": "r", "trace_id": "r", "run_type": "llm", "inputs": {"messages": [{"role": "user", "content": "Hi"}]},
-    ... "outputs": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}]}}'''
-    >>> table = TurnsBuilder("langsmith", Problems(), {})
-    >>> read_langsmith(Document(Path("runs.jsonl"), log), table)
-    >>> table.frame().select("turn", "prompt", "response").row(0)
-    (1, 'Hi', 'Hello')
     """
     run = f"langsmith-{document.digest}"
     spans: dict[str, Span] = {}  # by id: a run may be in the file on its own and among the `child_runs` of another

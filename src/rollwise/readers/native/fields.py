@@ -62,13 +62,7 @@ class Fields:
         self._rollout_id: Any = None  # of the record that is read, to name the first one with a label
 
     def check_labels(self) -> None:
-        """Check that the labels of all records were understood.
-
-        Raises
-        ------
-        LabelError
-            Naming the labels that were not, and the line to type.
-        """
+        """Check that the labels of all records were understood."""
         for name, first_seen in self._labels.items():
             labels = [label for label, _ in first_seen.values()]
             unknown = unknown_labels(labels, self._meanings[name])

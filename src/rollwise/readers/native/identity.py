@@ -65,18 +65,7 @@ def count_repeats(frame: pl.DataFrame, problems: Problems, where: str) -> None:
 
 
 def made_up() -> pl.Expr:
-    """Return whether the run of a row is one that a reader made of the file, because nothing names it.
-
-    Examples
-    --------
-    >>> rows = {
-    ...     "source": ["native", "native", "garak"],
-    ...     "rollout_id": ["gpt-1b0a2316/1", "a", "x"],
-    ...     "run": ["gpt-1b0a2316", "gpt-1b0a2316", "garak-00000000"],
-    ... }
-    >>> pl.DataFrame(rows).select(made_up()).to_series().to_list()
-    [True, False, True]
-    """
+    """Return whether the run of a row is one that a reader made of the file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
     is_of_rows = (source == "native") & pl.col("rollout_id").str.starts_with(run + "/")

@@ -83,17 +83,7 @@ def conformed(
 
 
 def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
-    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each.
-
-    Examples
-    --------
-    >>> messages = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
-    >>> (
-    ...     holds_chats({"messages": messages}, {}),
-    ...     holds_chats({"messages": messages, "reply": pl.String}, {"response": "reply"}),
-    ... )
-    (True, False)
-    """
+    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each."""
     column_of = {source: column for column, source in names.items()}
     return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 

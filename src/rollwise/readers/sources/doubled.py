@@ -73,13 +73,7 @@ class Doubled:
         return found if differing else value
 
     def all_once(self, text: bytes, value: Any) -> Any:
-        """Return the single record of a file, as `once` does.
-
-        Raises
-        ------
-        BrokenError
-            Where it states something twice, and problems are raised.
-        """
+        """Return the single record of a file, as `once` does."""
         found = self.once(0, text, value)
         if isinstance(found, BrokenError):
             raise found
@@ -93,26 +87,12 @@ class Doubled:
 
 
 def are_doubled(text: bytes, rows: Sequence[dict[str, Any]]) -> bool:
-    """Return whether a name may occur twice in one of the flat objects that are decoded from a text.
-
-    Examples
-    --------
-    >>> are_doubled(b'[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]), are_doubled(b'[{"a": 1, "a": 2}]', [{"a": 2}])
-    (False, True)
-    """
+    """Return whether a name may occur twice in one of the flat objects that are decoded from a text."""
     return text.count(b'":') + text.count(b'" :') > sum(map(len, rows))
 
 
 def may_be_doubled(text: bytes, value: Any) -> bool:
-    """Return whether a name may occur twice in the text of a decoded object: any name in a flat one, else that of a verdict.
-
-    Examples
-    --------
-    >>> may_be_doubled(b'{"a": 1, "a": 2}', {"a": 2}), may_be_doubled(b'{"a": 1, "b": 2}', {"a": 1, "b": 2})
-    (True, False)
-    >>> may_be_doubled(b'{"score": 1, "b": {"score": 1}}', {"score": 1, "b": {"score": 1}})
-    True
-    """
+    """Return whether a name may occur twice in the text of a decoded object: any name in a flat one, else that of a verdict."""
     if type(value) is not dict or text.count(b":") <= len(value):
         return False
     if not any(isinstance(part, dict | list) for part in value.values()):

@@ -50,13 +50,7 @@ def without_backtraces() -> Iterator[None]:
 
 
 def next_without_backtraces(items: Iterator[T]) -> Iterator[T]:
-    """Iterate over items that are computed on demand, holding back stderr only while each is computed.
-
-    Examples
-    --------
-    >>> list(next_without_backtraces(iter([1, 2])))
-    [1, 2]
-    """
+    """Iterate over items that are computed on demand, holding back stderr only while each is computed."""
     while True:
         with without_backtraces():
             try:

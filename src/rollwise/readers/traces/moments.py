@@ -25,13 +25,6 @@ def seconds_at(stamp: float | str | None, field: str) -> float | None:
     """Return a time in seconds, given in seconds or in text; a time without a zone is in UTC, whatever machine reads it.
 
     One that is not understood breaks the record; where problems are collected, it is a row of them, and null.
-
-    Examples
-    --------
-    >>> seconds_at("1970-01-01T00:01:00+00:00", "start"), seconds_at("1970-01-01 00:01:00 UTC", "start")
-    (60.0, 60.0)
-    >>> seconds_at("1970-01-01 01:01:00.5 +0100 CET", "start"), seconds_at(2.5, "start")
-    (60.5, 2.5)
     """
     if not isinstance(stamp, str):
         return stamp
@@ -45,13 +38,7 @@ def seconds_at(stamp: float | str | None, field: str) -> float | None:
 
 
 def seconds_of(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds since 1970, given in text, in seconds, or in a smaller unit, as data frames write it.
-
-    Examples
-    --------
-    >>> seconds_of("1970-01-01T00:01:00Z", "start"), seconds_of(1.5e9, "start"), seconds_of(1_500_000_000_000, "start")
-    (60.0, 1500000000.0, 1500000000.0)
-    """
+    """Return a time in seconds since 1970, given in text, in seconds, or in a smaller unit, as data frames write it."""
     seconds = seconds_at(stamp, field)
     # Milliseconds, microseconds or nanoseconds, by the size of the number.
     while seconds is not None and abs(seconds) >= LATEST:
@@ -61,11 +48,6 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
 
 def seconds_in(text: str) -> float:
     """Return a time in text as seconds since 1970.
-
-    Raises
-    ------
-    ValueError
-        Where the text is no time.
 
     Examples
     --------

@@ -87,17 +87,7 @@ class Plain(NamedTuple):
 
 
 def spans_in(record: Mapping[str, Any], file: str, number: object, problems: Problems) -> Iterator[Plain]:
-    """Iterate over the spans of an export request, or return the span that a record is; broken spans are noted in `problems`.
-
-    Examples
-    --------
-    >>> pair = {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "3"}}
-    >>> fields = {"traceId": "t", "spanId": "s", "startTimeUnixNano": "1500000000000000000", "attributes": [pair]}
-    >>> record = {"resourceSpans": [{"scopeSpans": [{"spans": [fields]}]}]}
-    >>> span = next(spans_in(record, "a.json", 1, Problems()))
-    >>> span.start, span.told
-    (1500000000.0, {'gen_ai': {'usage': {'input_tokens': 3}}})
-    """
+    """Iterate over the spans of an export request, or return the span that a record is; broken spans are noted in `problems`."""
     # A span on a line of its own, as the console exporter of the SDK prints it.
     if EXPORTED not in record:
         printed = parse(record, Printed)

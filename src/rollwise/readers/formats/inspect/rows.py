@@ -42,13 +42,7 @@ def names_of(spec: Spec, samples: Sequence[Epoch | Summary]) -> list[list[str | 
 
 
 def facts_of(log: Header, run: str, samples: Sequence[Epoch | Summary]) -> dict[str, list[Any]]:
-    """Return the facts of samples and all other fields that the log has of them, by column.
-
-    Raises
-    ------
-    BrokenError
-        Where a count of tokens is not a whole number.
-    """
+    """Return the facts of samples and all other fields that the log has of them, by column."""
     spec, count = log.eval, len(samples)
     usage = [_usage(sample, spec) for sample in samples]
     scores = [_scores_of(sample) for sample in samples]

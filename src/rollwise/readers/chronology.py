@@ -5,18 +5,20 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, TypeVar
 
+from rollwise.readers.moments import seconds_in
 from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError, nulled
 
 T = TypeVar("T")
 
 
 def time_of(stamp: object) -> float | None:
-    """Return a time in ISO 8601 in seconds since 1970, in UTC where it names no zone; numbers unchanged; None where it is none."""
+    """Return a time in seconds since 1970, given in text, as a datetime or as a number; null for anything else."""
     if isinstance(stamp, int | float) and not isinstance(stamp, bool):
         return float(stamp)
     try:
-        time = datetime.fromisoformat(stamp) if isinstance(stamp, str) else stamp
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() if isinstance(time, datetime) else None
+        if isinstance(stamp, datetime):
+            return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+        return seconds_in(stamp) if isinstance(stamp, str) else None
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -15,13 +15,13 @@ import msgspec
 from rollwise.readers.chats.links import Links
 from rollwise.readers.chats.turns import text_of, thoughts
 from rollwise.readers.common import AnthropicUsage, first_of, join_texts
+from rollwise.readers.moments import seconds_of
 from rollwise.readers.problems import BrokenError, warn
 from rollwise.readers.records import kind_of, parse, total
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnRow, TurnsBuilder
 from rollwise.readers.tool_calls import calls
-from rollwise.readers.traces.moments import seconds_of
 from rollwise.schema import NO_ATTACK
 
 MESSAGES = frozenset({"user", "assistant"})

@@ -12,12 +12,12 @@ import msgspec
 
 from rollwise.readers.chronology import latest
 from rollwise.readers.common import first_of, records_in_data
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import warn
 from rollwise.readers.records import Finite, Key, kind_of, parse
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.spoken import gave_back, given
 from rollwise.readers.traces.usage import tokens_of

@@ -12,11 +12,11 @@ import msgspec
 
 from rollwise.readers.chats.turns import Message
 from rollwise.readers.common import of_trace, records_in_data
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.records import Finite, Key, inner, kind_of, parse, worded
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.shapes import BINARY, JSON, Shapes
 from rollwise.readers.table import TurnsBuilder
-from rollwise.readers.traces.moments import Stamp, seconds_of
 from rollwise.readers.traces.otlp import undotted
 from rollwise.readers.traces.spans import Span, add_trace, traces_of
 from rollwise.readers.traces.usage import tokens_of

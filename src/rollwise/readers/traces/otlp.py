@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from rollwise.readers.moments import Stamp, seconds_of
 from rollwise.readers.problems import BrokenError, Problems, warn
 from rollwise.readers.records import Whole, parse
-from rollwise.readers.traces.moments import Stamp, seconds_of
 
 EXPORTED = "resourceSpans"
 FAILED = frozenset({"2", "STATUS_CODE_ERROR", "ERROR"})

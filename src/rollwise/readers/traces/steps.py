@@ -8,9 +8,9 @@ import msgspec
 import polars as pl
 
 from rollwise.errors import ReadError, listing
+from rollwise.readers.moments import Stamp, seconds_at
 from rollwise.readers.problems import REMEDY, BrokenError, Problems
 from rollwise.readers.records import Count, Finite, Key, json_text, parse, total, whole, worded
-from rollwise.readers.traces.moments import Stamp, seconds_at
 from rollwise.schema import STEPS
 
 if TYPE_CHECKING:

@@ -73,7 +73,7 @@ def test_the_older_usage_of_langfuse_has_costs_beside_the_tokens(tmp_path):
 def test_a_total_that_nothing_explains_is_told(tmp_path):
     tokens, reasons = counted(tmp_path / "trace.json", of_langfuse({"input": 86, "output": 10, "total": 600}))
     assert tokens == (86, 10, 600)
-    assert reasons == ["states a total of 600, but its counts add up to 96: the total counts as it is stated"]
+    assert reasons == ["states a total of 600, but its counts add up to 96: the stated total is kept"]
 
 
 def of_openai(usage: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What times say: which of several values of one verdict counts, and in which order the lines of a log are."""
+"""Decisions by time: which of several verdicts is the latest, and the order of the lines of a log."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -24,9 +24,10 @@ def time_of(stamp: object) -> float | None:
 
 
 def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
-    """Return the value of a verdict that a record states several times, each with its time.
+    """Return the value of a verdict that a record states several times, given values with their times.
 
-    Where values differ, the latest counts if all have times, and is told. Otherwise it is unknown: null, and a problem.
+    If values differ and all have times, the latest counts, and PROBLEMS says so. Otherwise the verdict is unknown: null, and a
+    problem.
     """
     stated = [(value, time_of(stamp)) for value, stamp in values if value is not None]
     different = [
@@ -42,13 +43,13 @@ def latest(values: Iterable[tuple[Any, object]], field: str) -> Any:
         return newest[0]
     if not nulled(field, f"is {words}: {IS_NULL}"):
         raise BrokenError(
-            f"is {words}: which counts is not known", field=field, remedy=f"delete what is wrong: {LEAVE}"
+            f"is {words}: which of them counts is not known", field=field, remedy=f"delete the wrong ones: {LEAVE}"
         )
     return None
 
 
 def in_order(items: Sequence[T], stamp: Callable[[T], object], field: str) -> list[T]:
-    """Return lines in the order of their times, which is told where it differs; one without a time follows the line before it.
+    """Return lines in the order of their times, and note it if the order changes; one without a time stays after its neighbor.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def in_order(items: Sequence[T], stamp: Callable[[T], object], field: str) -> li
 
 
 def tell(field: str | None, reason: str) -> None:
-    """Note, once, what was decided about the record that is being read, which costs nothing; see `FilesBeside.told`."""
+    """Note once what was decided about the current record; nothing of it is lost."""
     current = RECORD.get()
     if current is None:
         return

@@ -1,4 +1,4 @@
-"""Files beside logs: results, verdicts and listings, which hold no rollouts, and copies, with the rollouts of another file."""
+"""Files beside logs: results, verdicts and listings without rollouts, and copies of rollouts in other files."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from rollwise.errors import counted
 
 TWO_RUNS = "if these are separate runs, add a `run` or `target` field to each"
 OWN_IDS = "if these are separate runs, give each rollout an id of its own"
-# Rollouts that were read before, by what `rollwise.readers.repeats` decides of them.
+# Notices on rollouts that were read twice, by the decision of `rollwise.readers.repeats`.
 KINDS = {
     "repeats": ("rollout is", "rollouts are", "in a second file or record and read once", "{} repeats {}", TWO_RUNS),
     "superseded": ("rollout is", "rollouts are", "superseded by later versions, which count", "{} by {}", ""),
@@ -31,11 +31,9 @@ class FilesBeside:
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
-        self.decided: Counter[str] = Counter()  # fields that times decide, by file
-        self.num_unknown = 0  # verdicts that contradict each other
-        self.told: dict[
-            tuple[str, str | None, str | None, str], None
-        ] = {}  # problems that cost no rollout and no verdict
+        self.decided: Counter[str] = Counter()  # number of fields decided by time, by file
+        self.num_unknown = 0  # verdicts that are unknown because two records contradict each other
+        self.told: dict[tuple[str, str | None, str | None, str], None] = {}  # rows of PROBLEMS that lose nothing
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
@@ -56,7 +54,7 @@ class FilesBeside:
         self._formats.clear()
 
     def sentences(self) -> Iterator[str]:
-        """Yield what a user should know of these files, a sentence for each kind."""
+        """Yield notices, one sentence for each kind."""
         for kind, (one, many, what, between, hint) in KINDS.items():
             if counts := self.counts[kind]:
                 places = [f"{between.format(file, owner)} ({count})" for (file, owner), count in counts.items()]

@@ -1,4 +1,4 @@
-"""Labels of verdicts, and which outcome each of them stands for.
+"""Labels of verdicts, and the outcome that each means.
 
 A word is read in one of three ways. Some words name the outcome: JAILBREAK, REFUSED, unsafe. Some answer the question that
 the column asks: yes, no, true, 0. And some depend on who is speaking: in a red-team log, ``pass`` may mean that the attack got

@@ -1,4 +1,4 @@
-"""Times in logs, as seconds since 1970: in ISO 8601, as databases, Go, Java and web servers write them, or as numbers."""
+"""Times in logs as seconds since 1970: numbers, ISO 8601, and the spellings of databases, Go, Java and web servers."""
 
 import datetime as dt
 import re
@@ -11,7 +11,7 @@ Stamp = Finite | str | None  # seconds, or a time in text
 
 LATEST = 1e11  # seconds since 1970, in the year 5138: a larger number has a smaller unit
 # A time with its zone apart from it or named: "... UTC" (ClickHouse, pandas), "... +0000 UTC m=+0.1" (Go), "...Z[UTC]" (Java).
-# The abbreviation after an offset repeats it; alone, only those of UTC say which time it is.
+# An abbreviation after an offset repeats the offset. Alone, it is read only if it means UTC.
 _ZONED = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*)"
     r"\s*(?:(?P<offset>[+-]\d\d:?\d\d)(?:\s+(?:[A-Z]{1,5}|[+-]\d\d(?:\d\d)?))?|Z|UTC|GMT)"
@@ -22,9 +22,9 @@ _NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes: too lar
 
 
 def seconds_at(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds, given in seconds or in text; a time without a zone is in UTC, whatever machine reads it.
+    """Return a time in seconds, given in seconds or in text; a time without a zone is in UTC on every machine.
 
-    One that is not understood breaks the record; where problems are collected, it is a row of them, and null.
+    A text that is not understood breaks the record; where problems are collected, it is a problem, and null.
     """
     if not isinstance(stamp, str):
         return stamp

@@ -35,7 +35,7 @@ def step_in(place: re.Pattern[str], path: Path, record: Mapping[str, Any]) -> di
 
 
 def fact(name: str, value: Any) -> Any:
-    """A value as the fact of that name, as `turns` would cast it; None where it is none.
+    """Return a value cast to the fact of that name, as `turns` does; None if it does not fit.
 
     Words may be whole numbers, numbers and Booleans may be spelled out, 0 and 1 may be Booleans.
 

@@ -119,7 +119,7 @@ def interpreted(
     """
     readings: list[Reading] = []
     candidates: dict[str, list[str]] = {}
-    # One verdict on the attack is enough: that of a record would outweigh those of its turns.
+    # One verdict on the attack is enough: a verdict of the record would outweigh the verdicts of its turns.
     decided = {*named} | ({*ON_ATTACKS} if ON_ATTACKS & {*named} else set())
     for column, name in _candidates(frame, frozenset(of_records)):
         if name not in decided:

@@ -17,7 +17,7 @@ class Links(Generic[K]):
     Parameters
     ----------
     parents
-        Of each message, by its name, the one before it; one that is not there is none.
+        The message before each message, by name; a name that no message has is ignored.
     answers
         Which of them are answers, in order.
     field

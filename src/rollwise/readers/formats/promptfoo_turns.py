@@ -135,7 +135,7 @@ def _tree(nodes: list[Node]) -> tuple[list[TurnRow], dict[str, list[Any]]]:
 
 
 def object_in(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the object in a field; an empty one where there is none."""
+    """Return the object in a field, or an empty object."""
     inner = value.get(name)
     return inner if isinstance(inner, dict) else {}
 

@@ -151,7 +151,7 @@ def read_verifiers(document: Document, table: TurnsBuilder) -> None:
     log-probabilities of the nodes are not read; all other fields become columns under their own names, objects and lists as
     JSON text.
 
-    Lines of results have no id. A file all of whose lines are in another one, but for lines that crashed, is an earlier copy of
+    Lines of results have no id. A file all of whose lines, except crashed ones, are in another file is an earlier copy of
     a run that was resumed: its rollouts count once.
 
     The producer judges the `whole_rollout`.

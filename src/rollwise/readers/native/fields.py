@@ -1,4 +1,4 @@
-"""JSON records of your own, with your fields renamed to rollwise's: those of a record and of its turns or messages."""
+"""JSON records of your own, with the fields of records, turns and messages renamed to those of TURNS."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -217,7 +217,7 @@ def _interpreted(
 
 
 def fits(columns: pl.Schema) -> bool:
-    """Return whether columns are those of TURNS already, so that a lazy frame of them need not be collected."""
+    """Return whether a lazy frame has the columns of TURNS already, and need not be collected."""
     dtypes = TURNS.dtypes
     named = all(name in columns for name in TURNS.required) and not _aliases(columns, lambda _: False)
     # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.

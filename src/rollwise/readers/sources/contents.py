@@ -173,7 +173,7 @@ def wrapping(head: bytes, suffix: str = "") -> str | None:
 
 
 def misspelled(content: bytes) -> str | None:
-    r"""Return what is wrong with text that is not UTF-8, and how to mend it; None where its first bytes are UTF-8.
+    r"""Return what is wrong with text that is not UTF-8, and how to convert it; None if its first bytes are UTF-8.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Names that occur twice in one JSON object: which of two values counts, nobody knows.
+"""Names that occur twice in one JSON object: it is unknown which of the two values counts.
 
-Decoders keep the last, and a look for a second one takes as long as decoding a flat line. A tool that writes a name twice does
-so in all lines: the first thousand lines of a file are looked at, then some of them, and all once one was found.
+JSON decoders silently keep the last value. Looking for the first takes as long as decoding, so not every line is checked: a
+tool that writes a name twice does so in all lines. The first thousand lines are checked, then some, and all after a find.
 """
 
 import json
@@ -12,7 +12,7 @@ import msgspec
 
 from rollwise.readers.problems import IS_NULL, LEAVE, RECORD, BrokenError
 
-FIRST, EVERY = 1000, 64  # lines at the beginning that are looked at, and every how manieth after them
+FIRST, EVERY = 1000, 64  # the first 1,000 lines are checked, and then every 64th
 VERDICTS = (
     "succeeded",
     "outcome",
@@ -44,7 +44,7 @@ class Doubled:
         self._is_met = False
 
     def once(self, number: int, text: Any, value: Any) -> Any:
-        """Return a record with null for what it states twice and differently, which is noted, or else returned as an error."""
+        """Return a record with null for names that have two values, which is a problem; or the error, where it is raised."""
         if number > FIRST and number % EVERY and not self._is_met:
             return value
         if not may_be_doubled(bytes(text), value):

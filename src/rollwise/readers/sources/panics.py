@@ -20,7 +20,7 @@ _lock = RLock()  # the descriptor belongs to the whole process
 def without_backtraces() -> Iterator[None]:
     r"""Hold back what is written on stderr in this block, and write it afterwards, without the backtraces of Rust.
 
-    Polars raises an error for most damaged files, but for some it panics: Rust then prints pages about itself before
+    Polars raises an error for most damaged files; for some it panics: Rust then prints pages about itself before
     Python gets an exception.
 
     Examples

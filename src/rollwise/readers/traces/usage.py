@@ -1,7 +1,8 @@
-"""Tokens of one call of a model, whatever names its log has for them: further counts, and the total that the log states.
+"""Tokens of one model call, under the names of any log.
 
-Logs count cached and reasoning tokens either within the prompt and the response (OpenAI, OpenTelemetry) or apart from them
-(Anthropic, Langfuse, xAI's reasoning), often under the same names. The stated total tells which; without one, the format does.
+Logs count cached and reasoning tokens either within those of the prompt and the response (OpenAI, OpenTelemetry) or apart from
+them (Anthropic, Langfuse, xAI's reasoning), often under the same names. The stated total shows which; without one, the format
+decides.
 """
 
 import re
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled, warn
 from rollwise.readers.records import parse, total, whole
 
-# The first of these names that is there is the count; the others repeat it.
+# The first of these names that a log has is the count; the others repeat it.
 SENT = ("input_tokens", "prompt_tokens", "input", "prompt")
 RECEIVED = ("output_tokens", "completion_tokens", "output", "completion")
 TOTAL = ("total_tokens", "total")
-# Words in the names of further counts, which tell the side: "output_reasoning_tokens", "cache_read_input_tokens".
+# Words in the names of other counts, which show whose they are: "output_reasoning_tokens", "cache_read_input_tokens".
 OF_RESPONSE = ("output", "completion", "reasoning", "thought")
 OF_PROMPT = ("input", "prompt", "cache")
 NO_TOKENS = ("cost", "price", "requests")  # words in the names of numbers that count something else
@@ -32,10 +33,10 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
-    """Return the tokens of a call; `field` is what the log calls its usage.
+    """Return the tokens of a call; `field` is the log's name of its usage.
 
-    `apart` says whether the format counts cached and reasoning tokens apart from those of the prompt and the response, where
-    no total tells. A total that fits neither reading counts as it is stated, and is a warning.
+    `apart` says whether the format counts cached and reasoning tokens apart from the prompt and the response, if no total
+    shows it. A total that fits neither reading is kept as stated, with a warning. A sum with an odd count is null.
 
     Examples
     --------
@@ -66,9 +67,7 @@ def tokens_of(usage: object, field: str, *, apart: bool = False) -> Tokens:
         sums = {way: sent + received + sum(way) for way in (usual, *ways)}
         fitting = next((way for way, added in sums.items() if stated in {added, added + others}), None)
         if fitting is None:
-            reason = (
-                f"states a total of {stated}, but its counts add up to {sums[usual]}: the total counts as it is stated"
-            )
+            reason = f"states a total of {stated}, but its counts add up to {sums[usual]}: the stated total is kept"
             warn(field, reason)
         usual = usual if fitting is None else fitting
     is_odd_received = any(name in RECEIVED or any(word in name for word in OF_RESPONSE) for name in odd)
@@ -97,5 +96,5 @@ def _counts(usage: Mapping[str, Any], field: str) -> Iterator[tuple[str, int | N
 
 
 def _taken(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
-    """Take these counts away, and return the first."""
+    """Remove the counts with these names, and return the first."""
     return next(iter([counts.pop(name) for name in names if name in counts]), None)

@@ -3,7 +3,7 @@
 - File: JSON or JSON lines of agent runs, as `AgentRun.model_dump` gives them.
 - Format: https://github.com/TransluceAI/docent, docent/docent/data_models/agent_run.py
 - Checked on: runs that its own data model wrote in 2026.
-- Lost: groups of transcripts, but for the name of the group of each.
+- Lost: groups of transcripts, except for their names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

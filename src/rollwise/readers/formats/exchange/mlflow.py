@@ -55,7 +55,7 @@ class Source(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """Why there is no value."""
+    """The error that a judge raised instead of a value."""
 
     error_code: str | None = None
     error_message: str | None = None

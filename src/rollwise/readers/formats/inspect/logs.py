@@ -53,7 +53,7 @@ class Spec(msgspec.Struct):
 
 
 def model_in(roles: Any, role: str) -> str | None:
-    """Return the model in a role; null where there is none."""
+    """Return the model in a role, or null."""
     model = roles.get(role) if isinstance(roles, dict) else None
     name = model.get("model") if isinstance(model, dict) else model
     return name if isinstance(name, str) else None

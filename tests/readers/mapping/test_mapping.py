@@ -267,7 +267,7 @@ def test_the_table_of_fields_and_columns_is_printed_from_the_rules():
 
 @pytest.mark.parametrize("name", ["facts", "turn", "last"])
 def test_a_column_that_turns_does_not_have_is_refused(name):
-    with pytest.raises(ArgumentError, match="'judge' is no column of TURNS; give it in `columns`"):
+    with pytest.raises(ArgumentError, match="'judge' is not a column of TURNS; give it in `columns`"):
         RecordMapping(**GUESS | {name: {"judge": "judge"}})
 
 
@@ -330,15 +330,15 @@ def test_a_written_mapping_reads_what_it_says():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"record": "x[*]"}, "mapping: 'record' is no key; did you mean `records`?"),
+        ({"record": "x[*]"}, "mapping: 'record' is not a key; did you mean `records`?"),
         ({"facts": ["target"]}, "mapping: facts: expected names and values, got list"),
-        ({"numbers": {"euros": "x"}}, "mapping: numbers: 'euros' is none of them"),
+        ({"numbers": {"euros": "x"}}, "mapping: numbers: unknown name 'euros'"),
         ({"verdicts": [{"from": "x", "is": 1}]}, "needs `of`, which is attack or task"),
         ({"verdicts": ["x"]}, "needs `of`, which is attack or task"),
-        ({"prompt": {"by": print}}, "is no rule"),
-        ({"prompt": 3}, "mapping: 3 is no rule"),
+        ({"prompt": {"by": print}}, "is not a rule"),
+        ({"prompt": 3}, "mapping: 3 is not a rule"),
         ({"scores": {"each": "x"}}, "needs paths for `each`, `name` and `from`"),
-        ({"rollout": ["a..b"]}, "mapping: 'a..b' is no path"),
+        ({"rollout": ["a..b"]}, "mapping: 'a..b' is not a path"),
     ],
 )
 def test_a_written_mapping_that_is_wrong_is_said_in_a_sentence(change, sentence):

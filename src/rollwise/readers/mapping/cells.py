@@ -1,4 +1,4 @@
-"""The cells of one record: each column by its rule, and what can be read of a record that is broken."""
+"""The values of one record in the table, and what is kept of a broken record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,14 +27,14 @@ ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
 REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
-_LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # of rules by column
+_LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # attributes with rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
 _NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a mapping, ready for use, the types of the fields that they read, and the names of these fields."""
+    """The rules of a mapping as values, the types of the fields that they read, and the names of these fields."""
 
     run: Value | None
     rollout: list[Value]
@@ -45,7 +45,7 @@ class Rules:
     turn_columns: dict[str, Value]
     verdicts: list[tuple[str, Value, str | None]]
     signs: list[Value]
-    ids: list[tuple[str, Any]]  # fields of the id that have a type
+    ids: list[tuple[str, Any]]  # fields of the id with their types
     tree: Tree
     type: Any
     outer: Tree  # types of the fields around a record
@@ -54,17 +54,17 @@ class Rules:
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
-    """Return the rules of a mapping, ready for use.
+    """Return the rules of a mapping as values.
 
     Raises
     ------
     ArgumentError
-        For what is no rule, and a column that TURNS does not have.
+        If something is not a rule, or a column is not in TURNS.
     """
     lists = {name: {column: value_of(rule) for column, rule in getattr(mapping, name).items()} for name in _LISTS}
     for column in (*lists["facts"], *lists["turn"], *lists["last"]):
         if column not in TURNS.dtypes:
-            raise ArgumentError(f"mapping: {column!r} is no column of TURNS; give it in `columns`")
+            raise ArgumentError(f"mapping: {column!r} is not a column of TURNS; give it in `columns`")
     verdicts = []
     for rule in mapping.verdicts:
         rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
@@ -117,7 +117,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
 def turns_of(
     record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
 ) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:
-    """Return the turns of a record, and columns of theirs."""
+    """Return the turns of a record, and further columns of these turns."""
     if turns is None:
         return [TurnRow(**{"turn": 1, **{name: cell(name, rule, record) for name, rule in rules.turn.items()}})], None
     if callable(turns):
@@ -136,19 +136,19 @@ def turns_of(
 
 
 def items_of(record: Record, path: str) -> list[Record]:
-    """Return the items of the list at a path as records; of null none.
+    """Return the items of the list at a path as records; null is an empty list.
 
     Raises
     ------
     BrokenError
-        Where there is something else, or an item is no object.
+        If it is not a list of objects.
     """
     items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
 def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:
-    """Put columns into the last turn: without an answer only its error."""
+    """Put columns into the last turn; without an answer, only the error."""
     rest = dict(last)
     complete_last(turns, **{name: rest.pop(name) for name in ("error", "reward", "score") if name in rest})
     if rest and turns[-1].turn is not None:
@@ -166,7 +166,7 @@ def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str
 
 
 def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
-    """Return the columns of a record besides those of TURNS: declared ones, and fields that no rule reads."""
+    """Return the columns of a record that are not in TURNS: declared ones, and fields that no rule reads."""
     columns: dict[str, Any] = {}
     for name, rule in rules.columns.items():
         if name.endswith("*"):
@@ -180,7 +180,7 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
 
 
 def identity_of(record: Record, rules: Rules) -> Identity | None:
-    """Return id and facts of a broken record; None where it has no id or no verdict, so that it may be no rollout."""
+    """Return id and facts of a broken record; None if it has no id or no verdict, and so may not be a rollout."""
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
     numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
     if not isinstance(record.value, dict) or not any(map(is_verdict, numbers)):
@@ -202,7 +202,7 @@ def _tried(rule: Value, record: Record) -> Any:
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """Return a value that fits a column of text or whole numbers from 1; null for any other."""
+    """Return a value that fits a column of text or whole numbers from 1, or else null."""
     is_text = name in _TEXTS
     fits = isinstance(value, (str, int)) if is_text else isinstance(value, int) and value > 0
     fits = fits and not isinstance(value, bool)

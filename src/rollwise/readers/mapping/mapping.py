@@ -1,4 +1,4 @@
-"""A mapping: how the records of a file become turns, as data."""
+"""A format as data: how the records of a file become turns."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,8 +54,8 @@ class RecordMapping:
     facts
         Rules for the columns of TURNS that describe the rollout.
     turns
-        Where the turns are in a record: a path to messages, or to a list of objects that `turn` describes; a function of
-        the record that returns them (and columns of theirs); by default the record is one turn.
+        Where the turns of a record are: a path to messages; a path to a list of objects that `turn` describes; or a function
+        that returns turns (and their further columns). By default the record is one turn.
     turn
         Rules for the columns of one turn.
     last
@@ -71,18 +71,18 @@ class RecordMapping:
     turn_columns
         Rules for columns of your own of each turn, where `turns` is a path and `turn` describes its items.
     fields
-        Types of fields that differ from those of the columns they fill, or that functions read; also of fields around a
-        record, as ``^name``, where `records` is a path. One that allows null may be absent; ``Required[...]`` and
+        Types of fields that differ from the type of their column, or that functions read; also of fields around a record, as
+        ``^name``, where `records` is a path. A field whose type allows null may be absent; ``Required[...]`` and
         ``NotRequired[...]`` say otherwise.
     signs
-        Rules for values that show that a broken record is a rollout, besides the verdicts: a number or Boolean is one,
-        alone or in a list.
+        Further rules, besides the verdicts, whose values show that a broken record is a rollout: a number or Boolean, alone
+        or in a list.
     used
-        Fields that functions read, so that they are no columns.
+        Further fields that do not become columns, because functions read them.
     empty
-        Values of further fields that are null.
+        Values that are null in fields that no rule reads.
     where
-        Values that a record must have; others are passed over.
+        Values by path that a record must have; other records are passed over.
     around
         A function that returns what a file, or its folder, says of all its records: ``@name`` in paths.
     module

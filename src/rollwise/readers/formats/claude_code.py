@@ -97,18 +97,6 @@ def read_claude_code(document: Document, table: TurnsBuilder) -> None:
     sessions of one piece of work, `cwd`, `version`, `git_branch`, `stop_reason`.
 
     The producer judges the `whole_rollout`, but writes no verdict.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"uuid": "a", "sessionId": "S", "type": "user", "message": {"role": "user", "content": "Hi"}}
-    ... {"uuid": "b", "parentUuid": "a", "sessionId": "S", "type": "assistant", "message": {"role": "assistant",
-    ... "content": [{"type": "text", "text": "Hello"}], "model": "claude"}}'''
-    >>> table = TurnsBuilder("claude_code", Problems(), {})
-    >>> read_claude_code(Document(Path("session.jsonl"), log.replace(b'assistant",\n', b'assistant",')), table)
-    >>> table.frame().select("rollout_id", "target", "prompt", "response").row(0)
-    ('S', 'claude', 'Hi', 'Hello')
     """
     parts: dict[str, list[Entry]] = {}
     part_of: dict[str, str] = {}  # of each message: name of its rollout

@@ -49,7 +49,8 @@ class Machine:
 
     def open(self, path: Path) -> int:
         """Open a file to read and to append to; create it if missing. A link is refused."""
-        is_link = path.is_symlink()  # its folder may come from elsewhere, and the name of a store can be known in advance
+        # The folder may come from elsewhere, and the name of a store can be known in advance.
+        is_link = path.is_symlink()
         if not is_link:
             try:
                 return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_LINK | _AS_IT_IS, 0o666)

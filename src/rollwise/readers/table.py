@@ -290,7 +290,8 @@ class TurnsBuilder:
     def added(self, place: str) -> pl.DataFrame:
         """Return the rollouts that were added one by one, with the number of each in the column `place`."""
         numbers = pl.Series(place, np.repeat(np.arange(len(self._turn_counts)), self._turn_counts))
-        return self._joined()[0].with_columns(numbers)
+        self._settled = self._joined()  # versions are looked at once all are read
+        return self._settled[0].with_columns(numbers)
 
     def replace_added(self, frame: pl.DataFrame) -> None:
         """Keep this frame instead of the rollouts that were added one by one, once there are no more to come."""

@@ -1,4 +1,4 @@
-"""The cells of one record: each column by its rule, and what can be read of a record that is broken."""
+"""The values of one record in the table, and what is kept of a broken record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
 from rollwise.readers.mapping.values import Read, Value, value_of
-from rollwise.readers.problems import BrokenError, strictly
+from rollwise.readers.problems import BrokenError, gave_way, strictly
 from rollwise.readers.records import parse, spare, whole, worded
 from rollwise.readers.table import Identity, TurnRow, by_column
 from rollwise.schema import TURNS
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
 
 Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
 Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
-ATTACK, TASK = "attack", "task"  # what a verdict may be of
-COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), TASK: ("solved",)}
+Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
+ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
+COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
+REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
 _OF_TURNS = ("facts", "turn", "last")  # rules of columns of TURNS
-_LISTS = (*_OF_TURNS, "columns", "turn_columns")  # of rules by column
+_LISTS = (*_OF_TURNS, "columns", "turn_columns")  # attributes with rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
 _NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a mapping, ready for use, the types of the fields that they read, and the names of these fields."""
+    """The rules of a mapping as values, the types of the fields that they read, and the names of these fields."""
 
     run: Value | None
     rollout: list[Value]
@@ -46,7 +48,7 @@ class Rules:
     turn_columns: dict[str, Value]
     verdicts: list[tuple[str, Value, str | None]]
     signs: list[Value]
-    ids: list[tuple[str, Any]]  # fields of the id that have a type
+    ids: list[tuple[str, Any]]  # fields of the id with their types
     tree: Tree
     type: Any
     outer: Tree  # types of the fields around a record
@@ -55,17 +57,17 @@ class Rules:
 
 
 def rules_of(mapping: "RecordMapping") -> Rules:
-    """Return the rules of a mapping, ready for use.
+    """Return the rules of a mapping as values.
 
     Raises
     ------
     ArgumentError
-        For what is no rule, and a column that TURNS does not have.
+        If something is not a rule, or a column is not in TURNS.
     """
     lists = {name: {column: value_of(rule) for column, rule in getattr(mapping, name).items()} for name in _LISTS}
     for column in (*lists["facts"], *lists["turn"], *lists["last"]):
         if column not in TURNS.dtypes:
-            raise ArgumentError(f"mapping: {column!r} is no column of TURNS; give it in `columns`")
+            raise ArgumentError(f"mapping: {column!r} is not a column of TURNS; give it in `columns`")
     verdicts = []
     for rule in mapping.verdicts:
         rest = {name: item for name, item in rule.items() if name not in {"of", "unknown"}}
@@ -121,7 +123,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
 def turns_of(
     record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
 ) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
-    """Return the turns of a record by column, and further columns of theirs."""
+    """Return the turns of a record by column, and further columns of these turns."""
     cells = rules.cells["turn"]
     if turns is None:
         return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
@@ -140,12 +142,12 @@ def turns_of(
 
 
 def items_of(record: Record, path: str) -> list[Record]:
-    """Return the items of the list at a path as records; of null none.
+    """Return the items of the list at a path as records; null is an empty list.
 
     Raises
     ------
     BrokenError
-        Where there is something else, or an item is no object.
+        If it is not a list of objects.
     """
     items = parse(record[path] or [], list[dict[str, Any]], path.removesuffix(EACH))
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
@@ -160,8 +162,18 @@ def complete(turns: Columns, last: Mapping[str, Any]) -> None:
             turns[name] = [*turns.get(name, nulls)[:-1], value]
 
 
+def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str, Any], Verdicts]:
+    """Return rewards and verdicts of a rollout that crashed, null where its framework wrote 0 or false; a notice counts it."""
+    values = [*(last.get(name) for name in REWARDS), *(verdict for _, verdict, _ in verdicts)]
+    if all(value is None or value for value in values):
+        return last, verdicts
+    gave_way()
+    last = {name: (value or None) if name in REWARDS else value for name, value in last.items()}
+    return last, [(of, verdict or None, unknown) for of, verdict, unknown in verdicts]
+
+
 def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
-    """Return the columns of a record besides those of TURNS: declared ones, and fields that no rule reads."""
+    """Return the columns of a record that are not in TURNS: declared ones, and fields that no rule reads."""
     columns: dict[str, Any] = {}
     for name, rule in rules.columns.items():
         if name.endswith("*"):
@@ -175,7 +187,7 @@ def own_columns(record: Record, rules: Rules) -> dict[str, Any]:
 
 
 def identity_of(record: Record, rules: Rules) -> Identity | None:
-    """Return id and facts of a broken record; None where it has no id or no verdict, so that it may be no rollout."""
+    """Return id and facts of a broken record; None if it has no id or no verdict, and so may not be a rollout."""
     verdicts = [_tried(rule, record) for rule in (*(rule for _, rule, _ in rules.verdicts), *rules.signs)]
     numbers = (item for value in verdicts for item in (value if isinstance(value, list) else [value]))
     if not isinstance(record.value, dict) or not any(map(is_verdict, numbers)):
@@ -197,7 +209,7 @@ def _tried(rule: Value, record: Record) -> Any:
 
 
 def _fitting(name: str, value: Any) -> Any:
-    """Return a value that fits a column of text or whole numbers from 1; null for any other."""
+    """Return a value that fits a column of text or whole numbers from 1, or else null."""
     is_text = name in _TEXTS
     fits = isinstance(value, (str, int)) if is_text else isinstance(value, int) and value > 0
     fits = fits and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Rules that say what a column holds: a path, an object with a rule, a list that is joined, or a function of the record.
+"""Rules for the value of a column: a path, an object, a list of rules that are joined, or a function of the record.
 
 | rule                                          | value                                                        |
 |-----------------------------------------------|--------------------------------------------------------------|
@@ -6,7 +6,7 @@
 | `["a", "b"]`                                  | these values as texts, joined by slashes; null, if all are   |
 | `{"value": "none"}`                           | a constant                                                   |
 | `{"from": ["a", "b"]}`                        | the first of them that is not null                           |
-| `{"from": "a", "words": {"stop": "finished"}}` | what the word stands for; null where it is none of them     |
+| `{"from": "a", "words": {"stop": "finished"}}` | the meaning of a word; null for other words                 |
 | `{"from": "a", "true": [1], "false": [0], "null": []}` | a verdict; a value in none of them is a problem      |
 | `{"from": "a", "at_least": 8}`, `at_most`, `is` | whether the number is                                      |
 | `{"not": "a"}`                                | the opposite of a verdict                                    |
@@ -15,8 +15,8 @@
 | `{"hash": "a"}`                               | a short name for a text that has none                        |
 | `{"by": function}`                            | what a function of the record returns                        |
 
-What the table of the format says: `note` about the column, and `in_file` about the field, if it is not the path itself. Of a
-function it is the docstring.
+In the table of the format's documentation, `note` follows the name of the column, and `in_file` replaces the path of the field
+(of a function, its docstring does).
 """
 
 import operator
@@ -36,7 +36,7 @@ _WORDS = {"@key": "its name or place", "@file": "name of the file", "@folder": "
 
 
 class Value(NamedTuple):
-    """A rule, ready for use.
+    """A rule as a function of a record, and its documentation.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Value(NamedTuple):
     note
         What the table adds, in words.
     field
-        The path of the field whose value this is, but for a number added to it: it has the type of the column.
+        The path of the field, if the field has the type of the column: its value is used as it is, or as a number plus another.
     """
 
     of: Read
@@ -60,12 +60,12 @@ class Value(NamedTuple):
 
 
 def value_of(rule: Rule) -> Value:
-    """Return a rule ready for use.
+    """Return the value of a rule.
 
     Raises
     ------
     ArgumentError
-        Where it is no rule.
+        If it is not a rule.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     tests = [name for name in given if name in _TESTS]
     is_verdict = bool(given) and given.keys() <= _VERDICTS
     if source is None or not (is_verdict or len(given) == len(tests) <= 1):
-        raise ArgumentError(f"mapping: {dict(rule)!r} is no rule")
+        raise ArgumentError(f"mapping: {dict(rule)!r} is not a rule")
     paths = (source,) if isinstance(source, str) else tuple(source)
     in_file = ", else ".join(_said(map(value_of, paths)))
     field = source if isinstance(source, str) else None
@@ -158,7 +158,7 @@ def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any) -> Read:
 
 
 def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:
-    """Return the verdict that a value stands for; one that no list has is a problem, never a guess."""
+    """Return the verdict of a value; a value in no list is a problem, never a guess."""
     if value is None or value in words.get("null", ()):
         return None
     for verdict in (True, False):
@@ -210,7 +210,7 @@ _ALONE: Mapping[str, Callable[[Any], Value]] = {
     "count": _counted,
     "hash": _hashed,
 }
-# What is asked of a value that is not null, and what the table says about it.
+# The test or change of a value that is not null, and its note in the documentation.
 _TESTS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any], str]]] = {
     "words": (lambda value, words: words.get(worded(value)), _meanings),
     "add": (operator.add, lambda number: f"from {number}"),

@@ -83,17 +83,7 @@ def conformed(
 
 
 def holds_chats(columns: Mapping[str, Any], names: Mapping[str, str]) -> bool:
-    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each.
-
-    Examples
-    --------
-    >>> messages = pl.List(pl.Struct({"role": pl.String, "content": pl.String}))
-    >>> (
-    ...     holds_chats({"messages": messages}, {}),
-    ...     holds_chats({"messages": messages, "reply": pl.String}, {"response": "reply"}),
-    ... )
-    (True, False)
-    """
+    """Return whether rows with these columns, under these names, are messages, or rollouts with a list of turns in each."""
     column_of = {source: column for column, source in names.items()}
     return _no_turns({column_of.get(name, name): dtype for name, dtype in columns.items()}, "rollout_id") is not None
 
@@ -231,7 +221,7 @@ def _interpreted(
 
 
 def fits(columns: pl.Schema) -> bool:
-    """Return whether columns are those of TURNS already, so that a lazy frame of them need not be collected."""
+    """Return whether a lazy frame has the columns of TURNS already, and need not be collected."""
     dtypes = TURNS.dtypes
     named = all(name in columns for name in TURNS.required) and not _aliases(columns, lambda _: False)
     # Whether `attack` is a method or a prompt depends on its values: see `_aliases`.

@@ -1,4 +1,4 @@
-"""Shapes of files: which names the records of a format have, as data."""
+"""How the files of a format are recognized: the names that their records have."""
 
 from collections.abc import Callable, Collection, Iterable
 from copy import copy
@@ -14,16 +14,16 @@ At = Literal["keys", "early", "first", "inner", "data"]
 
 
 class Shapes:
-    r"""What a file of a format looks like; calling it with a file tells whether the file does. ``|`` joins several.
+    r"""A test whether a file is of a format: ``shapes(document)``. ``|`` accepts files of either shape.
 
     Parameters
     ----------
     shapes
-        Sets of names, of which a file has all of at least one; without any set, no names are needed.
+        Sets of names: a file has all names of at least one set. Without sets, no names are needed.
     any_of
-        Names of which it has at least one besides.
+        Names of which the file also has at least one.
     without
-        Names of which it has none.
+        Names that the file must not have.
     at
         Which names: those in the first record (``"keys"``), in the first 64 records (``"early"``), in the first of them that
         is an object (``"first"``), in the first value of the outermost object (``"inner"``), or in the first record, also
@@ -33,9 +33,9 @@ class Shapes:
     is_object
         Whether the file must be one object.
     contains
-        Bytes that the beginning of the file has.
+        Bytes that the beginning of the file contains.
     check
-        What else must be true of a file with one of these shapes; it is asked last.
+        A function with a further condition, which is called last.
 
     Examples
     --------

@@ -52,13 +52,7 @@ class Spec(msgspec.Struct):
 
 
 def model_in(roles: Any, role: str) -> str | None:
-    """Return the model in a role; null where there is none.
-
-    Examples
-    --------
-    >>> model_in({"target": {"model": "acme/parrot"}}, "target"), model_in({"target": "acme/parrot"}, "judge")
-    ('acme/parrot', None)
-    """
+    """Return the model in a role, or null."""
     model = roles.get(role) if isinstance(roles, dict) else None
     name = model.get("model") if isinstance(model, dict) else model
     return name if isinstance(name, str) else None

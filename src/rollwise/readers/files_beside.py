@@ -27,7 +27,7 @@ class FilesBeside:
     """The files of one reading that may accompany logs, until it is known which logs were read."""
 
     def __init__(self) -> None:
-        self._formats: dict[str, str] = {}
+        self.formats: dict[str, str] = {}  # of the logs that each file accompanies
         self._with_verdicts: set[str] = set()
         self.verdicts: list[str] = []  # companion files with verdicts the logs lack
         self.counts: dict[str, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}  # by both files
@@ -37,7 +37,7 @@ class FilesBeside:
 
     def add(self, file: str, format_name: str, *, has_verdicts: bool = False) -> None:
         """Add a file, with the format of the logs that it accompanies."""
-        self._formats[file] = format_name
+        self.formats[file] = format_name
         if has_verdicts:
             self._with_verdicts.add(file)
 
@@ -46,12 +46,12 @@ class FilesBeside:
         folders: dict[str | None, set[Path]] = {}
         for folder, format_name in logs:
             folders.setdefault(format_name, set()).update((folder, *folder.parents))
-        for file, format_name in self._formats.items():
+        for file, format_name in self.formats.items():
             if Path(file).parent in folders.get(format_name, ()):
                 if file in self._with_verdicts:
                     self.verdicts.append(file)
                 yield file, format_name
-        self._formats.clear()
+        self.formats.clear()
 
     def sentences(self) -> Iterator[str]:
         """Yield notices, one sentence for each kind."""

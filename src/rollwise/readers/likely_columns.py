@@ -178,6 +178,8 @@ def repeated_verdicts(turns: pl.DataFrame, column: str = "succeeded", labels: An
     >>> repeated_verdicts(turns)[0].partition(": ")[2]
     'if it judges the whole conversation, map it with names={"outcome": "succeeded"}'
     """
+    if not turns["succeeded"].count():
+        return []
     rows = (
         turns.filter(pl.col("source").is_null() | pl.col("source").is_in(CUSTOM))
         if "source" in turns.columns

@@ -1,6 +1,6 @@
 """The file that each rollout was read from, and rollouts that were read more than once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -62,9 +62,9 @@ class Origins:
         self.named.update(named)
         return True
 
-    def add_version(self, version: Version, names: Iterable[str] = ()) -> bool:
+    def add_version(self, version: Version, names: Collection[str] = ()) -> bool:
         """Add a rollout with its other names; return False if its id or one of these names is known."""
-        rollout_id, names = version.rollout_id, list(names)
+        rollout_id = version.rollout_id
         known = self.named.get(rollout_id, rollout_id if rollout_id in self.files else None)
         known = known or next((self.named[name] for name in names if name in self.named), None)
         self.files.setdefault(rollout_id, version.file)

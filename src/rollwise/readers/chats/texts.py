@@ -114,14 +114,6 @@ def fill_in(columns: dict[str, Sequence[Any]], usual: Mapping[str, Sequence[Any]
         )
 
 
-def fitting(text: bytes | msgspec.Raw, decoder: "msgspec.json.Decoder[T]") -> T | None:
-    """Decode a JSON text as the decoder's struct; None if it does not fit."""
-    try:
-        return decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def batches(
     blocks: Iterable[tuple[Sequence[K], Sequence[T]]], fit: Callable[[T], F | None]
 ) -> Iterator[tuple[Sequence[K], Sequence[T], list[F]]]:

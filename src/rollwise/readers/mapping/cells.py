@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.chats.turns import messages_of, split
-from rollwise.readers.common import complete_last, is_verdict
+from rollwise.readers.chats.turns import messages_of, split_by_column
+from rollwise.readers.common import is_verdict
 from rollwise.readers.mapping.paths import EACH, Record, top_name
 from rollwise.readers.mapping.types import OF_COLUMNS, Tree, tree_of, type_of
-from rollwise.readers.mapping.values import Value, value_of
+from rollwise.readers.mapping.values import Read, Value, value_of
 from rollwise.readers.problems import BrokenError, gave_way, strictly
 from rollwise.readers.records import parse, spare, whole, worded
-from rollwise.readers.table import Identity, TurnRow
+from rollwise.readers.table import Identity, TurnRow, by_column
 from rollwise.schema import TURNS
 
 if TYPE_CHECKING:
     from rollwise.readers.mapping.mapping import RecordMapping
 
 Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
-Turns = list[TurnRow] | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
+Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
+Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
 ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
 REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
 OF_BROKEN = ("target", "attack", "goal", "task", "category", "attempt")  # facts that a broken record keeps
-_LISTS = ("facts", "turn", "last", "columns", "turn_columns")  # attributes with rules by column
+_OF_TURNS = ("facts", "turn", "last")  # rules of columns of TURNS
+_LISTS = (*_OF_TURNS, "columns", "turn_columns")  # attributes with rules by column
 _TEXTS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype == pl.String)
 _NUMBERS = frozenset(name for name, dtype in TURNS.dtypes.items() if dtype in {pl.Int32, pl.Int64})
 
@@ -41,6 +43,7 @@ class Rules:
     facts: dict[str, Value]
     turn: dict[str, Value]
     last: dict[str, Value]
+    cells: dict[str, dict[str, Read]]  # the same three by name, in the dtypes of their columns
     columns: dict[str, Value]
     turn_columns: dict[str, Value]
     verdicts: list[tuple[str, Value, str | None]]
@@ -86,6 +89,7 @@ def rules_of(mapping: "RecordMapping") -> Rules:
         run,
         rollout,
         **lists,
+        cells={name: {column: _cell(column, rule) for column, rule in lists[name].items()} for name in _OF_TURNS},
         verdicts=verdicts,
         signs=signs,
         ids=[(rule.field, types[rule.field]) for rule in rollout if rule.field in types],
@@ -97,12 +101,14 @@ def rules_of(mapping: "RecordMapping") -> Rules:
     )
 
 
-def cell(name: str, rule: Value, record: Record) -> Any:
-    """Return the value of a column of TURNS for a record, in the dtype of the column."""
-    value = rule.of(record)
+def _cell(name: str, rule: Value) -> Read:
+    """Return what reads a column of TURNS from a record, in the dtype of the column."""
+    read, field = rule.of, rule.paths[0] if rule.paths else name
     if name in _NUMBERS:
-        return whole(value, rule.paths[0] if rule.paths else name)
-    return worded(value) if name in _TEXTS else value
+        return lambda record: whole(read(record), field)
+    if name in _TEXTS:  # most texts are one already
+        return lambda record: value if type(value := read(record)) is str else worded(value)
+    return read
 
 
 def names_of(record: Record, rules: Rules) -> tuple[str, str]:
@@ -111,28 +117,28 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
-    return run, "/".join([run, *(worded(part) or "" for part in parts)])
+    return run, "/".join([run, *(part if type(part) is str else worded(part) or "" for part in parts)])
 
 
 def turns_of(
     record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
-) -> tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]:
-    """Return the turns of a record, and further columns of these turns."""
+) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
+    """Return the turns of a record by column, and their further columns."""
+    cells = rules.cells["turn"]
     if turns is None:
-        return [TurnRow(**{"turn": 1, **{name: cell(name, rule, record) for name, rule in rules.turn.items()}})], None
+        return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None
     if callable(turns):
         made = turns(record)
-        return made if isinstance(made, tuple) else (made, None)
-    if not rules.turn:
-        return split(messages_of(record[turns], turns), turns), None
+        rows, columns = made if isinstance(made, tuple) else (made, None)
+        return rows if isinstance(rows, dict) else by_column(rows), columns
+    if not cells:
+        return split_by_column(messages_of(record[turns], turns), turns), None
     inner = items_of(record, turns)
-    rows = [
-        TurnRow(**{"turn": place, **{name: cell(name, rule, item) for name, rule in rules.turn.items()}})
-        for place, item in enumerate(inner, start=1)
-    ]
-    return rows or [TurnRow(None)], {
-        name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items() if inner
-    }
+    if not inner:
+        return {"turn": [None]}, {}
+    values = [[read(item) for read in cells.values()] for item in inner]
+    columns = {name: [rule.of(item) for item in inner] for name, rule in rules.turn_columns.items()}
+    return {"turn": range(1, len(inner) + 1), **dict(zip(cells, zip(*values, strict=True), strict=True))}, columns
 
 
 def items_of(record: Record, path: str) -> list[Record]:
@@ -147,12 +153,13 @@ def items_of(record: Record, path: str) -> list[Record]:
     return [Record(item, place, record.around, outer=record) for place, item in enumerate(items)]
 
 
-def complete(turns: list[TurnRow], last: dict[str, Any]) -> None:
-    """Put columns into the last turn; without an answer, only the error."""
-    rest = dict(last)
-    complete_last(turns, **{name: rest.pop(name) for name in ("error", "reward", "score") if name in rest})
-    if rest and turns[-1].turn is not None:
-        turns[-1] = turns[-1]._replace(**rest)
+def complete(turns: Columns, last: Mapping[str, Any]) -> None:
+    """Put columns into the last turn; without an answer, only the error. A null reward or score does not replace the turn's."""
+    numbers = turns["turn"]
+    has_answer, nulls = numbers[-1] is not None, [None] * len(numbers)
+    for name, value in last.items():
+        if name == "error" or (has_answer and (value is not None or name not in REWARDS)):
+            turns[name] = [*turns.get(name, nulls)[:-1], value]
 
 
 def without_defaults(last: dict[str, Any], verdicts: Verdicts) -> tuple[dict[str, Any], Verdicts]:

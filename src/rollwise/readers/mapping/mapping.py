@@ -13,7 +13,6 @@ from rollwise.readers.mapping.cells import (
     TASK,
     Rules,
     Turns,
-    cell,
     complete,
     identity_of,
     names_of,
@@ -158,16 +157,20 @@ class RecordMapping:
         records = (
             find(document, builder, around) if callable(find) else records_at(find, document, builder, around, check)
         )
+        raw, fields = object(), {}
         for record in records:
             with builder.rollout(document.name, record.name, partial(identity_of, record, rules)):
-                record.value = checked(record.value, rules.type, rules.tree, record.within)
-                if any(record[path] != value for path, value in self.where.items()):
+                if record.raw is not raw:  # several rollouts may be in one
+                    fields = checked(record.value, rules.type, rules.tree, record.within)
+                    raw = record.raw
+                record.value = fields
+                if self.where and any(record[path] != value for path, value in self.where.items()):
                     builder.passes_over(document.name)
                     continue
                 turns, turn_columns = turns_of(record, self.turns, rules)
                 run, rollout_id = names_of(record, rules)
-                facts = {"run": run, **{name: cell(name, rule, record) for name, rule in rules.facts.items()}}
-                last = {name: cell(name, rule, record) for name, rule in rules.last.items()}
+                facts = {"run": run, **{name: read(record) for name, read in rules.cells["facts"].items()}}
+                last = {name: read(record) for name, read in rules.cells["last"].items()}
                 verdicts = [(of, rule.of(record), unknown) for of, rule, unknown in rules.verdicts]
                 if self.crashed is not None and self.crashed(record):
                     last, verdicts = without_defaults(last, verdicts)

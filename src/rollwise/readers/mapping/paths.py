@@ -60,6 +60,12 @@ class Around:
     found: dict[str, Any] = field(default_factory=dict)
     counts: dict[tuple[str, Any], int] = field(default_factory=dict)
 
+    def at(self, name: str) -> Any:
+        """Return the value of the path ``@name``."""
+        if name == "file":
+            return self.document.path.name.partition(".")[0]
+        return self.document.path.absolute().parent.name if name == "folder" else self.found.get(name)
+
 
 class Record:
     """A record with its name in the file, and the data around it.
@@ -89,7 +95,11 @@ class Record:
 
     def __getitem__(self, path: str) -> Any:
         """Return the value at a path, or null."""
-        ups, special, exact, steps, alls = path_of(path)
+        return self.at(path_of(path))
+
+    def at(self, path: "Path") -> Any:
+        """Return the value at a path given in parts, or null."""
+        ups, special, exact, steps, alls = path
         record: Record | None = self
         for _ in range(ups):
             record = None if record is None else record.outer
@@ -97,19 +107,17 @@ class Record:
             return None
         value = record.value
         if special:
-            around = record.around
-            match special:
-                case "key":
-                    value = record.key
-                case "file":
-                    value = around.document.path.name.partition(".")[0]
-                case "folder":
-                    value = around.document.path.absolute().parent.name
-                case _:
-                    value = around.found.get(special)
+            value = record.key if special == "key" else record.around.at(special)
         elif isinstance(value, dict) and exact in value:
             return value[exact]
-        return _walk(value, steps, alls, 0) if steps else value
+        if alls:
+            return _walk(value, steps, alls, 0)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            else:
+                value = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+        return value
 
 
 def once(function: Callable[[Record], T]) -> Callable[[Record], T]:

@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rollwise.errors import ArgumentError
-from rollwise.readers.mapping.paths import Record
+from rollwise.readers.mapping.paths import Record, path_of
 from rollwise.readers.problems import IS_NULL, BrokenError, nulled
 from rollwise.readers.records import json_text, prompt_id, worded
 
+Read = Callable[[Record], Any]
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
 
 
@@ -51,7 +52,7 @@ class Value(NamedTuple):
         The path of the field, if the field has the type of the column: its value is used as it is, or as a number plus another.
     """
 
-    of: Callable[[Record], Any]
+    of: Read
     paths: tuple[str, ...]
     in_file: str
     note: str = ""
@@ -82,7 +83,8 @@ def value_of(rule: Rule) -> Value:
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
         # Most rules are a field of the record, and need no walk.
-        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record[rule]
+        path = path_of(rule)
+        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
         return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]
@@ -106,20 +108,24 @@ def _by_name(rule: Mapping[str, Any]) -> Value:
     paths = (source,) if isinstance(source, str) else tuple(source)
     in_file = ", else ".join(_said(map(value_of, paths)))
     field = source if isinstance(source, str) else None
+    read = _first([value_of(path).of for path in paths])
     if is_verdict:
         words = "; ".join(f"{', '.join(map(str, each))} is {verdict}" for verdict, each in given.items() if each)
-        return Value(lambda record: _verdict(_first(record, paths), paths[0], given), paths, in_file, words)
+        return Value(lambda record: _verdict(read(record), paths[0], given), paths, in_file, words)
     if not given and isinstance(source, str):
         return value_of(source)
     if not tests:
-        return Value(lambda record: _first(record, paths), paths, in_file, field=field)
+        return Value(read, paths, in_file, field=field)
     (name, wanted), (test, note) = next(iter(given.items())), _TESTS[tests[0]]
     of_column = field if name in _NUMBERS else None
-    return Value(lambda record: _tested(_first(record, paths), test, wanted), paths, in_file, note(wanted), of_column)
+    return Value(_tested(read, test, wanted), paths, in_file, note(wanted), of_column)
 
 
-def _first(record: Record, paths: tuple[str, ...]) -> Any:
-    return next((value for path in paths if (value := record[path]) is not None), None)
+def _first(reads: Sequence[Read]) -> Read:
+    """Return what reads the first of several values that is not null."""
+    if len(reads) == 1:
+        return reads[0]
+    return lambda record: next((value for read in reads if (value := read(record)) is not None), None)
 
 
 def _joined(values: Iterable[Any]) -> str | None:
@@ -143,8 +149,9 @@ def _name(value: Any) -> str | None:
     return None if value is None else prompt_id(value if isinstance(value, str) else json_text(value) or "")
 
 
-def _tested(value: Any, test: Callable[[Any, Any], Any], wanted: Any) -> Any:
-    return None if value is None else test(value, wanted)
+def _tested(read: Read, test: Callable[[Any, Any], Any], wanted: Any) -> Read:
+    """Return what asks something of a value that is not null."""
+    return lambda record: None if (value := read(record)) is None else test(value, wanted)
 
 
 def _verdict(value: Any, field: str, words: Mapping[str, Sequence[Any]]) -> bool | None:
@@ -171,7 +178,7 @@ def _constant(value: Any) -> Value:
 
 def _negated(rule: Rule) -> Value:
     inner = value_of(rule)
-    return inner._replace(of=lambda record: _tested(inner.of(record), operator.is_, False), note="negated")
+    return inner._replace(of=_tested(inner.of, operator.is_, False), note="negated")
 
 
 def _counted(rule: Rule) -> Value:

@@ -22,6 +22,7 @@ from rollwise.schema.named import column_named, columns_named
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
 """The notice on rows without ids; the line that names a column is filled in."""
 
+NATIVE = "native"  # the format of tables of turns
 _CHECKSUM = r"-[0-9a-f]{8}$"  # how the run of a file that names none ends
 _MOST_CANDIDATES = 3  # files that are searched for the rows of another one
 _MOST_FILES = 3  # in one notice
@@ -68,7 +69,7 @@ def made_up() -> pl.Expr:
     """Return whether the run of a row was made up from its file, because nothing names it."""
     run, source = pl.col("run"), pl.col("source")
     name = run.str.replace(_CHECKSUM, "")
-    is_of_rows = (source == "native") & pl.col("rollout_id").str.starts_with(run + "/")
+    is_of_rows = (source == NATIVE) & pl.col("rollout_id").str.starts_with(run + "/")
     is_of_tool = (name == source) | name.str.ends_with("/" + source)
     return (run.str.contains(_CHECKSUM) & (is_of_rows | is_of_tool)).fill_null(value=False)
 
@@ -88,9 +89,16 @@ def filled(turns: pl.LazyFrame, facts: Mapping[str, pl.Expr]) -> pl.LazyFrame:
     return turns.with_columns(columns.values())
 
 
+def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """Return the rows of tables whose run a reader made of the file."""
+    # In two steps, as most turns are of no such table, or have no run at all, and need no look at their texts.
+    named = turns.lazy().filter((pl.col("source") == NATIVE) & pl.col("run").is_not_null()).collect()
+    return named.filter(made_up()) if named.height else named
+
+
 def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
     """Return the notice on files without ids of which one contains all rows of another."""
-    rows = turns.filter((pl.col("source") == "native") & made_up())
+    rows = _of_files(turns)
     if rows["run"].n_unique() < 2:
         return []
     firsts = rows.unique("run", keep="first", maintain_order=True)
@@ -107,12 +115,12 @@ def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
 
 def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     """Return the notice on several files without ids and without a target, which one rate would mix."""
+    rows = _of_files(turns.lazy().select("source", "rollout_id", "run", "target"))
+    runs = rows["run"].n_unique()
+    if runs < 2 or rows["target"].count():
+        return []
     if {plain_name(name) for name in turns.lazy().collect_schema()} & {*LIKELY["target"]} - {"target"}:
         return []  # another notice proposes the column
-    rows = turns.lazy().filter((pl.col("source") == "native") & made_up())
-    runs, targets = rows.select(pl.col("run").n_unique(), pl.col("target").count()).collect().row(0)
-    if runs < 2 or targets:
-        return []
     return [
         f"{runs} files name no target, and `run` tells them apart: read each with its own `target` to compare models"
     ]

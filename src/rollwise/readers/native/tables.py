@@ -160,8 +160,11 @@ def conform(
     )
     frame = _without_nan(frame, where, problems)  # again: text may hold NaN, which is a number only now
     frame = numbered_turns(frame, problems, where, time)
-    frame = frame if schema.in_order(frame) else in_order(frame)
-    if of_file and (odd or not schema.in_order(frame) or facts_change(frame)):
+    is_ordered = schema.in_order(frame)
+    if not is_ordered:
+        frame = in_order(frame)
+        is_ordered = schema.in_order(frame)
+    if of_file and (odd or not is_ordered or facts_change(frame)):
         frame = without_odd(frame, where, problems, odd)
     if has_answers is None:
         has_answers = "response" in frame.columns
@@ -190,7 +193,8 @@ def understood(table: TurnsBuilder, named: Collection[str] = ()) -> list[pl.Data
             for file in table.origins.files_of(ids).unique(maintain_order=True):
                 table.problems.warned(file, None, name, reason)
     frame, readings = without_thoughts(frame, of_records)
-    table.problems.read_as(readings)
+    if readings:
+        table.problems.read_as(readings)
     return [*frames, frame]
 
 

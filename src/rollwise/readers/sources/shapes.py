@@ -76,31 +76,27 @@ class Shapes:
 
     def __call__(self, document: Document) -> bool:
         """Return whether a file has one of these shapes."""
-        return self._fits(document) or any(other(document) for other in self.others)
-
-    def _fits(self, document: Document) -> bool:
-        if document.kind not in self.kinds:
-            return False
-        names = _names(document, self.at)
-        return (
-            (not self.shapes or any(map(names.issuperset, self.shapes)))
-            and (not self.any_of or not self.any_of.isdisjoint(names))
-            and self.without.isdisjoint(names)
-            and (not self.is_object or _is_object(document))
-            and all(part in document.head for part in self.contains)
-            and (self.check is None or self.check(document))
-        )
+        if document.kind in self.kinds:
+            names = _WITHIN[self.at](document) if self.at in _WITHIN else getattr(document, self.at)
+            if (
+                (not self.shapes or any(map(names.issuperset, self.shapes)))
+                and (not self.any_of or not self.any_of.isdisjoint(names))
+                and self.without.isdisjoint(names)
+                and (not self.is_object or (document.kind == "json" and isinstance(document.top, dict)))
+                and all(part in document.head for part in self.contains)
+                and (self.check is None or self.check(document))
+            ):
+                return True
+        return any(other(document) for other in self.others)
 
 
-def _is_object(document: Document) -> bool:
-    return document.kind == "json" and isinstance(document.top, dict)
+def _in_first(document: Document) -> frozenset[str]:
+    return frozenset(next(iter(document.beginning), ()))
 
 
-def _names(document: Document, at: At) -> frozenset[str]:
-    if at == "first":
-        return frozenset(next(iter(document.beginning), ()))
-    if at == "data":
-        is_wrapped = _is_object(document) and "data" in document.keys
-        return names_if_any(document.top["data"]) if is_wrapped else document.keys
-    names: frozenset[str] = getattr(document, at)
-    return names
+def _in_data(document: Document) -> frozenset[str]:
+    is_wrapped = document.kind == "json" and isinstance(document.top, dict) and "data" in document.keys
+    return names_if_any(document.top["data"]) if is_wrapped else document.keys
+
+
+_WITHIN = {"first": _in_first, "data": _in_data}  # where names are that are no attribute of a document

@@ -38,16 +38,7 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn(field: str, reason: str) -> None:
-    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     warn("role", "'narrator' is not a known speaker")
-    >>> problems.frame().row(0)
-    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
-    """
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`."""
     current = RECORD.get()
     if current is not None:
         problems, file, _ = current
@@ -66,15 +57,6 @@ def nulled(field: str | None, reason: str) -> bool:
 
     A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
     nothing is noted, and the caller raises.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     nulled("score", "is 'high', not a number: the field is null")
-    True
-    >>> problems.frame().row(0)
-    ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
     """
     current = RECORD.get()
     if current is None or not is_collecting():
@@ -86,14 +68,7 @@ def nulled(field: str | None, reason: str) -> bool:
 
 @contextmanager
 def strictly() -> Iterator[None]:
-    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading.
-
-    Examples
-    --------
-    >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
-    ...     nulled("score", "is 'high', not a number")
-    False
-    """
+    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading."""
     token = RECORD.set(None)
     try:
         yield

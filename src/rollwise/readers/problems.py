@@ -254,8 +254,8 @@ class Problems:
         self._num_crashed += count
 
     def suggest(self, sentences: Iterable[str]) -> None:
-        """Note sentences on columns that were read and are unused."""
-        self._suggestions += sentences
+        """Note sentences that are one line on stderr, such as those on unused columns."""
+        self._suggestions += filter(None, ["; ".join(sentences)])
 
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
@@ -317,8 +317,10 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if told := [f"read {', '.join(self._readings)}"] * bool(self._readings) + self._suggestions:
-            say(WORDING.get()("; ".join(told)))
+        if self._readings:
+            say(WORDING.get()(f"read {', '.join(self._readings)}"))
+        for sentence in self._suggestions:
+            say(WORDING.get()(sentence))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
             say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")

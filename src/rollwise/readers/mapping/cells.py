@@ -21,9 +21,9 @@ from rollwise.schema import TURNS
 if TYPE_CHECKING:
     from rollwise.readers.mapping.mapping import RecordMapping
 
-Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
 Columns = dict[str, Sequence[Any]]  # of turns, `turn` among them
 Turns = list[TurnRow] | Columns | tuple[list[TurnRow], Mapping[str, Sequence[Any]] | None]
+Verdicts = list[tuple[str, Any, str | None]]  # of what, the verdict, and the outcome where there is none
 ATTACK, ROLLOUT, TASK = "attack", "rollout", "task"  # what a verdict may be of
 COLUMNS_OF = {ATTACK: ("succeeded", "outcome"), ROLLOUT: ("outcome",), TASK: ("solved",)}
 REWARDS = frozenset({"reward", "score"})  # columns of the last turn that are 0 where a framework wrote them for a crash
@@ -123,7 +123,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
 def turns_of(
     record: Record, turns: str | Callable[[Record], Turns] | None, rules: Rules
 ) -> tuple[Columns, Mapping[str, Sequence[Any]] | None]:
-    """Return the turns of a record by column, and their further columns."""
+    """Return the turns of a record by column, and further columns of these turns."""
     cells = rules.cells["turn"]
     if turns is None:
         return {"turn": [1], **{name: [read(record)] for name, read in cells.items()}}, None

@@ -98,7 +98,7 @@ class Record:
         return self.at(path_of(path))
 
     def at(self, path: "Path") -> Any:
-        """Return the value at a path given in parts, or null."""
+        """Return the value at a path that was taken apart, or null."""
         ups, special, exact, steps, alls = path
         record: Record | None = self
         for _ in range(ups):

@@ -240,7 +240,8 @@ def turns_of(
     problems.record_counts.count(turns, tables[0].origins)
     # Only tables and chats of people's own: readers of tools know what their columns mean.
     if not CUSTOM.isdisjoint(source for _, source in frames):
-        problems.suggest([*notices_of_files(turns, tables[0].origins), *suggestions(unused_in(turns))])
+        problems.suggest(notices_of_files(turns, tables[0].origins))
+        problems.suggest(suggestions(unused_in(turns)))
         if naming.given.at is None:
             problems.suggest(repeated_verdicts(turns, *naming.of_verdicts))
     return turns

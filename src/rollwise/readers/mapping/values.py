@@ -32,7 +32,7 @@ Read = Callable[[Record], Any]
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
 
 
-_WORDS = {"@key": "its name or place", "@file": "name of the file", "@folder": "name of the folder"}
+_WORDS = {"@key": "name or place of the record", "@file": "name of the file", "@folder": "name of the folder"}
 
 
 class Value(NamedTuple):
@@ -200,7 +200,7 @@ def _meanings(words: Mapping[str, str]) -> str:
     by_meaning: dict[str, list[str]] = {}
     for word, meaning in words.items():
         by_meaning.setdefault(meaning, []).append(word)
-    return "; ".join(f"{', '.join(each)} {meaning}" for meaning, each in by_meaning.items())
+    return "; ".join(f"{', '.join(each)} is {meaning}" for meaning, each in by_meaning.items())
 
 
 _ALONE: Mapping[str, Callable[[Any], Value]] = {

@@ -32,6 +32,30 @@ class ATIFToolCall(_Model):
     extra: dict[str, Any] | None = None
 
 
+class ATIFImageSource(_Model):
+    """Where an image is: a path or an address."""
+
+    media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    path: str
+
+
+class ATIFContentPart(_Model):
+    """A part of a message or of a result: a text or an image."""
+
+    type: Literal["text", "image"]
+    text: str | None = None
+    source: ATIFImageSource | None = None
+
+
+class ATIFSubagentTrajectoryRef(_Model):
+    """Where the trajectory of another agent is, to which a step handed work."""
+
+    trajectory_id: str | None = None
+    trajectory_path: str | None = None
+    session_id: str | None = None
+    extra: dict[str, Any] | None = None
+
+
 class ATIFObservationResult(_Model):
     """The result of one call: text, or a list of parts."""
 
@@ -98,6 +122,39 @@ class ATIFTrajectory(_Model):
     steps: list[ATIFStep] = []
     final_metrics: ATIFFinalMetrics | None = None
     extra: dict[str, Any] | None = None
+
+
+class AtifAncestry(_Model):
+    """Which function of the toolkit made a step or a call, and which one called that."""
+
+    function_id: str
+    function_name: str
+    parent_id: str | None = None
+    parent_name: str | None = None
+
+
+class AtifInvocationInfo(_Model):
+    """When a step or a call began and ended, in seconds since 1970, and how."""
+
+    start_timestamp: float | None = None
+    end_timestamp: float | None = None
+    invocation_id: str | None = None
+    status: str | None = None
+    framework: str | None = None
+
+
+class AtifStepExtra(_Model):
+    """What the toolkit writes into `extra` of a step."""
+
+    ancestry: AtifAncestry
+    invocation: AtifInvocationInfo | None = None
+
+
+class AtifToolCallExtra(_Model):
+    """What the toolkit writes into `extra` of a call."""
+
+    ancestry: AtifAncestry | None = None
+    invocation: AtifInvocationInfo | None = None
 
 
 class AtifEvalSample(_Model):

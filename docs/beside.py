@@ -87,7 +87,7 @@ def table() -> str:
     version = typed("--version").stdout.split()[1]
     asked = f"Asked on {dt.datetime.now(dt.UTC).date()} of uv {version}, for Python {PYTHON}."
     head = "| tool | newest | fits beside rollwise | all of these at once |\n|---|---|---|---|"
-    return "\n".join([asked, "", head, *rows, ""])
+    return "\n".join(["", asked, "", head, *rows, "", ""])
 
 
 if __name__ == "__main__":

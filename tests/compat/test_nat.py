@@ -60,8 +60,12 @@ def test_a_trajectory_of_all_parts_is_written_and_read_back() -> None:
         llm_call_count=1,
     )
     whole = nat.Trajectory(
-        agent=nat.Agent(name="a", version="1"), steps=[step], final_metrics=nat.FinalMetrics(total_steps=1)
+        agent=nat.Agent(name="a", version="1"),
+        steps=[step],
+        final_metrics=nat.FinalMetrics(total_steps=1),
+        subagent_trajectories=[nat.Trajectory(trajectory_id="t2", agent=nat.Agent(name="b", version="1"))],
     )
+    assert nat.Trajectory.model_validate({**whole.model_dump(), "later": 1}).model_dump()["later"] == 1
     assert whole.schema_version == nat.ATIF_VERSION == "ATIF-v1.7"
     written = whole.model_dump_json()
     assert nat.Trajectory.model_validate_json(written).model_dump_json() == written

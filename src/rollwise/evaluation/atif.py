@@ -61,6 +61,7 @@ class ATIFObservationResult(_Model):
 
     source_call_id: str | None = None
     content: Any = None
+    subagent_trajectory_ref: list[ATIFSubagentTrajectoryRef] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -77,6 +78,9 @@ class ATIFStepMetrics(_Model):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     cost_usd: float | None = None
+    prompt_token_ids: list[int] | None = None
+    completion_token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -87,11 +91,14 @@ class ATIFStep(_Model):
     timestamp: str | None = None
     source: Literal["system", "user", "agent"]
     model_name: str | None = None
+    reasoning_effort: str | float | None = None
     message: Any = ""
     reasoning_content: str | None = None
     tool_calls: list[ATIFToolCall] | None = None
     observation: ATIFObservation | None = None
     metrics: ATIFStepMetrics | None = None
+    is_copied_context: bool | None = None
+    llm_call_count: int | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -103,6 +110,7 @@ class ATIFFinalMetrics(_Model):
     total_cached_tokens: int | None = None
     total_cost_usd: float | None = None
     total_steps: int | None = None
+    extra: dict[str, Any] | None = None
 
 
 class ATIFTrajectory(_Model):
@@ -120,7 +128,10 @@ class ATIFTrajectory(_Model):
     trajectory_id: str | None = None
     agent: ATIFAgentConfig
     steps: list[ATIFStep] = []
+    notes: str | None = None
     final_metrics: ATIFFinalMetrics | None = None
+    continued_trajectory_ref: str | None = None
+    subagent_trajectories: "list[ATIFTrajectory] | None" = None
     extra: dict[str, Any] | None = None
 
 

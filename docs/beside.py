@@ -45,8 +45,10 @@ def own_requirements() -> list[str]:
 
 
 def typed(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run uv, which `pip install uv` put beside this Python, or which is on the path."""
-    command = shutil.which("uv", path=Path(sys.executable).parent) or shutil.which("uv") or sys.exit("pip install uv")
+    """Run uv, which is on the path, or which `pip install uv` put beside this Python."""
+    command = shutil.which("uv") or shutil.which("uv", path=Path(sys.executable).parent)
+    if command is None:
+        sys.exit("beside.py: uv is not installed; type pip install uv")
     return subprocess.run([command, *words], capture_output=True, text=True, check=False)
 
 
@@ -57,8 +59,11 @@ def resolved(requirements: list[str]) -> dict[str, str] | str:
         asked.write_text("\n".join(requirements), encoding="utf-8")
         options = ("--quiet", "--no-annotate", "--no-header", "--python-version", PYTHON)
         done = typed("pip", "compile", *options, str(asked))
+    told = " ".join(done.stderr.split())
+    if done.returncode and "No solution found" not in told:  # no answer is not a no
+        sys.exit(f"beside.py: the resolver gave no answer about {', '.join(requirements)}: {told}")
     if done.returncode:
-        return " ".join(done.stderr.split())
+        return told
     return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", done.stdout, re.MULTILINE))
 
 

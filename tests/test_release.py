@@ -232,6 +232,61 @@ def test_a_form_for_an_issue_asks_for_what_shows_the_error(path: Path) -> None:
         assert subprocess.run(shown, capture_output=True, check=False).returncode == 0
 
 
+# ── the table of tools beside rollwise ────────────────────────────────────────────────────────────────────────────────
+RESOLVER = """#!{python}
+import sys
+if "--version" in sys.argv:
+    sys.exit(print("uv 9.9.9"))
+asked = open(sys.argv[-1]).read().split("\\n")
+said = {said!r}
+for needed, answer in said.items():
+    if set(needed.split(" & ")) <= set(asked):
+        sys.exit(answer)
+print("polars==2.1.0")
+pinned = dict(each.split("==") for each in asked if "==" in each)
+for name in {tools!r}:
+    print(name + "==" + pinned.get(name, "1.0" if len(asked) > 1 else "2.0"))
+"""
+
+
+def table_by(folder: Path, said: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What the script prints where a resolver takes 2.0 of a tool alone, 1.0 beside others, and answers this to some."""
+    tools = list(runpy.run_path(str(ROOT / "docs" / "beside.py"))["TOOLS"])
+    stub = folder / "uv"
+    stub.write_text(RESOLVER.format(python=sys.executable, said=said, tools=tools))
+    stub.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    words = [sys.executable, str(ROOT / "docs" / "beside.py")]
+    return subprocess.run(words, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
+
+
+def test_the_table_says_what_the_resolver_says(tmp_path: Path) -> None:
+    """Newest alone, whether that fits, else the version that does, and what fits with all others."""
+    clash = "No solution found: because garak==2.0 depends on polars<1"
+    done = table_by(tmp_path, {"garak==2.0": clash, "verifiers": "No solution found: no such package"})
+    assert done.returncode == 0, done.stderr
+    assert "| garak | 2.0 | no, but 1.0 | - |" in done.stdout  # verifiers stop the environment of all of them
+    assert "| verifiers | not to be had on Python 3.12 | - | - |" in done.stdout
+    assert "| Inspect AI | 2.0 | yes | - |" in done.stdout
+    assert clash in done.stderr
+    assert "| MLflow | 2.0 | yes | 1.0 |" in table_by(tmp_path, {}).stdout
+
+
+def test_a_resolver_without_an_answer_is_no_answer(tmp_path: Path) -> None:
+    """An index that cannot be reached, a package that cannot be built: no table, and no "no"."""
+    done = table_by(tmp_path, {"garak": "error: Failed to fetch"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the resolver gave no answer" in done.stderr
+
+
+def test_the_page_has_every_tool_of_the_table() -> None:
+    """With its date, and what no longer fits is said beside it."""
+    page = (ROOT / "docs" / "pages" / "beside.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| (\d[^|]*) \| (yes|no[^|]*) \|", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(runpy.run_path(str(ROOT / "docs" / "beside.py"))["TOOLS"].values())
+    assert re.search(r"^Asked on \d{4}-\d\d-\d\d of uv", page, re.MULTILINE)
+
+
 # ── what is built ─────────────────────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rollwise.errors import ReadError
+from rollwise.errors import ReadError, WriteError
 
 BLANK = [None, "", "  ", "\n\t", "\u00a0"]
 
@@ -87,3 +87,16 @@ def test_the_id_of_a_configuration_depends_on_data_options_and_code(bench) -> No
     assert identified() == identified(general={"max_concurrency": 1}) == identified(name="moved.json") == first
     others = [identified(data="b"), identified(score=0.5), identified(source=code + "# changed\n")]
     assert len({first, *others, identified(general={"level": 0.9})}) == 5
+
+
+def test_an_entry_that_cannot_be_written_is_refused_before_anything_is_paid_for(bench, monkeypatch) -> None:
+    """An object of a class of its own, from a function; in one sentence."""
+    (bench.folder / "odd_rows.py").write_text(
+        "def rows():\n    return [{'id': 1, 'question': 'q', 'generated_answer': 'a', 'odd': object()}]\n"
+    )
+    monkeypatch.syspath_prepend(bench.folder)
+    dataset = {"_type": "custom", "function": "odd_rows:rows", "file_path": None}
+    bench.config({"same": {"_type": "exact_match"}}, dataset=dataset)
+    with pytest.raises(WriteError, match=r"an entry of the data set cannot be written .* a builtins.object cannot"):
+        bench.run(skip_workflow=True)
+    assert not bench.out.exists()

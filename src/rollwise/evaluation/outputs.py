@@ -103,7 +103,7 @@ class Folder:
         self._dataset = None if dataset is None else (str(dataset), content_hash(dataset))
         self.path = config.folder.absolute()  # absolute, as a workflow may change the working directory
         self._key = _digest(self._inputs())
-        self._configuration_id = _digest([self._inputs(placed=False), __version__, code])
+        self._id = _digest([self._inputs(placed=False), __version__, code])
 
     def open(self) -> None:
         """Write the configuration and the status `running` before the run begins, unless there are results.
@@ -186,7 +186,6 @@ class Folder:
             self._describe(draft, COMPLETED, failed=_failed(scores))
         if self._before.get("key", self._key) != self._key:
             say(f"{self.path}: replaced the evaluation of {self._before.get('timestamp')!s:.19}")
-        configuration_id = self._configuration_id
         return Evaluation(
             self._config, turns, steps, items, scores, summary_table, failures, self.path, configuration_id
         )
@@ -298,7 +297,7 @@ class Folder:
             "timestamp": datetime.now(UTC).isoformat(),
             "rollwise": __version__,
             "key": self._key,
-            "configuration_id": self._configuration_id,
+            "configuration_id": self._id,
             "status": status,
             "failed_evaluators": list(failed),
         }
@@ -306,7 +305,10 @@ class Folder:
 
 
 def _digest(inputs: Any) -> str:
-    return blake2b(msgspec.json.encode(inputs, enc_hook=plain), digest_size=8).hexdigest()
+    try:
+        return blake2b(msgspec.json.encode(inputs, enc_hook=plain), digest_size=8).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise WriteError(f"an entry of the data set cannot be written with the results: {error}") from error
 
 
 def _metadata(folder: Path) -> dict[str, Any]:

@@ -186,9 +186,7 @@ class Folder:
             self._describe(draft, COMPLETED, failed=_failed(scores))
         if self._before.get("key", self._key) != self._key:
             say(f"{self.path}: replaced the evaluation of {self._before.get('timestamp')!s:.19}")
-        return Evaluation(
-            self._config, turns, steps, items, scores, summary_table, failures, self.path, configuration_id
-        )
+        return Evaluation(self._config, turns, steps, items, scores, summary_table, failures, self.path, self._id)
 
     @contextmanager
     def _replacing(self) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from rollwise.schema.named import column_named, columns_named, values_named
 F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 MIXED = pl.Object()  # represents values without a common dtype
+DTYPES = TURNS.dtypes
 ADDED = frozenset(TURNS.names) - {*TURNS.required, *TREE_COLUMNS}  # columns that `arrange` adds if they are missing
 _BIG = 2**63
 _PLAIN: tuple[tuple[type, pl.DataType], ...] = (
@@ -52,7 +53,10 @@ class Columns:
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row."""
         for name, value in row.items():
-            self._filled(name).append(value)
+            column = self._values.get(name)
+            if column is None or len(column) < self.height:
+                column = self._filled(name)
+            column.append(value)
         self.height += 1
 
     def extend(self, rows: Mapping[str, Sequence[Any]], count: int) -> None:
@@ -197,7 +201,7 @@ def arrange(frame: F) -> F:
     is_tree = any(name in TREE_COLUMNS for name in names)
     turns_columns = [
         column_named(name) if name in names else pl.lit(None, dtype).alias(name)
-        for name, dtype in TURNS.dtypes.items()
+        for name, dtype in DTYPES.items()
         if is_tree or name not in TREE_COLUMNS
     ]
     return frame.select(*turns_columns, *(column_named(name) for name in names if name not in TURNS.names))

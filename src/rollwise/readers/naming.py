@@ -19,7 +19,7 @@ from rollwise.readers.native.fields import Fields, hiding
 from rollwise.readers.native.files import OF_A_TURN, from_csv
 from rollwise.readers.plugins import Format
 from rollwise.readers.problems import LabelError, Problems
-from rollwise.readers.registry import is_custom, is_known
+from rollwise.readers.registry import format_of, is_custom, is_known
 from rollwise.readers.sources.binary import first_in, table_in
 from rollwise.readers.sources.documents import EARLY, Document
 from rollwise.readers.sources.hive import literals
@@ -187,12 +187,15 @@ class Naming:
         has_rollouts = "rollout_id" in self.names.keys() - missing
         return translation if has_rollouts or is_known(document) else document
 
-    def note(self, document: Document, form: Format) -> None:
-        """Note that a file is read as this format."""
-        if self.names and document.name not in self._missing:
+    def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
+        """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
+        document = self.translated(original, forced, by_name=by_name)
+        form = format_of(document, forced, by_name=by_name, problems=self._problems)
+        if form is not None and document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
-        for name in sorted(self._missing.get(document.name, ())):
+        for name in sorted(self._missing.get(document.name, ()) if form is not None else ()):
             self._problems.missing(document.name, self.names[name], name)
+        return document, form
 
     def of_tool(self, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Rename the columns read from a tool's logs to the names of TURNS."""

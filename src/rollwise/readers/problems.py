@@ -178,8 +178,11 @@ class Problems:
         self.repeats: Counter[str] = Counter()  # rows that are equal to another one of their file, and count
 
     @contextmanager
-    def record(self, file: str, record: object = None) -> Iterator[None]:
-        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name."""
+    def record(self, file: str, record: object = None, otherwise: Callable[[], object] | None = None) -> Iterator[None]:
+        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name.
+
+        `otherwise` is called where one was collected.
+        """
         surrounding = RECORD.get()
         is_inner = record is None and surrounding is not None and surrounding[1] == file
         # A block without a name is a part of the record around it.
@@ -210,6 +213,8 @@ class Problems:
         # So that a traceback shows where the reader failed.
         problem.__cause__ = cause
         self.broken(file, problem)
+        if otherwise is not None:
+            otherwise()
 
     def broken(self, file: str, error: BrokenError) -> None:
         """Raise what is broken, or keep it as a row."""
@@ -237,6 +242,8 @@ class Problems:
 
     def settle_files_beside(self) -> None:
         """Pass over the files whose logs were read from the same folder or one below: they are no problem."""
+        if not self.files_beside.formats:
+            return
         formats = [(Path(file).parent, account.format) for file, account in self.record_counts.items()]
         for file, format_name in self.files_beside.settled(formats):
             self.rows = [row for row in self.rows if row[0] != file]

@@ -121,19 +121,22 @@ def _literal(text: str) -> Any:
         return None
 
 
-def _utility(record: Record) -> bool | None:
+def _has_crashed(record: Record) -> bool:
     error = worded(record["error"])
-    return unless_crashed(record["utility"], crashed=error is not None and OWN_LIMIT not in error)
+    return error is not None and OWN_LIMIT not in error
 
 
 def _solved(record: Record) -> bool | None:
     """`utility`."""
-    return None if record["@task"] is None else _utility(record)
+    solved: bool | None = None if record["@task"] is None else record["utility"]
+    return solved
 
 
 def _capability(record: Record) -> dict[str, bool | None]:
     """Return what `utility` says of an injection task that was run alone."""
-    return {} if record["@task"] is not None else {"injection_task_utility": _utility(record)}
+    if record["@task"] is not None:
+        return {}
+    return {"injection_task_utility": unless_crashed(record["utility"], crashed=_has_crashed(record))}
 
 
 def _outcome(record: Record) -> str | None:
@@ -184,6 +187,7 @@ injection task, so give intervals both as clusters.""",
     },
     turns=_turns,
     last={"error": "error"},
+    crashed=_has_crashed,
     verdicts=[{"of": "task", "by": _solved}],
     signs=["utility", "security"],
     columns={"suite_name": "suite_name", "*": _capability},

@@ -95,13 +95,7 @@ class Budget:
         return Budget(MOST_TIMES_IN_MEMORY)
 
     def spend(self, packed: int, unpacked: int) -> None:
-        """Count a file or a member of an archive; one that is refused is not counted.
-
-        Raises
-        ------
-        BrokenError
-            Where it would unpack to more than all files together may.
-        """
+        """Count a file or a member of an archive; one that is refused is not counted."""
         limit = max(SMALL_TOGETHER, self._times * (self._packed + packed))
         if self._unpacked + unpacked > limit:
             raise BrokenError(f"would unpack, with the files before it, to more than {limit} bytes: unpack it first")
@@ -111,11 +105,6 @@ class Budget:
 
 def unpacked(data: bytes, budget: Budget) -> bytes:
     """Unpack a file that begins with one of `MARKS`.
-
-    Raises
-    ------
-    BrokenError
-        Where it is cut off or damaged, or would unpack to more than any log does.
 
     Examples
     --------
@@ -167,11 +156,5 @@ def unpacked_blocks(data: bytes, codec: Codec) -> Iterator[bytes]:
 
 
 def inflated(data: bytes, size: int) -> bytes:
-    """Unpack the first `size` bytes of a deflated member of a zip archive.
-
-    Examples
-    --------
-    >>> inflated(zlib.compress(b"abc", wbits=-zlib.MAX_WBITS), 2)
-    b'ab'
-    """
+    """Unpack the first `size` bytes of a deflated member of a zip archive."""
     return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size)  # negative: without a header

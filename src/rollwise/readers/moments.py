@@ -1,4 +1,4 @@
-"""Times in logs, as seconds since 1970: in ISO 8601, as databases, Go, Java and web servers write them, or as numbers."""
+"""Times in logs as seconds since 1970: numbers, ISO 8601, and the spellings of databases, Go, Java and web servers."""
 
 import datetime as dt
 import re
@@ -11,7 +11,7 @@ Stamp = Finite | str | None  # seconds, or a time in text
 
 LATEST = 1e11  # seconds since 1970, in the year 5138: a larger number has a smaller unit
 # A time with its zone apart from it or named: "... UTC" (ClickHouse, pandas), "... +0000 UTC m=+0.1" (Go), "...Z[UTC]" (Java).
-# The abbreviation after an offset repeats it; alone, only those of UTC say which time it is.
+# An abbreviation after an offset repeats the offset. Alone, it is read only if it means UTC.
 _ZONED = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*)"
     r"\s*(?:(?P<offset>[+-]\d\d:?\d\d)(?:\s+(?:[A-Z]{1,5}|[+-]\d\d(?:\d\d)?))?|Z|UTC|GMT)"
@@ -22,16 +22,9 @@ _NUMBER = re.compile(r"\d{9,20}(?:\.\d{1,20})?", re.ASCII)  # in quotes: too lar
 
 
 def seconds_at(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds, given in seconds or in text; a time without a zone is in UTC, whatever machine reads it.
+    """Return a time in seconds, given in seconds or in text; a time without a zone is in UTC on every machine.
 
-    One that is not understood breaks the record; where problems are collected, it is a row of them, and null.
-
-    Examples
-    --------
-    >>> seconds_at("1970-01-01T00:01:00+00:00", "start"), seconds_at("1970-01-01 00:01:00 UTC", "start")
-    (60.0, 60.0)
-    >>> seconds_at("1970-01-01 01:01:00.5 +0100 CET", "start"), seconds_at(2.5, "start")
-    (60.5, 2.5)
+    A text that is not understood breaks the record; where problems are collected, it is a problem, and null.
     """
     if not isinstance(stamp, str):
         return stamp
@@ -45,13 +38,7 @@ def seconds_at(stamp: float | str | None, field: str) -> float | None:
 
 
 def seconds_of(stamp: float | str | None, field: str) -> float | None:
-    """Return a time in seconds since 1970, given in text, in seconds, or in a smaller unit, as data frames write it.
-
-    Examples
-    --------
-    >>> seconds_of("1970-01-01T00:01:00Z", "start"), seconds_of(1.5e9, "start"), seconds_of(1_500_000_000_000, "start")
-    (60.0, 1500000000.0, 1500000000.0)
-    """
+    """Return a time in seconds since 1970, given in text, in seconds, or in a smaller unit, as data frames write it."""
     seconds = seconds_at(stamp, field)
     # Milliseconds, microseconds or nanoseconds, by the size of the number.
     while seconds is not None and abs(seconds) >= LATEST:
@@ -61,11 +48,6 @@ def seconds_of(stamp: float | str | None, field: str) -> float | None:
 
 def seconds_in(text: str) -> float:
     """Return a time in text as seconds since 1970.
-
-    Raises
-    ------
-    ValueError
-        Where the text is no time.
 
     Examples
     --------

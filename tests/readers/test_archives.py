@@ -128,6 +128,25 @@ def test_a_damaged_member_says_so():
         archive.read("a")
 
 
+@pytest.mark.parametrize("method", [8, 93], ids=["deflated", "zstd"])
+def test_a_packed_member_with_any_of_its_bytes_changed_is_read_as_it_was_or_said_to_be_damaged(pack, method):
+    log = {"eval": {"task": "abc" * 50}, "samples": []}
+    data = pack(log, method)
+    with opened(data) as archive:
+        whole = archive.read("header.json")
+    start = data.rindex(b"header.json", 0, data.rindex(b"header.json")) + len("header.json")
+    end = data.index(b"PK", start)
+    found: list[bytes | str] = []
+    for place in range(start, end):
+        with opened(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]) as archive:
+            try:
+                found.append(archive.read("header.json"))
+            except BrokenError as error:
+                found.append(error.reason.partition(" (")[0])
+    assert set(found) - {whole} == {"is damaged"}
+    assert found.count("is damaged") > len(found) // 2
+
+
 @pytest.mark.parametrize(
     "data", [b"PK\x03\x04", b"PK\x03\x04" + b"x" * 100, packed({"a": b"x"})[:-10]], ids=["head", "noise", "half"]
 )

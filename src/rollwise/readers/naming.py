@@ -47,12 +47,6 @@ class Names(NamedTuple):
 def checked_names(names: object, verb: str = "read") -> Names:
     """Check a mapping of names in TURNS to column names, each perhaps with a map of its labels.
 
-    Raises
-    ------
-    ArgumentError
-        If it is not a mapping of texts, a key is not a column of TURNS, one column is mapped to two names, or a map of
-        labels does not fit its column.
-
     Examples
     --------
     >>> checked_names({"target": "model", "succeeded": ("verdict", {"JAILBREAK": True})})
@@ -102,11 +96,6 @@ def checked_names(names: object, verb: str = "read") -> Names:
 
 def judged(turns: pl.DataFrame, at: float | None, verb: str) -> pl.DataFrame:
     """Return turns with the verdict that their score gives, true for at least `at`; unchanged if that is None.
-
-    Raises
-    ------
-    ArgumentError
-        If no turn has a score, or one has a verdict already.
 
     Examples
     --------
@@ -158,13 +147,7 @@ class Naming:
         self._tool_files: dict[str, list[str]] = {}  # files of each tool
 
     def translated(self, document: Document, forced: Format | None, *, by_name: bool) -> Document:
-        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns.
-
-        Raises
-        ------
-        ArgumentError
-            Where a file that was named is not recognized, and lacks the column.
-        """
+        """Return the file under the names of TURNS, or unchanged if it is not a custom file or has none of the columns."""
         if not self.names or document.kind not in {"json", "lines", "table", "parquet", "arrow"}:
             return document
         if not is_custom(document, forced):
@@ -189,11 +172,13 @@ class Naming:
 
     def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
-        document = self.translated(original, forced, by_name=by_name)
+        document = self.translated(original, forced, by_name=by_name) if self.names else original
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
-        if form is not None and document.name not in self._missing:
+        if form is None or not self.names:
+            return document, form
+        if document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
-        for name in sorted(self._missing.get(document.name, ()) if form is not None else ()):
+        for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
 
@@ -278,13 +263,7 @@ class Naming:
         ).lazy()
 
     def finish(self) -> None:
-        """Check that each mapped column was in a file.
-
-        Raises
-        ------
-        ArgumentError
-            Naming the first that was not, and what was probably meant.
-        """
+        """Check that each mapped column was in a file."""
         for name, column in self.names.items():
             if column not in self._present:
                 raise self._nowhere(name, "these files")

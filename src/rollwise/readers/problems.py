@@ -38,16 +38,7 @@ def in_words_of(wording: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn(field: str, reason: str) -> None:
-    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     warn("role", "'narrator' is not a known speaker")
-    >>> problems.frame().row(0)
-    ('a.jsonl', None, 'role', "'narrator' is not a known speaker")
-    """
+    """Note, once for each file, what may be misunderstood in the record that is being read; see `Problems.warned`."""
     current = RECORD.get()
     if current is not None:
         problems, file, _ = current
@@ -66,15 +57,6 @@ def nulled(field: str | None, reason: str) -> bool:
 
     A field that its format does not need never costs the record: it is null, and the row says so. Where problems are raised,
     nothing is noted, and the caller raises.
-
-    Examples
-    --------
-    >>> problems = Problems(collect=True)
-    >>> with problems.record("a.jsonl", 3):
-    ...     nulled("score", "is 'high', not a number: the field is null")
-    True
-    >>> problems.frame().row(0)
-    ('a.jsonl', '3', 'score', "is 'high', not a number: the field is null")
     """
     current = RECORD.get()
     if current is None or not is_collecting():
@@ -86,14 +68,7 @@ def nulled(field: str | None, reason: str) -> bool:
 
 @contextmanager
 def strictly() -> Iterator[None]:
-    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading.
-
-    Examples
-    --------
-    >>> with Problems(collect=True).record("a.jsonl", 3), strictly():
-    ...     nulled("score", "is 'high', not a number")
-    False
-    """
+    """Raise what is odd in this block, also where problems are collected: for a first try at a shorter way of reading."""
     token = RECORD.set(None)
     try:
         yield
@@ -279,8 +254,8 @@ class Problems:
         self._num_crashed += count
 
     def suggest(self, sentences: Iterable[str]) -> None:
-        """Note sentences on columns that were read and are unused."""
-        self._suggestions += sentences
+        """Note sentences that are one line on stderr, such as those on unused columns."""
+        self._suggestions += filter(None, ["; ".join(sentences)])
 
     def memory(self) -> dict[str, list[Any]]:
         """Return all problems as JSON values, for a cache."""
@@ -342,8 +317,10 @@ class Problems:
 
     def announce(self) -> None:
         """Say on stderr how columns were understood and, unless rows are collected, what was left out or became null."""
-        if told := [f"read {', '.join(self._readings)}"] * bool(self._readings) + self._suggestions:
-            say(WORDING.get()("; ".join(told)))
+        if self._readings:
+            say(WORDING.get()(f"read {', '.join(self._readings)}"))
+        for sentence in self._suggestions:
+            say(WORDING.get()(sentence))
         if self.repeats:
             rows = counted(self.repeats.total(), "row repeats", "rows repeat")
             say(f"{rows} another row in every column, and none was left out: {_places(self.repeats)}")

@@ -168,7 +168,7 @@ injection task, so give intervals both as clusters.""",
     rollout=[{"from": "@name", "in_file": "suite, user task, attack, injection task (none for a missing part)"}],
     facts={
         "target": "pipeline_name",
-        "attack": {"from": "@attack", "in_file": "`attack_type`", "note": "null is none"},
+        "attack": {"from": "@attack", "in_file": "`attack_type`", "note": "``none`` if it is null"},
         "goal": {"from": "@goal", "in_file": "`suite_name` + injection task", "note": "null without an attack"},
         "task": {
             "from": "@task",

@@ -175,13 +175,13 @@ def _scores(record: Record) -> dict[str, float | None]:
 
 
 def _score(record: Record) -> float | None:
-    """First of `detector_results`, at `status` 2."""
+    """First score of `detector_results`, at `status` 2."""
     # Before status 2 an attempt has not been judged, whatever it holds.
     return next(iter(_scores(record).values()), None) if record["status"] >= EVALUATED else None
 
 
 def _is_hit(record: Record) -> bool | None:
-    """Whether that is `run.eval_threshold` or more, else 0.5."""
+    """Whether that score is at least `run.eval_threshold` (0.5 if missing)."""
     score = _score(record)
     return None if score is None else score >= record["@hit"]
 

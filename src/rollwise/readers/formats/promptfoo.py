@@ -213,7 +213,7 @@ The producer judges `every_turn` where a strategy records the grader's verdict o
         "attempt": {"from": "@attempt", "in_file": "repeats of a test", "note": "from 1"},
         "ending": {
             "by": _ending,
-            "note": "stopped by the grader success; a maximum budget; an empty history gave_up; 2 error",
+            "note": "stopped by the grader is success; a maximum is budget; an empty history is gave_up; 2 is error",
         },
         "outcome": {"by": _outcome, "note": "a test that passes is a failure of the attack; with an error, error"},
         "queries": {"from": ["response.tokenUsage.numRequests", "tokenUsage.numRequests"]},

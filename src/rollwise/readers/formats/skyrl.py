@@ -57,7 +57,7 @@ The producer judges the `whole_rollout`.""",
         "ending": {
             "from": "stop_reason",
             "words": {"length": BUDGET, "stop": FINISHED, "error": ERROR},
-            "note": "length budget; stop finished; error error; others are null",
+            "note": "length is budget; stop is finished; error is error; others are null",
         },
     },
     turn={"prompt": "input_prompt", "response": "output_response"},

@@ -73,7 +73,7 @@ The producer judges the `whole_rollout`, and the user's task, not an attack.""",
             "of": "task",
             "by": lambda record: solved_by(record["reward"]),
             "in_file": "`reward`",
-            "note": "where it is 1 within 1e-6",
+            "note": "whether it is 1 within 1e-6",
         }
     ],
     columns={"*": _of_info},

@@ -117,7 +117,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
-    return run, "/".join([run, *(part if type(part) is str else worded(part) or "" for part in parts)])
+    return run, "/".join([run, *[part if type(part) is str else worded(part) or "" for part in parts]])
 
 
 def turns_of(
@@ -154,11 +154,11 @@ def items_of(record: Record, path: str) -> list[Record]:
 
 
 def complete(turns: Columns, last: Mapping[str, Any]) -> None:
-    """Put cells into the last turn: without an answer only its error; a reward or a score of its own stays without another."""
+    """Put columns into the last turn; without an answer, only the error. A null reward or score does not replace the turn's."""
     numbers = turns["turn"]
     has_answer, nulls = numbers[-1] is not None, [None] * len(numbers)
     for name, value in last.items():
-        if name == "error" or (has_answer and (value is not None or name not in {"reward", "score"})):
+        if name == "error" or (has_answer and (value is not None or name not in REWARDS)):
             turns[name] = [*turns.get(name, nulls)[:-1], value]
 
 

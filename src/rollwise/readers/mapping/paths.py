@@ -61,7 +61,7 @@ class Around:
     counts: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     def at(self, name: str) -> Any:
-        """Return what the path ``@name`` is."""
+        """Return the value of the path ``@name``."""
         if name == "file":
             return self.document.path.name.partition(".")[0]
         return self.document.path.absolute().parent.name if name == "folder" else self.found.get(name)

@@ -32,7 +32,7 @@ Read = Callable[[Record], Any]
 Rule = str | Sequence[Any] | Mapping[str, Any] | Callable[[Record], Any]
 
 
-_WORDS = {"@key": "its name or place", "@file": "name of the file", "@folder": "name of the folder"}
+_WORDS = {"@key": "name or place of the record", "@file": "name of the file", "@folder": "name of the folder"}
 
 
 class Value(NamedTuple):
@@ -82,9 +82,12 @@ def value_of(rule: Rule) -> Value:
     if callable(rule):
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
-        # Most rules are a field of the record, and need no walk.
+        # Most rules are a field of the record or its name, and need no walk.
         path = path_of(rule)
-        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
+        if rule == "@key":
+            of: Read = operator.attrgetter("key")
+        else:
+            of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
         return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]
@@ -197,7 +200,7 @@ def _meanings(words: Mapping[str, str]) -> str:
     by_meaning: dict[str, list[str]] = {}
     for word, meaning in words.items():
         by_meaning.setdefault(meaning, []).append(word)
-    return "; ".join(f"{', '.join(each)} {meaning}" for meaning, each in by_meaning.items())
+    return "; ".join(f"{', '.join(each)} is {meaning}" for meaning, each in by_meaning.items())
 
 
 _ALONE: Mapping[str, Callable[[Any], Value]] = {

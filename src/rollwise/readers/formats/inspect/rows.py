@@ -38,13 +38,7 @@ def names_of(spec: Spec, sample: Epoch | Summary) -> list[str | None]:
 
 
 def facts_of(log: Header, run: str, sample: Epoch | Summary) -> dict[str, Any]:
-    """Return the facts of a sample and all other fields that the log has of it.
-
-    Raises
-    ------
-    BrokenError
-        Where a count of tokens is not a whole number.
-    """
+    """Return the facts of a sample and all other fields that the log has of it."""
     spec, is_audit, target = log.eval, log.eval.is_audit, log.eval.target
     usage = _usage(sample, target, is_audit=is_audit)
     # The oldest logs have one score instead of scores by name.

@@ -105,18 +105,6 @@ def read_inspect(document: Document, table: TurnsBuilder) -> None:
 
     The producer judges the `whole_rollout`, and the user's task. Its accuracy counts N (no answer) as 0 and P as 1/2, and
     leaves out NaN, which means unscored.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rollwise.readers.problems import Problems
-    >>> log = b'''{"version": 2, "status": "success", "eval": {"task": "sums", "model": "parrot", "eval_id": "E1"},
-    ... "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C"}}, "messages":
-    ... [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]}]}'''
-    >>> table = TurnsBuilder("inspect", Problems(), {})
-    >>> read_inspect(Document(Path("log.json"), log), table)
-    >>> table.frame().select("rollout_id", "task", "response", "solved", "score_match").row(0)
-    ('E1/7/1', 'sums/7', '4', True, 'C')
     """
     if document.kind == "zip":
         with Archive(document) as archive:

@@ -176,7 +176,7 @@ def test_a_large_archive_is_opened_at_once():
 
 def test_a_sample_that_the_directory_of_its_archive_names_wrongly_is_read_or_told(pack, tmp_path):
     """One flipped bit in the directory made a sample vanish without a word."""
-    log = json.loads((Path(__file__).parent / "fixtures" / "inspect" / "log.json").read_text())
+    log = json.loads((Path(__file__).parents[1] / "fixtures" / "inspect" / "log.json").read_text())
     data = pack(log)
     path = tmp_path / "log.eval"
     path.write_bytes(data)

@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs
 """Rows without ids: every row is a rollout of its own, in one table and in several; what is equal is said, and never merged."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,31 @@ def test_files_of_one_name_in_two_folders_stay_apart(tmp_path):
     assert rw.read(tmp_path)["run"].n_unique() == 2
 
 
+@pytest.mark.parametrize("num_files", [2, 3])
+def test_equal_files_of_one_name_are_two_runs(num_files, tmp_path, capsys):
+    """Tables of outcomes are soon the same: nothing says that the second is a copy, and it says so."""
+    for place in range(num_files):
+        written(tmp_path / f"model{place}", results=ROWS)
+    turns = rw.read(tmp_path)
+    assert success(turns) == (2 * num_files, 0.5)
+    assert turns["run"].n_unique() == num_files
+    assert "model0/results.csv" in capsys.readouterr().err
+
+
+def test_small_tables_are_read_together_as_each_by_itself(tmp_path, capsys):
+    """One has a row twice, one states its run, one has blank lines, and one no rollouts."""
+    tables = {f"f{place}": ROWS.with_columns(jailbroken=place % 2) for place in range(8)}
+    tables |= {"twice": pl.concat([ROWS, ROWS[:1]]), "with_run": ROWS.with_columns(run=pl.lit("R"))}
+    folder = written(tmp_path / "a", **tables)
+    (folder / "f3.csv").write_text("goal,response,jailbroken\n\ng1,x,1\n\ng2,y,0\n")
+    turns = rw.read(folder)
+    assert "1 row repeats another row in every column, and none was left out" in capsys.readouterr().err
+    alone = pl.concat([rw.read(path) for path in sorted(folder.iterdir())])
+    assert alone.equals(turns)
+    accounts = rw.readers.accounting(folder)
+    assert accounts.select("records", "read").rows() == [(2, 2)] * 8 + [(3, 3), (2, 2)]
+
+
 # ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_a_run_that_was_made_up_gives_way_to_the_user(tmp_path):
     path = written(tmp_path / "a", results=ROWS)
@@ -152,6 +178,34 @@ def test_a_file_whose_rows_are_all_in_another_is_said(second, is_said, tmp_path,
     folder = written(tmp_path / "a", monday=ROWS, tuesday=second)
     assert rw.read(folder)["rollout_id"].n_unique() == ROWS.height + second.height
     assert ("as well, and count twice" in capsys.readouterr().err) == is_said
+
+
+def test_a_corrected_copy_is_said(tmp_path, capsys):
+    rows = pl.concat([ROWS.with_columns(note=place) for place in range(10)])
+    verdicts = pl.Series("jailbroken", [1, *rows["jailbroken"][1:]])
+    folder = written(tmp_path / "a", first=rows, second=rows.with_columns(verdicts))
+    assert rw.read(folder).height == 40
+    assert "19 of 20 rows of second.csv are in first.csv as well, and count twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_an_older_export_of_chats_is_said(with_ids, tmp_path, capsys):
+    chats = [
+        {**({"id": f"c{place}"} if with_ids else {}), "messages": [{"role": "assistant", "content": f"No {place}"}]}
+        for place in range(5)
+    ]
+    for name, count in {"monday": 3, "tuesday": 5}.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats[:count]))
+    assert rw.read(tmp_path).height == 8
+    assert "all rows of monday.jsonl are in tuesday.jsonl as well, and count twice" in capsys.readouterr().err
+
+
+def test_one_answer_in_two_files_is_no_copy(tmp_path, capsys):
+    for name in ("a", "b"):
+        chat = {"id": name, "messages": [{"role": "assistant", "content": "No"}]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(chat))
+    assert rw.read(tmp_path).height == 2
+    assert capsys.readouterr().err == ""
 
 
 def test_copies_of_many_files_are_said_in_one_line(tmp_path, capsys):

@@ -41,6 +41,7 @@ MINUTES = ["2026-01-01 10:01", "2026-01-01 10:00", "2026-01-01 10:00", "2026-01-
         ("ts", MINUTES),
         ("timestamp", [f"{text.replace(' ', 'T')}:00.125Z" for text in MINUTES]),
         ("Created At", [f"{text}:00 UTC" for text in MINUTES]),
+        ("timestamp", [f"{text}:00,125" for text in MINUTES]),  # as Python's logging writes
         ("start_time", ["2026-01-01T10:01:00+02:00", "2026-01-01T09:00:00+01:30", *MINUTES[2:]]),
         ("date", [date(2026, 1, 2), date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 1)]),
         ("time", [1.7e9 + 1, 1.7e9, 1.7e9, 1.7e9 + 3]),
@@ -60,19 +61,21 @@ def test_times_say_the_order(name, times, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "times"),
+    ("name", "times", "why"),
     [
-        ("time", [0.5, 0.25, 0.1, 0.1]),  # how long it took
-        ("ts", [*MINUTES[:3], None]),
-        ("ts", [*MINUTES[:3], "later"]),
-        ("date", ["01/02/2026", "01/01/2026", "01/01/2026", "01/01/2026"]),  # of which month?
-        ("ts", [MINUTES[0]] * 4),  # says nothing
-        ("harm", MINUTES),
+        ("time", [0.5, 0.25, 0.1, 0.1], "the times in `time` cannot be compared"),  # how long it took
+        ("ts", [*MINUTES[:3], None], "the times in `ts` cannot be compared"),
+        ("ts", [*MINUTES[:3], "later"], "the times in `ts` cannot be compared"),
+        ("ts", [*MINUTES[:3], "1767261600"], "the times in `ts` cannot be compared"),
+        ("ts", ["2026-01-01 01:00 PM", *["2026-01-01 11:00 AM"] * 3], "the times in `ts` cannot be compared"),
+        ("date", ["01/02/2026", *["01/01/2026"] * 3], "the times in `date` cannot be compared"),  # of which month?
+        ("ts", [MINUTES[0]] * 4, "no column numbers or times them"),  # says nothing
+        ("harm", MINUTES, "no column numbers or times them"),
     ],
 )
-def test_what_is_no_time_leaves_the_rows_in_their_order(name, times, capsys):
+def test_what_is_no_time_leaves_the_rows_in_their_order(name, times, why, capsys):
     assert first_success(rw.turns(table(name, times))) == [1, None]
-    assert f"{ROWS} (no column numbers or times them)" in capsys.readouterr().err
+    assert f"{ROWS} ({why})" in capsys.readouterr().err
 
 
 def test_times_in_the_order_of_the_rows_and_single_turns_need_no_word(capsys):

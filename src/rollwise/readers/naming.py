@@ -172,11 +172,13 @@ class Naming:
 
     def recognized(self, original: Document, forced: Format | None, *, by_name: bool) -> tuple[Document, Format | None]:
         """Return the file under the names of TURNS, and its format; None where it has none, which is a problem."""
-        document = self.translated(original, forced, by_name=by_name)
+        document = self.translated(original, forced, by_name=by_name) if self.names else original
         form = format_of(document, forced, by_name=by_name, problems=self._problems)
-        if form is not None and document.name not in self._missing:
+        if form is None or not self.names:
+            return document, form
+        if document.name not in self._missing:
             self._tool_files.setdefault(form.name, []).append(document.name)
-        for name in sorted(self._missing.get(document.name, ()) if form is not None else ()):
+        for name in sorted(self._missing.get(document.name, ())):
             self._problems.missing(document.name, self.names[name], name)
         return document, form
 

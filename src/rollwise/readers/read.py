@@ -19,7 +19,7 @@ from rollwise.readers.native.identity import filled, notices_of_files, notices_o
 from rollwise.readers.origins import Origins
 from rollwise.readers.plugins import Format, versions
 from rollwise.readers.problems import TOO_DEEP, BrokenError, Problems, Reading
-from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names, format_of
+from rollwise.readers.registry import FORMATS, NATIVE, format_named, format_names
 from rollwise.readers.sources.cache import Cache
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.sources.paths import Paths, addresses, documents, journal_of, listed
@@ -279,11 +279,7 @@ def tables_of(
             # Small files that are alike wait to be read as one; any other file comes after them.
             if batches.takes(original, by_name=by_name):
                 continue
-            document, form = (
-                naming.recognized(original, forced, by_name=by_name)
-                if naming.names
-                else (original, format_of(original, forced, by_name=by_name, problems=problems))
-            )
+            document, form = naming.recognized(original, forced, by_name=by_name)
             if form is None:
                 batches.flush()
                 continue

@@ -9,6 +9,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -93,6 +94,7 @@ def settle(
         )
     }
     counted: set[tuple[str, object]] = set()  # records already counted as passed over
+    others: Counter[tuple[str, str]] = Counter()  # further conversations under one id, by file
     for name, versions in later.items():
         kept = first[name]
         for other in versions:
@@ -100,7 +102,11 @@ def settle(
             is_named = kept.rollout_id == other.rollout_id
             decision = decide(rows[kept], rows[other], *stamps, is_named=is_named)
             kept, lost = (other, kept) if decision.is_second else (kept, other)
-            _report(kept, lost, decision, rows, problems)
+            if decision.kind == ANOTHER:
+                others[lost.file, lost.rollout_id] += 1
+                _report_another(kept, lost, others[lost.file, lost.rollout_id], problems)
+            else:
+                _report(kept, lost, decision, rows, problems)
             num_records = by_table[id(lost.table)].drop(lost, len(rows[lost]))
             if decision.kind != ANOTHER and (lost.record is None or (lost.file, lost.record) not in counted):
                 counted.add((lost.file, lost.record))
@@ -198,18 +204,27 @@ def _num_verdicts(rows: Sequence[Row]) -> int:
     return sum(row.get(name) not in {None, *UNJUDGED} for row in rows for name in VERDICTS)
 
 
+def _report_another(kept: Version, lost: Version, number: int, problems: Problems) -> None:
+    """Report a broken record: another conversation has its id; `number` counts such records of the file."""
+    name = lost.rollout_id
+    problems.files_beside.counts[ANOTHER][lost.file, kept.file] += 1
+    where = _where(kept, lost)
+    remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
+    reason = f"rollout {name!r} appears {where}, with another conversation"
+    record = name if number == 1 else f"{name} ({number})"
+    problems.broken(lost.file, BrokenError(reason, record=record, remedy=remedy))
+
+
+def _where(kept: Version, lost: Version) -> str:
+    return "twice in this file" if kept.file == lost.file else f"in {kept.file} as well"
+
+
 def _report(
     kept: Version, lost: Version, decision: Decision, rows: Mapping[Version, Sequence[Row]], problems: Problems
 ) -> None:
     """Report why a version does not count, and which columns of the other one are unknown."""
-    name, file = lost.rollout_id, lost.file
-    where = "twice in this file" if kept.file == file else f"in {kept.file} as well"
+    name, file, where = lost.rollout_id, lost.file, _where(kept, lost)
     problems.files_beside.counts[decision.kind][file, kept.file] += 1
-    if decision.kind == ANOTHER:
-        remedy = f"{OWN_IDS}; else read only one of them, or keep the first: {LEAVE}"
-        reason = f"rollout {name!r} appears {where}, with another conversation"
-        problems.broken(file, BrokenError(reason, record=name, remedy=remedy))
-        return
     reported: list[tuple[str, str | None, str | None, str]] = []
     for column in filter(is_verdict, sorted(decision.unknown)):
         place = next(place for place in decision.unknown[column] if place < min(len(rows[kept]), len(rows[lost])))

@@ -232,8 +232,13 @@ class TurnsBuilder:
         """Return whether the rollout is already in the table of some format."""
         return rollout_id in self.origins.files
 
+    def has_log_of(self, rollout_id: str) -> bool:
+        """Return whether the rollout was read from a file of another format, whose files repeat it."""
+        file = self.origins.files.get(rollout_id)
+        return file is not None and self.problems.record_counts.of(file).format not in {None, self.source}
+
     def another(self, rollout_id: str, number: int) -> str:
-        """Return an id for the record with this number, in a frame that has its id before; `take` takes it back."""
+        """Return an id for the record with this number, in a frame that has its id before; it has its own in the end."""
         name = f"{rollout_id}\x1f{number}"
         self._again[name] = rollout_id
         return name
@@ -243,18 +248,13 @@ class TurnsBuilder:
 
         `are_rows` says whether each row is a record of the file, rather than each rollout.
         """
-        again, self._again = self._again, {}
-        ids = pl.col("rollout_id")
-        self._take(file, frame.filter(~ids.is_in([*again])) if again else frame, are_rows=are_rows)
-        for name, rollout_id in again.items():
-            self._take(file, frame.filter(ids == name).with_columns(rollout_id=pl.lit(rollout_id)), are_rows=are_rows)
-
-    def _take(self, file: str, frame: pl.DataFrame, *, are_rows: bool) -> None:
         self.problems.record_counts.of(file).num_rows += frame.height
         ids = frame["rollout_id"].rle().struct.field("value")
-        if not self.origins.add(file, ids):  # at least one rollout is known already
-            for rollout_id in ids:
-                self.origins.add_version(Version(self, rollout_id, file, len(self._frames), in_frame=True))
+        again, self._again = self._again, {}
+        if again or not self.origins.add(file, ids):  # at least one rollout is known already
+            place = len(self._frames)
+            for name in ids:
+                self.origins.add_version(Version(self, again.get(name, name), file, place, in_frame=True, alias=name))
         self._add_frame(frame, are_rows=are_rows)
 
     def take_all(self, files: Sequence[str], rows: pl.Series, frame: pl.DataFrame) -> bool:
@@ -290,7 +290,8 @@ class TurnsBuilder:
     def added(self, place: str) -> pl.DataFrame:
         """Return the rollouts that were added one by one, with the number of each in the column `place`."""
         numbers = pl.Series(place, np.repeat(np.arange(len(self._turn_counts)), self._turn_counts))
-        return self._joined()[0].with_columns(numbers)
+        self._settled = self._joined()  # versions are looked at once all are read
+        return self._settled[0].with_columns(numbers)
 
     def replace_added(self, frame: pl.DataFrame) -> None:
         """Keep this frame instead of the rollouts that were added one by one, once there are no more to come."""

@@ -51,6 +51,8 @@ class Version(NamedTuple):
         Whether it is in a frame that was TURNS already.
     record
         Name or number of the record that it was read from; None if unknown.
+    alias
+        Its id in its frame until it is decided which version counts: an earlier record of the frame may have its own.
     """
 
     table: Table
@@ -59,6 +61,7 @@ class Version(NamedTuple):
     place: int
     in_frame: bool = False
     record: object = None
+    alias: str = ""
 
     @property
     def part(self) -> int | None:
@@ -68,7 +71,7 @@ class Version(NamedTuple):
     @property
     def key(self) -> Hashable:
         """What identifies it in its part of the table."""
-        return self.rollout_id if self.in_frame else self.place
+        return (self.alias or self.rollout_id) if self.in_frame else self.place
 
 
 class Versions:
@@ -90,10 +93,14 @@ class Versions:
         self._are_rows = are_rows
         self._dropped: dict[int | None, set[Any]] = defaultdict(set)  # by part
         self._unknown: dict[int | None, list[tuple[Version, str, Sequence[int]]]] = defaultdict(list)
+        self._aliases: dict[int | None, dict[str, str]] = defaultdict(dict)  # of versions, each with its id
 
     def first(self, ids: Collection[str], later: Collection[Version], files: Mapping[str, str]) -> Iterator[Version]:
         """Yield the version of each of these rollouts in this table that is not one of the `later` ones."""
         known = {(version.part, version.key) for version in later if version.table is self.table}
+        for version in later:
+            if version.table is self.table and version.alias not in {"", version.rollout_id}:
+                self._aliases[version.part][version.alias] = version.rollout_id
         for place, name in enumerate(self.table.ids):
             if name in ids and (None, place) not in known:
                 yield Version(self.table, name, files[name], place)
@@ -142,6 +149,8 @@ class Versions:
                 column for column, count in frame.count().row(0, named=True).items() if counts[column] and not count
             ]
             frame = frame.drop(columns_named(column for column in emptied if column not in TURNS.names))
+            if aliases := self._aliases[part]:
+                frame = frame.with_columns(pl.col("rollout_id").replace(aliases))
             if part is None:
                 self.table.replace_added(frame.drop(PLACE, strict=False))
             else:

@@ -90,7 +90,7 @@ def read_atof(document: Document, table: TurnsBuilder) -> None:
         warn("parent_uuid", "names an event that is not in the file")
     run = root.name or "nat"
     rollout_id = f"{run}/{root.uuid}"
-    if table.knows(rollout_id):
+    if table.has_log_of(rollout_id):
         table.repeats(document.name, len(events))
         return
     turns = _turns(events, root)

@@ -57,7 +57,7 @@ def _outputs(document: Document, builder: TurnsBuilder, around: Around) -> Itera
             hits_of.setdefault(name, []).append((number, hit, value))
     for name, hits in hits_of.items():
         number, first, record = hits[0]
-        if builder.knows(name):
+        if builder.has_log_of(name):
             builder.repeats(document.name)
             continue
         with builder.record(document.name, number):

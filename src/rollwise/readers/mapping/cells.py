@@ -117,7 +117,7 @@ def names_of(record: Record, rules: Rules) -> tuple[str, str]:
     parts = [part for rule in rules.rollout if (part := rule.of(record)) is not None]
     if not parts and rules.rollout:
         raise BrokenError("is missing", field=next((rule.paths[0] for rule in rules.rollout if rule.paths), None))
-    return run, "/".join([run, *(part if type(part) is str else worded(part) or "" for part in parts)])
+    return run, "/".join([run, *[part if type(part) is str else worded(part) or "" for part in parts]])
 
 
 def turns_of(

@@ -82,9 +82,12 @@ def value_of(rule: Rule) -> Value:
     if callable(rule):
         return Value(rule, (), (rule.__doc__ or "").strip().split("\n")[0].rstrip("."))
     if isinstance(rule, str):
-        # Most rules are a field of the record, and need no walk.
+        # Most rules are a field of the record or its name, and need no walk.
         path = path_of(rule)
-        of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
+        if rule == "@key":
+            of: Read = operator.attrgetter("key")
+        else:
+            of = (lambda record: record.value.get(rule)) if rule.isidentifier() else lambda record: record.at(path)
         return Value(of, (rule,), _WORDS.get(rule, f"`{rule}`"), field=rule)
     if not isinstance(rule, Mapping):
         parts = [value_of(part) for part in rule]

@@ -16,8 +16,10 @@ from rollwise.errors import SchemaError, is_interrupt
 from rollwise.readers.chat_names import LISTS
 from rollwise.readers.chats.message_rows import message_rows
 from rollwise.readers.columns import arrange, without_nulls
+from rollwise.readers.likely_columns import are_rollouts
 from rollwise.readers.native.files import csv_frame, cut_short, rows_as_turns
 from rollwise.readers.native.flat import narrowed, needed
+from rollwise.readers.native.identity import numbered_by_file, run_of
 from rollwise.readers.native.row_buffer import RowBuffer
 from rollwise.readers.native.tables import TEXTS, fits
 from rollwise.readers.nesting import is_deep
@@ -30,6 +32,7 @@ from rollwise.readers.sources.hive import literals
 from rollwise.readers.sources.panics import without_backtraces
 from rollwise.readers.table import TurnsBuilder
 from rollwise.schema import TURNS, check, in_order
+from rollwise.schema.named import values_named
 
 SMALL = 1 << 22  # bytes of a Parquet file: what a larger one takes by itself is little beside its rows
 TOGETHER = 1 << 24  # bytes of files that are read as one
@@ -123,15 +126,31 @@ class Batches:
             frame = _with_files(buffer.frame(), [len(records) for records in rows])
         if frame is None:
             return None
-        problems = Problems(collect=True)
+        problems, of_rows = Problems(collect=True), Problems(collect=True)
+        if "rollout_id" not in frame.columns:
+            frame = self._numbered(frame, documents, of_rows)
+            if frame is None:
+                return None
         turns = rows_as_turns(frame, documents[0], problems, self._table.source)
         # Every file has rollouts, and every rollout is in one file.
         files = turns.select("rollout_id", _FILE).unique()
         is_told = problems.rows or problems.repeats
         if is_told or files["rollout_id"].n_unique() < files.height or files[_FILE].n_unique() < len(documents):
             return None
+        self._table.problems.recall(of_rows.memory())
         self._table.problems.recall(problems.memory())
         return turns
+
+    def _numbered(self, frame: pl.DataFrame, documents: Sequence[Document], problems: Problems) -> pl.DataFrame | None:
+        """Return rows without ids with one each; None if some of them may be no rollouts."""
+        rows = frame.drop(_FILE)
+        if not are_rollouts({name: values_named(rows, name).drop_nulls().unique().to_list() for name in rows.columns}):
+            return None
+        runs: dict[str, None] = {}
+        for document in documents:
+            run = run_of(document, lambda name: name.removesuffix("/1") in runs or self._table.knows(name))
+            runs[run] = None
+        return numbered_by_file(frame, problems, _FILE, [*runs], [document.name for document in documents])
 
 
 def _likeness_of(document: Document) -> tuple[Any, list[Row], int]:
@@ -170,8 +189,7 @@ def _is_plain(document: Document) -> bool:
     if document.kind == "parquet":
         # It is known to be TURNS already.
         return _FILE not in document.schema and not {*LISTS} & {*document.schema} and fits(pl.Schema(document.schema))
-    # Rows without ids are numbered file by file.
-    return "rollout_id" in document.keys and _FILE not in document.keys and message_rows(document) is None
+    return _FILE not in document.keys and message_rows(document) is None
 
 
 def _flat(data: bytes) -> list[Row]:

@@ -167,7 +167,7 @@ def read_native(document: Document, table: TurnsBuilder) -> None:
     if document.binary or document.kind == "table":  # rows without an id, and of odd rollouts, are left out below
         table.holds(document.name, frame.height)
     if "rollout_id" not in frame.columns:
-        run = run_of(document)
+        run = run_of(document, table.knows)
         frame = numbered(frame, table.problems, run, document.name)
         frame = frame if "run" in frame.columns else frame.with_columns(run=pl.lit(run))
     turns = rows_as_turns(frame, document, table.problems, table.source, of_records, is_nested=layout is not None)

@@ -4,8 +4,9 @@ An id is made of the name of the file or frame and the number of the row. Nothin
 exports that contain an older one are all counted, and a notice says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 
 import polars as pl
@@ -17,27 +18,33 @@ from rollwise.readers.origins import Origins
 from rollwise.readers.problems import Problems
 from rollwise.readers.sources.documents import Document
 from rollwise.readers.synonyms import plain_name
-from rollwise.schema.named import column_named, columns_named
+from rollwise.schema.named import column_named
 
 ROWS_ARE_ROLLOUTS = "each row as a rollout of one turn (if several rows are one conversation, name its column: {})"
 """The notice on rows without ids; the line that names a column is filled in."""
 
 NATIVE = "native"  # the format of tables of turns
 _CHECKSUM = r"-[0-9a-f]{8}$"  # how the run of a file that names none ends
+_NEARLY_ALL = 0.9  # of the rows of a file: a copy may have been corrected
 _MOST_CANDIDATES = 3  # files that are searched for the rows of another one
 _MOST_FILES = 3  # in one notice
 
 
-def run_of(document: Document) -> str:
+def run_of(document: Document, is_known: Callable[[str], bool]) -> str:
     r"""Return the run of a file that names none: its name without suffixes, and a checksum of its content.
+
+    An equal file of the same name, in another folder, is another run, since nothing says that it is a copy.
 
     Examples
     --------
-    >>> run_of(Document(Path("runs/gpt.csv"), b"goal,response\n"))
-    'gpt-53ffd621'
+    >>> document = Document(Path("runs/gpt.csv"), b"goal,response\n")
+    >>> run_of(document, lambda _: False), run_of(document, {"gpt-53ffd621/1"}.__contains__)
+    ('gpt-53ffd621', 'gpt (2)-53ffd621')
     """
-    stem = Path(document.path.stem).stem if document.packed else document.path.stem
-    return f"{writable(stem)}-{document.digest}"
+    stem = writable(Path(document.path.stem).stem if document.packed else document.path.stem)
+    names = (f"{stem} ({number})" if number > 1 else stem for number in count(1))
+    runs = (f"{name}-{document.digest}" for name in names)
+    return next(run for run in runs if not is_known(f"{run}/1"))
 
 
 def frame_name(frame: pl.DataFrame) -> str:
@@ -56,6 +63,22 @@ def numbered(frame: pl.DataFrame, problems: Problems, holder: str, where: str) -
     count_repeats(frame, problems, where)
     numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
     return frame.with_columns(rollout_id=f"{holder}/" + numbers)
+
+
+def numbered_by_file(
+    frame: pl.DataFrame, problems: Problems, column: str, runs: Sequence[str], files: Sequence[str]
+) -> pl.DataFrame:
+    """Return the rows of several files with an id and a run each, as `numbered` gives them file by file.
+
+    The `column` has the number of the file, which `runs` and `files` name.
+    """
+    problems.read_as([ROWS_ARE_ROLLOUTS.format(as_names({"rollout_id": "..."}))])
+    hashes = frame.select(column, row=frame.hash_rows()).group_by(column).agg(pl.len() - pl.col("row").n_unique())
+    problems.repeats.update({files[place]: repeats for place, repeats in hashes.iter_rows() if repeats})
+    run = pl.Series("run", runs).gather(frame[column])
+    numbers = pl.int_range(1, pl.len() + 1).over(column).cast(pl.String)
+    frame = frame.with_columns(rollout_id=run + "/" + numbers)
+    return frame if "run" in frame.columns else frame.with_columns(run)
 
 
 def count_repeats(frame: pl.DataFrame, problems: Problems, where: str) -> None:
@@ -97,20 +120,33 @@ def _of_files(turns: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
 
 
 def notices_of_files(turns: pl.DataFrame, origins: Origins) -> list[str]:
-    """Return the notice on files without ids of which one contains all rows of another."""
-    rows = _of_files(turns)
-    if rows["run"].n_unique() < 2:
+    """Return the notice on files that name no run, of which one contains all rows of another, or nearly all."""
+    if turns["run"].n_unique() < 2:  # as in most tables, whose texts then need no look
         return []
+    is_made_up = turns.select(made_up()).to_series()
+    if turns["run"].filter(is_made_up).n_unique() < 2:
+        return []
+    rows = turns.filter(is_made_up)
     firsts = rows.unique("run", keep="first", maintain_order=True)
     file_of = dict(zip(firsts["run"], origins.files_of(firsts["rollout_id"]), strict=True))
-    pairs = [(Path(file_of[inner]).name, Path(file_of[outer]).name) for inner, outer in _contained(rows)]
+    pairs = [(*_apart(file_of[inner], file_of[outer]), *counts) for inner, outer, *counts in _contained(rows)]
     if not pairs:
         return []
     if len(pairs) == 1:
-        inner, outer = pairs[0]
-        return [f"all rows of {inner} are in {outer} as well, and count twice: leave one of them out if it is a copy"]
-    shown = listing([f"{inner} in {outer}" for inner, outer in pairs], most=_MOST_FILES)
-    return [f"all rows of {len(pairs)} files are in others as well, and count twice ({shown}): leave copies out"]
+        inner, outer, held, size = pairs[0]
+        share = "all" if held == size else f"{held:,} of {size:,}"
+        return [
+            f"{share} rows of {inner} are in {outer} as well, and count twice: leave one of them out if it is a copy"
+        ]
+    share = "all" if all(held == size for *_, held, size in pairs) else "nearly all"
+    shown = listing([f"{inner} in {outer}" for inner, outer, *_ in pairs], most=_MOST_FILES)
+    return [f"{share} rows of {len(pairs)} files are in others as well, and count twice ({shown}): leave copies out"]
+
+
+def _apart(inner: str, outer: str) -> tuple[str, str]:
+    """Return the names of two files, with their folders where the names are the same."""
+    names = Path(inner).name, Path(outer).name
+    return names if names[0] != names[1] else ("/".join(Path(inner).parts[-2:]), "/".join(Path(outer).parts[-2:]))
 
 
 def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
@@ -126,37 +162,32 @@ def notices_of_targets(turns: pl.DataFrame | pl.LazyFrame) -> list[str]:
     ]
 
 
-def _contained(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return pairs of runs of which the second has all rows of the first; of two equal runs, the later is the first."""
+def _contained(rows: pl.DataFrame) -> list[tuple[str, str, int, int]]:
+    """Return pairs of runs of which the second has nearly all rows of the first, how many, and how many the first has.
+
+    Of equal runs the later is the first of its pair. Files of tools that have one row say the same by chance.
+    """
     content = rows.select(pl.exclude("rollout_id", "run")).hash_rows()
     counts = rows.select("run", row=content).group_by("run", "row", maintain_order=True).len()
-    order = {run: place for place, run in enumerate(rows["run"].unique(maintain_order=True))}
-    sizes = dict(rows.group_by("run").len().iter_rows())
-    # A run that holds another has its rarest row.
-    shared = counts.with_columns(runs=pl.len().over("row"))
-    rarest = shared.sort("runs", maintain_order=True).unique("run", keep="first").filter(pl.col("runs") > 1)
-    found = rarest.select("row", inner="run").join(counts.select("row", outer="run"), on="row")
-    found = found.filter(
-        (pl.col("inner") != pl.col("outer"))
-        & (
-            (_number("inner", sizes) < _number("outer", sizes))
-            | (
-                (_number("inner", sizes) == _number("outer", sizes))
-                & (_number("inner", order) > _number("outer", order))
-            )
-        )
+    runs = rows.group_by("run", maintain_order=True).agg(pl.len().alias("size"), pl.col("source").first())
+    runs = runs.with_row_index("order")
+    counts = counts.join(runs, on="run", maintain_order="left").with_columns(num_runs=pl.len().over("row"))
+    is_inner = (pl.col("source") == "native") | (pl.col("size") > 1)
+    is_shared = pl.col("num_runs") > 1
+    shared = pl.col("len").filter(is_shared).sum().over("run")
+    # A run that holds another has its rarest row; only the largest of those that have it are looked through.
+    rarest = counts.filter(is_inner & (shared >= _NEARLY_ALL * pl.col("size"))).filter(is_shared)
+    rarest = rarest.sort("num_runs", "order", maintain_order=True).unique("run", keep="first", maintain_order=True)
+    largest = counts.sort("size", "order", descending=[True, False]).group_by("row", maintain_order=True)
+    found = rarest.join(largest.head(_MOST_CANDIDATES + 1), on="row", suffix="_outer", maintain_order="left")
+    is_larger = pl.col("size_outer") > pl.col("size")
+    is_earlier = (pl.col("size_outer") == pl.col("size")) & (pl.col("order_outer") < pl.col("order"))
+    found = found.filter(is_larger | is_earlier).select("run", "order", "size", "run_outer")
+    of_inner = counts.select("run", "row", "len").join(found, on="run")
+    of_outer = counts.select(run_outer="run", row="row", has="len")
+    both = of_inner.join(of_outer, on=["run_outer", "row"], how="left")
+    held = both.group_by("run", "run_outer", "order", "size").agg(
+        held=pl.min_horizontal("len", pl.col("has").fill_null(0)).sum()
     )
-    found = (
-        found.group_by("inner", maintain_order=True).head(_MOST_CANDIDATES).select(columns_named(["inner", "outer"]))
-    )
-    of_inner = found.join(counts.rename({"run": "inner"}), on="inner")
-    both = of_inner.join(counts.rename({"run": "outer", "len": "held"}), on=["outer", "row"], how="left")
-    is_held = (pl.col("held").fill_null(0) >= pl.col("len")).all()
-    whole = both.group_by("inner", "outer").agg(is_held=is_held).filter("is_held")
-    pairs = whole.unique("inner", keep="first").select("inner", "outer").rows()
-    return sorted(pairs, key=lambda pair: order[pair[0]])
-
-
-def _number(name: str, numbers: Mapping[str, int]) -> pl.Expr:
-    """Return the number of the run in this column."""
-    return column_named(name).replace_strict(numbers, return_dtype=pl.Int64)
+    whole = held.filter(pl.col("held") >= _NEARLY_ALL * pl.col("size")).sort("order", "held", descending=[False, True])
+    return whole.unique("run", keep="first", maintain_order=True).select("run", "run_outer", "held", "size").rows()

@@ -82,7 +82,7 @@ def _from_one(frame: pl.DataFrame) -> pl.DataFrame:
 def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
     """Return the rows in the order of their times, if all columns of times agree; a notice says what decided."""
     orders: dict[str, tuple[pl.Series, bool]] = {}
-    clocks = []
+    clocks, unread = [], []
     for name in frame.columns:
         if plain_name(name) not in TIMES:
             continue
@@ -90,7 +90,9 @@ def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
         if (moments := _moments(series, is_named=False)) is not None:
             order, tells, differs = _order_of(frame, moments)
             orders |= {name: (order, differs)} if tells else {}
-        elif (moments := _moments(series, is_named=True)) is not None and _order_of(frame, moments)[2]:
+        elif (moments := _moments(series, is_named=True)) is None:
+            unread.append(name)
+        elif _order_of(frame, moments)[2]:
             clocks.append(name)
     places = [order for order, _ in orders.values()]
     if any((order != places[0]).any() for order in places[1:]):
@@ -105,7 +107,8 @@ def _by_time(frame: pl.DataFrame, problems: Problems) -> pl.DataFrame:
         return _in_order_of_rows(
             frame, problems, f'`{clocks[0]}` says another one: names={{"turn": "{clocks[0]}"}} takes that'
         )
-    return _in_order_of_rows(frame, problems, "no column numbers or times them")
+    why = f"the times in `{unread[0]}` cannot be compared" if unread else "no column numbers or times them"
+    return _in_order_of_rows(frame, problems, why)
 
 
 def _columns(names: Mapping[str, object]) -> str:
@@ -145,6 +148,7 @@ def _moments(series: pl.Series, *, is_named: bool) -> pl.Series | None:
     elif series.dtype.is_numeric() and not is_named and (series >= _EARLIEST).all():
         moments = series
     elif series.dtype == pl.String:
+        series = series.str.replace(r":(\d\d),(\d)", ":$1.$2")  # a decimal comma, as Python's logging writes
         moments = _of_clocks(series) if is_named and series.str.contains(_CLOCK).all() else _of_dates(series)
     return moments
 

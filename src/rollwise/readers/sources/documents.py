@@ -128,7 +128,7 @@ class Document(Contents):
             case "json":
                 return names_in(self.top)
             case "lines":
-                return names_if_any(next(iter(self._first_lines), b""))
+                return next(filter(None, map(names_if_any, self._first_lines)), frozenset())
             case "parquet" | "arrow":
                 return frozenset(self.schema)
             case "table":
@@ -366,7 +366,8 @@ class Document(Contents):
         try:
             _ = self.top
         except BrokenError:
-            return None
+            is_cut = self.suffix != ".json" and isinstance(surface_if_any(self._first_lines[-1]), dict)
+            return "lines" if is_cut and len(self._first_lines) == 2 else None  # as the tail of a log
         return "json"
 
     def _not_json(self) -> Kind:

@@ -115,7 +115,7 @@ def read_inspect_scout(document: Document, table: TurnsBuilder) -> None:
     for place, row in enumerate(from_binary(document).iter_rows(named=True)):
         with table.record(document.name, place):
             transcript = parse(row, Transcript)
-            if transcript.source_type == OF_LOGS and table.knows(transcript.rollout_id):
+            if transcript.source_type == OF_LOGS and table.has_log_of(transcript.rollout_id):
                 table.repeats(document.name)
                 continue
             messages = _messages(transcript.messages)

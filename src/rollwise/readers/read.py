@@ -257,20 +257,10 @@ def tables_of(
     outcomes: bool = False,
     wanted: list[str] | None = None,
 ) -> list[TurnsBuilder]:
-    """Read the rollouts of all files, into a table for each format.
+    """Read the rollouts of all files into a table for each format.
 
-    Parameters
-    ----------
-    files
-        The files, each with whether the user named it, rather than a folder with it.
-    paths
-        What the user named, for the error where nothing can be read.
-    forced, problems, naming
-        The format to read all files as, where problems are recorded, and the user's names of columns.
-    outcomes
-        Whether only outcomes are needed: a format that can read them faster may leave out the turns.
-    wanted
-        The wanted columns; None wants all.
+    Each file comes with whether the user named it, rather than its folder. `paths`, which the user named, are for the error
+    if nothing can be read. If only `outcomes` are needed, a format may leave out the turns; `wanted` columns are all if None.
     """
     origins = Origins()
     tables = {NATIVE.name: TurnsBuilder(NATIVE.name, problems, origins, wanted)}

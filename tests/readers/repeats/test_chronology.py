@@ -71,7 +71,9 @@ def test_of_two_scores_of_one_name_the_latest_counts_or_none(tmp_path, tool):
         assert turns["score_harm"].to_list() == [expected]
         assert problems.height == is_told
         if expected is None:
-            with pytest.raises(ReadError, match=r"is 0\.25 and 0\.75: which of them counts is not known; delete the wrong ones"):
+            with pytest.raises(
+                ReadError, match=r"is 0\.25 and 0\.75: which of them counts is not known; delete the wrong ones"
+            ):
                 rw.read(path)
         else:
             assert (rw.read(path)["score_harm"].to_list(), unread) == ([expected], 0)

@@ -154,10 +154,7 @@ class Problems:
 
     @contextmanager
     def record(self, file: str, record: object = None, otherwise: Callable[[], object] | None = None) -> Iterator[None]:
-        """Read one record in this block: an error that the record is to blame for is raised or collected, with its name.
-
-        `otherwise` is called where one was collected.
-        """
+        """Read a record in this block: an error it is to blame for is raised, or collected and then `otherwise` is called."""
         surrounding = RECORD.get()
         is_inner = record is None and surrounding is not None and surrounding[1] == file
         # A block without a name is a part of the record around it.
